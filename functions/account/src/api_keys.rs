@@ -7,7 +7,6 @@ use axum::response::{AppendHeaders, IntoResponse};
 use domain::ids::ApiKeyId;
 use shared::edge::extract::{Caller, Id, Json, Once, Query};
 use shared::edge::idempotency::KeptInstead;
-use shared::edge::respond::Problems;
 use shared::flows::accounts::api_keys::{self, ApiKeyView, CreatedApiKey, NewApiKey};
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Error, Result};
@@ -20,9 +19,7 @@ shared::routes!(create, list, revoke);
 /// second key, and its answer has no `api_key`. If the only answer was lost, revoke the key and create another one.
 #[utoipa::path(
     post, path = "/account/api-keys", tag = "account", operation_id = "create_api_key",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
-    request_body = NewApiKey,
-    responses((status = 201, body = CreatedApiKey), Problems),
+    responses((status = 201, body = CreatedApiKey)),
 )]
 async fn create(
     State(cx): State<Cx>,
@@ -47,7 +44,7 @@ async fn create(
 #[utoipa::path(
     get, path = "/account/api-keys", tag = "account", operation_id = "list_api_keys",
     params(PageQuery),
-    responses((status = 200, body = Page<ApiKeyView>), Problems),
+    responses((status = 200, body = Page<ApiKeyView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -62,8 +59,8 @@ async fn list(
 /// The key is refused after a few seconds at the latest.
 #[utoipa::path(
     delete, path = "/account/api-keys/{key_id}", tag = "account", operation_id = "revoke_api_key",
-    params(("key_id" = ApiKeyId, Path)),
-    responses((status = 204, description = "The key is no longer valid"), Problems),
+    params(ApiKeyId),
+    responses((status = 204, description = "The key is no longer valid")),
 )]
 async fn revoke(State(cx): State<Cx>, caller: Caller, Id(id): Id<ApiKeyId>) -> Result<StatusCode> {
     api_keys::revoke(&cx, &caller.owner, id).await?;

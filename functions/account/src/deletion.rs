@@ -7,7 +7,6 @@ use domain::accounts::deletion::Receipt;
 use domain::ids::ReceiptId;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Query};
-use shared::edge::respond::Problems;
 use shared::flows::accounts::deletion::{self, AcceptedDeletion};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
@@ -40,7 +39,7 @@ struct Confirmation {
 #[utoipa::path(
     delete, path = "/account", tag = "account", operation_id = "delete_account",
     params(Confirmation),
-    responses((status = 202, body = AcceptedDeletion), Problems),
+    responses((status = 202, body = AcceptedDeletion)),
 )]
 async fn delete(
     State(cx): State<Cx>,
@@ -57,8 +56,8 @@ async fn delete(
 /// Whoever knows the id may read the receipt. It has no data of the person.
 #[utoipa::path(
     get, path = "/receipts/{receipt_id}", tag = "account", operation_id = "read_receipt", security(()),
-    params(("receipt_id" = ReceiptId, Path)),
-    responses((status = 200, body = Receipt), Problems),
+    params(ReceiptId),
+    responses((status = 200, body = Receipt)),
 )]
 async fn receipt(State(cx): State<Cx>, Id(id): Id<ReceiptId>) -> Result<axum::Json<Receipt>> {
     deletion::receipt(&cx, id).await.map(axum::Json)

@@ -5,7 +5,6 @@ use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use domain::ids::ExportId;
 use shared::edge::extract::{Caller, Id, Once};
-use shared::edge::respond::Problems;
 use shared::flows::accounts::export::{self, ExportView};
 use shared::{Cx, Result};
 
@@ -17,8 +16,7 @@ shared::routes!(request, read);
 /// is `done`; then it has the address of the archive. An export is kept for 30 days.
 #[utoipa::path(
     post, path = "/account/export", tag = "account", operation_id = "export_account",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
-    responses((status = 202, body = ExportView), Problems),
+    responses((status = 202, body = ExportView)),
 )]
 async fn request(State(cx): State<Cx>, caller: Caller, once: Once) -> Result<impl IntoResponse> {
     let view = export::request(&cx, &caller.owner, &once).await?;
@@ -31,8 +29,8 @@ async fn request(State(cx): State<Cx>, caller: Caller, once: Once) -> Result<imp
 /// While the export is `done`, each answer has a new `url`, which is valid for 15 minutes.
 #[utoipa::path(
     get, path = "/account/exports/{export_id}", tag = "account", operation_id = "read_export",
-    params(("export_id" = ExportId, Path)),
-    responses((status = 200, body = ExportView), Problems),
+    params(ExportId),
+    responses((status = 200, body = ExportView)),
 )]
 async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ExportId>) -> Result<axum::Json<ExportView>> {
     export::read(&cx, &caller.owner, id).await.map(axum::Json)

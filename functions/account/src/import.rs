@@ -4,7 +4,6 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use shared::edge::extract::{Caller, Json, Once};
-use shared::edge::respond::Problems;
 use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
 use shared::{Cx, Result};
 
@@ -17,9 +16,7 @@ shared::routes!(request, read);
 /// approved again before they run.
 #[utoipa::path(
     post, path = "/account/import", tag = "account", operation_id = "import_account",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
-    request_body = NewAccountImport,
-    responses((status = 202, body = AccountImportView), Problems),
+    responses((status = 202, body = AccountImportView)),
 )]
 async fn request(
     State(cx): State<Cx>,
@@ -36,7 +33,7 @@ async fn request(
 /// The newest one, if there were several.
 #[utoipa::path(
     get, path = "/account/import", tag = "account", operation_id = "read_account_import",
-    responses((status = 200, body = AccountImportView), Problems),
+    responses((status = 200, body = AccountImportView)),
 )]
 async fn read(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<AccountImportView>> {
     import::read(&cx, &caller.owner).await.map(axum::Json)

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use domain::accounts::profile::AccountPatch;
 use shared::edge::extract::{Caller, IfMatch, Json};
-use shared::edge::respond::{Problems, Tagged};
+use shared::edge::respond::Tagged;
 use shared::flows::accounts::limits::{self, LimitsView};
 use shared::flows::accounts::profile::{self, AccountView};
 use shared::{Cx, Result};
@@ -15,7 +15,7 @@ shared::routes!(read, change, limits);
 /// An owner who has changed nothing has the defaults.
 #[utoipa::path(
     get, path = "/account", tag = "account", operation_id = "read_account",
-    responses((status = 200, body = AccountView), Problems),
+    responses((status = 200, body = AccountView)),
 )]
 async fn read(State(cx): State<Cx>, caller: Caller) -> Result<Tagged<AccountView>> {
     let account = profile::read(&cx, &caller.owner).await?;
@@ -27,9 +27,8 @@ async fn read(State(cx): State<Cx>, caller: Caller) -> Result<Tagged<AccountView
 /// Omitted fields keep their values. `plans` in `GET /limits` are the plans that may be chosen.
 #[utoipa::path(
     patch, path = "/account", tag = "account", operation_id = "change_account",
-    params(("If-Match" = Option<String>, Header, description = "The version read")),
-    request_body = AccountPatch,
-    responses((status = 200, body = AccountView), Problems),
+    params(IfMatch),
+    responses((status = 200, body = AccountView)),
 )]
 async fn change(
     State(cx): State<Cx>,
@@ -46,7 +45,7 @@ async fn change(
 /// The plan and what it includes, the ceilings of costs, the largest inputs, and the features of the deployment.
 #[utoipa::path(
     get, path = "/limits", tag = "account", operation_id = "read_limits",
-    responses((status = 200, body = LimitsView), Problems),
+    responses((status = 200, body = LimitsView)),
 )]
 async fn limits(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<LimitsView>> {
     limits::read(&cx, &caller.owner).await.map(axum::Json)

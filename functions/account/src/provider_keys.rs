@@ -4,7 +4,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use domain::accounts::KeyProvider;
 use shared::edge::extract::{Caller, Id, Json};
-use shared::edge::respond::Problems;
 use shared::flows::accounts::provider_keys::{self, NewProviderKey, ProviderKeyList, ProviderKeyView};
 use shared::{Cx, Result};
 
@@ -15,7 +14,7 @@ shared::routes!(list, put, delete);
 /// The keys themselves are never shown.
 #[utoipa::path(
     get, path = "/account/provider-keys", tag = "account", operation_id = "list_provider_keys",
-    responses((status = 200, body = ProviderKeyList), Problems),
+    responses((status = 200, body = ProviderKeyList)),
 )]
 async fn list(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<ProviderKeyList>> {
     provider_keys::list(&cx, &caller.owner).await.map(axum::Json)
@@ -28,8 +27,7 @@ async fn list(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<Provide
 #[utoipa::path(
     put, path = "/account/provider-keys/{provider}", tag = "account", operation_id = "put_provider_key",
     params(("provider" = KeyProvider, Path, description = "The provider of the key")),
-    request_body = NewProviderKey,
-    responses((status = 200, body = ProviderKeyView), Problems),
+    responses((status = 200, body = ProviderKeyView)),
 )]
 async fn put(
     State(cx): State<Cx>,
@@ -47,7 +45,7 @@ async fn put(
 #[utoipa::path(
     delete, path = "/account/provider-keys/{provider}", tag = "account", operation_id = "delete_provider_key",
     params(("provider" = KeyProvider, Path, description = "The provider of the key")),
-    responses((status = 204, description = "The key is deleted"), Problems),
+    responses((status = 204, description = "The key is deleted")),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(provider): Id<String>) -> Result<StatusCode> {
     let provider = provider_keys::provider(&provider)?;

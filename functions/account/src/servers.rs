@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use shared::edge::extract::{Caller, Id, Json};
-use shared::edge::respond::Problems;
 use shared::flows::accounts::servers::{self, NewServer, ServerList, ServerView};
 use shared::{Cx, Result};
 
@@ -14,7 +13,7 @@ shared::routes!(list, put, delete);
 /// Their keys are never shown.
 #[utoipa::path(
     get, path = "/account/servers", tag = "account", operation_id = "list_servers",
-    responses((status = 200, body = ServerList), Problems),
+    responses((status = 200, body = ServerList)),
 )]
 async fn list(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<ServerList>> {
     servers::list(&cx, &caller.owner).await.map(axum::Json)
@@ -28,8 +27,7 @@ async fn list(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<ServerL
 #[utoipa::path(
     put, path = "/account/servers/{name}", tag = "account", operation_id = "put_server",
     params(("name" = String, Path, description = "1 to 32 lower-case letters, digits and hyphens; no provider's name", example = "router")),
-    request_body = NewServer,
-    responses((status = 200, body = ServerView), Problems),
+    responses((status = 200, body = ServerView)),
 )]
 async fn put(
     State(cx): State<Cx>,
@@ -46,7 +44,7 @@ async fn put(
 #[utoipa::path(
     delete, path = "/account/servers/{name}", tag = "account", operation_id = "delete_server",
     params(("name" = String, Path, description = "Its name", example = "router")),
-    responses((status = 204, description = "The server is deleted"), Problems),
+    responses((status = 204, description = "The server is deleted")),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(name): Id<String>) -> Result<StatusCode> {
     servers::delete(&cx, &caller.owner, servers::name(&name)?).await?;

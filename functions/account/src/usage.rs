@@ -6,7 +6,6 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use shared::edge::extract::{Caller, Query};
-use shared::edge::respond::Problems;
 use shared::flows::accounts::usage::{self, MonthUsage};
 use shared::money::ceilings;
 use shared::store::spend::Spend;
@@ -45,7 +44,7 @@ struct UsageQuery {
 #[utoipa::path(
     get, path = "/usage", tag = "account", operation_id = "read_usage",
     params(UsageQuery),
-    responses((status = 200, body = UsageView), Problems),
+    responses((status = 200, body = UsageView)),
 )]
 async fn read(
     State(cx): State<Cx>,

@@ -3,7 +3,6 @@
 use axum::extract::State;
 use domain::ids::{ActionId, AgentId};
 use shared::edge::extract::{Caller, Id, Json, Query};
-use shared::edge::respond::Problems;
 use shared::flows::actions::{self, ApprovalView, Approvals, ApproveMany, StaleApproval};
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
@@ -17,7 +16,7 @@ shared::routes!(read, list_stale, approve_many);
 #[utoipa::path(
     get, path = "/actions/{action_id}/approval", tag = "actions", operation_id = "read_action_approval",
     params(("action_id" = ActionId, Path, description = "The action")),
-    responses((status = 200, description = "What was approved, what is current, and the difference", body = ApprovalView), Problems),
+    responses((status = 200, description = "What was approved, what is current, and the difference", body = ApprovalView)),
 )]
 async fn read(
     State(cx): State<Cx>,
@@ -34,7 +33,7 @@ async fn read(
 #[utoipa::path(
     get, path = "/agents/{agent_id}/approvals", tag = "actions", operation_id = "list_stale_approvals",
     params(("agent_id" = AgentId, Path, description = "The agent"), PageQuery),
-    responses((status = 200, description = "Approvals that are no longer valid, newest action first", body = Page<StaleApproval>), Problems),
+    responses((status = 200, description = "Approvals that are no longer valid, newest action first", body = Page<StaleApproval>)),
 )]
 async fn list_stale(
     State(cx): State<Cx>,
@@ -52,12 +51,8 @@ async fn list_stale(
 /// were. Repeating the call changes nothing.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/approvals", tag = "actions", operation_id = "approve_actions",
-    params(
-        ("agent_id" = AgentId, Path, description = "The agent"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    request_body = ApproveMany,
-    responses((status = 200, description = "The results, in the order of the request", body = Approvals), Problems),
+    params(("agent_id" = AgentId, Path, description = "The agent")),
+    responses((status = 200, description = "The results, in the order of the request", body = Approvals)),
 )]
 async fn approve_many(
     State(cx): State<Cx>,

@@ -10,7 +10,7 @@ use domain::ids::{ActionId, Owner};
 use domain::schedule::ScheduleInput;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Json, Once, OptionalJson};
-use shared::edge::respond::{Problems, Tagged};
+use shared::edge::respond::Tagged;
 use shared::flows::actions::{self, ActionView, StartedRun};
 use shared::{Cx, Result};
 use utoipa::ToSchema;
@@ -38,9 +38,8 @@ struct ApproveAction {
 /// ended.
 #[utoipa::path(
     post, path = "/actions/{action_id}/approve", tag = "actions", operation_id = "approve_action",
-    params(("action_id" = ActionId, Path)),
-    request_body = ApproveAction,
-    responses((status = 200, body = ActionView), Problems),
+    params(ActionId),
+    responses((status = 200, body = ActionView)),
 )]
 async fn approve(
     State(cx): State<Cx>,
@@ -67,9 +66,8 @@ struct NewSchedule {
 /// recurring schedule has ended.
 #[utoipa::path(
     post, path = "/actions/{action_id}/schedule", tag = "actions", operation_id = "schedule_action",
-    params(("action_id" = ActionId, Path)),
-    request_body = NewSchedule,
-    responses((status = 200, body = ActionView), Problems),
+    params(ActionId),
+    responses((status = 200, body = ActionView)),
 )]
 async fn schedule(
     State(cx): State<Cx>,
@@ -86,14 +84,8 @@ async fn schedule(
 /// The current content of the action must be approved, as for a due time. Follow the run at `Location`.
 #[utoipa::path(
     post, path = "/actions/{action_id}/run", tag = "actions", operation_id = "run_action",
-    params(
-        ("action_id" = ActionId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    responses(
-        (status = 202, body = StartedRun, headers(("Location" = String, description = "The run"))),
-        Problems,
-    ),
+    params(ActionId),
+    responses((status = 202, body = StartedRun)),
 )]
 async fn run(
     State(cx): State<Cx>,
@@ -111,8 +103,8 @@ async fn run(
 /// A live run continues. Due times are skipped until the action is resumed.
 #[utoipa::path(
     post, path = "/actions/{action_id}/pause", tag = "actions", operation_id = "pause_action",
-    params(("action_id" = ActionId, Path)),
-    responses((status = 200, body = ActionView), Problems),
+    params(ActionId),
+    responses((status = 200, body = ActionView)),
 )]
 async fn pause(
     State(cx): State<Cx>,
@@ -136,9 +128,9 @@ struct ResumeAction {
 /// A waiting run continues at once.
 #[utoipa::path(
     post, path = "/actions/{action_id}/resume", tag = "actions", operation_id = "resume_action",
-    params(("action_id" = ActionId, Path)),
+    params(ActionId),
     request_body = Option<ResumeAction>,
-    responses((status = 200, body = ActionView), Problems),
+    responses((status = 200, body = ActionView)),
 )]
 async fn resume(
     State(cx): State<Cx>,
@@ -155,8 +147,8 @@ async fn resume(
 /// If no run is live, or if nothing is due after the cancelled run, the approval is withdrawn.
 #[utoipa::path(
     post, path = "/actions/{action_id}/cancel", tag = "actions", operation_id = "cancel_action",
-    params(("action_id" = ActionId, Path)),
-    responses((status = 200, body = ActionView), Problems),
+    params(ActionId),
+    responses((status = 200, body = ActionView)),
 )]
 async fn cancel(
     State(cx): State<Cx>,
@@ -172,8 +164,8 @@ async fn cancel(
 /// The action does not run any more. Its runs and their outputs stay readable.
 #[utoipa::path(
     post, path = "/actions/{action_id}/dismiss", tag = "actions", operation_id = "dismiss_action",
-    params(("action_id" = ActionId, Path)),
-    responses((status = 200, body = ActionView), Problems),
+    params(ActionId),
+    responses((status = 200, body = ActionView)),
 )]
 async fn dismiss(
     State(cx): State<Cx>,
@@ -189,8 +181,8 @@ async fn dismiss(
 /// Repeating this changes nothing.
 #[utoipa::path(
     post, path = "/actions/{action_id}/complete", tag = "actions", operation_id = "complete_action",
-    params(("action_id" = ActionId, Path)),
-    responses((status = 200, body = ActionView), Problems),
+    params(ActionId),
+    responses((status = 200, body = ActionView)),
 )]
 async fn complete(
     State(cx): State<Cx>,

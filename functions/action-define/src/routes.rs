@@ -6,7 +6,7 @@ use domain::actions::{ActionPatch, ActionState, DefineAction};
 use domain::ids::{ActionId, AgentId};
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
-use shared::edge::respond::{Created, Problems, Tagged};
+use shared::edge::respond::{Created, Tagged};
 use shared::flows::actions::{self, ActionView};
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
@@ -20,12 +20,8 @@ shared::routes!(define, list, read, change, delete);
 /// content. Send it to `approve`.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/actions", tag = "actions", operation_id = "define_action",
-    params(
-        ("agent_id" = AgentId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    request_body = DefineAction,
-    responses((status = 201, body = ActionView), Problems),
+    params(AgentId),
+    responses((status = 201, body = ActionView)),
 )]
 async fn define(
     State(cx): State<Cx>,
@@ -54,7 +50,7 @@ struct Filter {
 #[utoipa::path(
     get, path = "/actions", tag = "actions", operation_id = "list_actions",
     params(PageQuery, Filter),
-    responses((status = 200, body = Page<ActionView>), Problems),
+    responses((status = 200, body = Page<ActionView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -71,8 +67,8 @@ async fn list(
 /// `approval_hash` identifies what an approval would bind. `next_due` is the next due time.
 #[utoipa::path(
     get, path = "/actions/{action_id}", tag = "actions", operation_id = "read_action",
-    params(("action_id" = ActionId, Path)),
-    responses((status = 200, body = ActionView), Problems),
+    params(ActionId),
+    responses((status = 200, body = ActionView)),
 )]
 async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Result<Tagged<ActionView>> {
     Ok(tagged(actions::read(&cx, &caller.owner, id).await?))
@@ -85,12 +81,8 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Res
 /// about the action.
 #[utoipa::path(
     patch, path = "/actions/{action_id}", tag = "actions", operation_id = "change_action",
-    params(
-        ("action_id" = ActionId, Path),
-        ("If-Match" = Option<String>, Header, description = "The version read"),
-    ),
-    request_body = ActionPatch,
-    responses((status = 200, body = ActionView), Problems),
+    params(ActionId, IfMatch),
+    responses((status = 200, body = ActionView)),
 )]
 async fn change(
     State(cx): State<Cx>,
@@ -99,9 +91,7 @@ async fn change(
     if_match: Option<IfMatch>,
     Json(patch): Json<ActionPatch>,
 ) -> Result<Tagged<ActionView>> {
-    // Only a POST has a key.
-    let once = Once::none();
-    Ok(tagged(actions::change(&cx, &caller.owner, &once, id, if_match, patch).await?))
+    Ok(tagged(actions::change(&cx, &caller.owner, &Once::none(), id, if_match, patch).await?))
 }
 
 /// Delete an action, its runs and the records of their outputs
@@ -109,11 +99,8 @@ async fn change(
 /// The assets that its runs have saved are kept.
 #[utoipa::path(
     delete, path = "/actions/{action_id}", tag = "actions", operation_id = "delete_action",
-    params(
-        ("action_id" = ActionId, Path),
-        ("If-Match" = Option<String>, Header, description = "The version read"),
-    ),
-    responses((status = 204, description = "It was deleted"), Problems),
+    params(ActionId, IfMatch),
+    responses((status = 204, description = "It was deleted")),
 )]
 async fn delete(
     State(cx): State<Cx>,

@@ -6,7 +6,6 @@ use domain::ids::{ActionId, RunId};
 use jiff::Timestamp;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Ids, Json, Query};
-use shared::edge::respond::Problems;
 use shared::flows::actions::{self, OccurrenceView};
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::schedules::{self, FireTimes, Preview};
@@ -21,8 +20,8 @@ shared::routes!(list, read, outputs, why, preview);
 /// One entry for every due time that has come, with any result, and one for every run that was started by hand.
 #[utoipa::path(
     get, path = "/actions/{action_id}/runs", tag = "actions", operation_id = "list_action_runs",
-    params(("action_id" = ActionId, Path), PageQuery),
-    responses((status = 200, body = Page<OccurrenceView>), Problems),
+    params(ActionId, PageQuery),
+    responses((status = 200, body = Page<OccurrenceView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -38,8 +37,8 @@ async fn list(
 /// When it was due, when it ran, the result with its reason, its score and its cost.
 #[utoipa::path(
     get, path = "/actions/{action_id}/runs/{run_id}", tag = "actions", operation_id = "read_action_run",
-    params(("action_id" = ActionId, Path), ("run_id" = RunId, Path)),
-    responses((status = 200, body = OccurrenceView), Problems),
+    params(ActionId, RunId),
+    responses((status = 200, body = OccurrenceView)),
 )]
 async fn read(
     State(cx): State<Cx>,
@@ -55,8 +54,8 @@ async fn read(
 #[utoipa::path(
     get, path = "/actions/{action_id}/runs/{run_id}/outputs", tag = "actions",
     operation_id = "list_action_run_outputs",
-    params(("action_id" = ActionId, Path), ("run_id" = RunId, Path)),
-    responses((status = 200, body = Page<RunOutput>), Problems),
+    params(ActionId, RunId),
+    responses((status = 200, body = Page<RunOutput>)),
 )]
 async fn outputs(
     State(cx): State<Cx>,
@@ -78,8 +77,8 @@ struct At {
 /// The result as one sentence for people and as data: whether it ran, was skipped, missed or held, and the reason.
 #[utoipa::path(
     get, path = "/actions/{action_id}/why", tag = "actions", operation_id = "explain_action",
-    params(("action_id" = ActionId, Path), At),
-    responses((status = 200, body = Why), Problems),
+    params(ActionId, At),
+    responses((status = 200, body = Why)),
 )]
 async fn why(
     State(cx): State<Cx>,
@@ -95,8 +94,7 @@ async fn why(
 /// The next fire times, in order. Nothing is stored.
 #[utoipa::path(
     post, path = "/schedules/preview", tag = "actions", operation_id = "preview_schedule",
-    request_body = Preview,
-    responses((status = 200, body = FireTimes), Problems),
+    responses((status = 200, body = FireTimes)),
 )]
 async fn preview(
     State(cx): State<Cx>,

@@ -7,7 +7,6 @@ use domain::runs::RunEvent;
 use serde::Deserialize;
 use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Json, Once, Query};
-use shared::edge::respond::Problems;
 use shared::edge::stream;
 use shared::flows::messages::MessageView;
 use shared::flows::page::{Page, PageQuery};
@@ -25,8 +24,8 @@ shared::routes!(messages, talk);
 /// The messages of people and of the action's agent. `next_cursor` leads to later messages.
 #[utoipa::path(
     get, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "list_action_messages",
-    params(("action_id" = ActionId, Path), PageQuery),
-    responses((status = 200, body = Page<MessageView>), Problems),
+    params(ActionId, PageQuery),
+    responses((status = 200, body = Page<MessageView>)),
 )]
 async fn messages(
     State(cx): State<Cx>,
@@ -60,17 +59,12 @@ struct NewActionMessage {
 /// at once (202).
 #[utoipa::path(
     post, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "post_action_message",
-    params(
-        ("action_id" = ActionId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    request_body = NewActionMessage,
+    params(ActionId),
     responses(
         (status = 200, description = "The run", content(
             (RunEvent = "text/event-stream"), (RunView = "application/json"),
         )),
         (status = 202, description = "The run that waited and now continues", body = RunView),
-        Problems,
     ),
 )]
 async fn talk(

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::{AgentId, ChatId};
 use shared::edge::extract::{Caller, Id, Json, Once, OptionalJson, Query};
-use shared::edge::respond::{Created, Problems, Tagged};
+use shared::edge::respond::{Created, Tagged};
 use shared::flows::chats::{self, Append, Appended, ChatDetail, ChatView, NewChat};
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
@@ -20,12 +20,9 @@ fn tagged(chat: ChatDetail) -> Tagged<ChatDetail> {
 /// With its messages, if there are any. The chat is created with all of them or not at all.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/chats", tag = "chats", operation_id = "create_chat",
-    params(
-        ("agent_id" = AgentId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
+    params(AgentId),
     request_body = NewChat,
-    responses((status = 201, body = ChatDetail), Problems),
+    responses((status = 201, body = ChatDetail)),
 )]
 async fn create(
     State(cx): State<Cx>,
@@ -43,8 +40,8 @@ async fn create(
 /// Without their messages. Read a chat to get them.
 #[utoipa::path(
     get, path = "/agents/{agent_id}/chats", tag = "chats", operation_id = "list_agent_chats",
-    params(("agent_id" = AgentId, Path), PageQuery),
-    responses((status = 200, body = Page<ChatView>), Problems),
+    params(AgentId, PageQuery),
+    responses((status = 200, body = Page<ChatView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -60,8 +57,8 @@ async fn list(
 /// The messages of a page are in the order in which they were written. `next_cursor` leads to older messages.
 #[utoipa::path(
     get, path = "/chats/{chat_id}", tag = "chats", operation_id = "read_chat",
-    params(("chat_id" = ChatId, Path), PageQuery),
-    responses((status = 200, body = ChatDetail), Problems),
+    params(ChatId, PageQuery),
+    responses((status = 200, body = ChatDetail)),
 )]
 async fn read(
     State(cx): State<Cx>,
@@ -78,11 +75,8 @@ async fn read(
 /// are kept.
 #[utoipa::path(
     post, path = "/chats/{chat_id}", tag = "chats", operation_id = "reset_chat",
-    params(
-        ("chat_id" = ChatId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    responses((status = 200, body = ChatDetail), Problems),
+    params(ChatId),
+    responses((status = 200, body = ChatDetail)),
 )]
 async fn reset(
     State(cx): State<Cx>,
@@ -98,8 +92,8 @@ async fn reset(
 /// The assets and actions that the chat has produced are kept.
 #[utoipa::path(
     delete, path = "/chats/{chat_id}", tag = "chats", operation_id = "delete_chat",
-    params(("chat_id" = ChatId, Path)),
-    responses((status = 204, description = "It was deleted"), Problems),
+    params(ChatId),
+    responses((status = 204, description = "It was deleted")),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Result<StatusCode> {
     chats::delete(&cx, &caller.owner, id).await?;
@@ -111,12 +105,8 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChatId>) -> Res
 /// Concurrent appends lose nothing. The order is the order of arrival.
 #[utoipa::path(
     post, path = "/chats/{chat_id}/messages", tag = "chats", operation_id = "append_to_chat",
-    params(
-        ("chat_id" = ChatId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    request_body = Append,
-    responses((status = 201, body = Appended), Problems),
+    params(ChatId),
+    responses((status = 201, body = Appended)),
 )]
 async fn append(
     State(cx): State<Cx>,

@@ -4,7 +4,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::{AgentId, ProposalId};
 use shared::edge::extract::{Caller, Id, Query};
-use shared::edge::respond::Problems;
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::proposals::{self, ProposalView};
 use shared::{Cx, Result};
@@ -16,8 +15,8 @@ shared::routes!(list, read, delete);
 /// Contents of more than 64 KiB are not included. Read the proposal to get them.
 #[utoipa::path(
     get, path = "/agents/{agent_id}/proposals", tag = "proposals", operation_id = "list_agent_proposals",
-    params(("agent_id" = AgentId, Path), PageQuery),
-    responses((status = 200, body = Page<ProposalView>), Problems),
+    params(AgentId, PageQuery),
+    responses((status = 200, body = Page<ProposalView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -33,8 +32,8 @@ async fn list(
 /// The whole proposal, including a long content.
 #[utoipa::path(
     get, path = "/proposals/{proposal_id}", tag = "proposals", operation_id = "read_proposal",
-    params(("proposal_id" = ProposalId, Path)),
-    responses((status = 200, body = ProposalView), Problems),
+    params(ProposalId),
+    responses((status = 200, body = ProposalView)),
 )]
 async fn read(
     State(cx): State<Cx>,
@@ -49,8 +48,8 @@ async fn read(
 /// It can't be saved or defined afterwards.
 #[utoipa::path(
     delete, path = "/proposals/{proposal_id}", tag = "proposals", operation_id = "delete_proposal",
-    params(("proposal_id" = ProposalId, Path)),
-    responses((status = 204, description = "It was deleted"), Problems),
+    params(ProposalId),
+    responses((status = 204, description = "It was deleted")),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProposalId>) -> Result<StatusCode> {
     proposals::delete(&cx, &caller.owner, id).await?;

@@ -11,7 +11,7 @@ use domain::validate::FieldErrors;
 use serde::Deserialize;
 use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Ids, Json, Once, OptionalJson, Query};
-use shared::edge::respond::{Problems, Tagged};
+use shared::edge::respond::Tagged;
 use shared::edge::stream;
 use shared::flows::existing;
 use shared::flows::runs;
@@ -28,8 +28,8 @@ shared::routes!(read_run, follow_run, cancel_run, approve_call, reject_call, res
 /// Its state. After its end also its result: the reply, the proposals, the cost.
 #[utoipa::path(
     get, path = "/runs/{run_id}", tag = "runs",
-    params(("run_id" = RunId, Path)),
-    responses((status = 200, body = RunView, headers(("ETag" = String, description = "The version, for `If-Match`"))), Problems),
+    params(RunId),
+    responses((status = 200, body = RunView, headers(("ETag" = String, description = "The version, for `If-Match`")))),
 )]
 async fn read_run(State(cx): State<Cx>, caller: Caller, Id(id): Id<RunId>) -> Result<Tagged<RunView>> {
     let run = existing::run(&cx, &caller.owner, id).await?;
@@ -51,7 +51,8 @@ struct After {
 #[utoipa::path(
     get, path = "/runs/{run_id}/events", tag = "runs",
     params(
-        ("run_id" = RunId, Path), After,
+        RunId,
+        After,
         ("Last-Event-ID" = Option<u64>, Header, description = "Like `after`; the greater one is used"),
     ),
     responses(
@@ -59,7 +60,6 @@ struct After {
             (RunEvent = "text/event-stream"), (RunView = "application/json"),
         )),
         (status = 204, description = "The run has ended, and there are no more events"),
-        Problems,
     ),
 )]
 async fn follow_run(
@@ -90,8 +90,8 @@ fn last_event_id(headers: &HeaderMap) -> Result<u64, FieldErrors> {
 /// not changed. A run that waits for a person is cancelled, too.
 #[utoipa::path(
     post, path = "/runs/{run_id}/cancel", tag = "runs",
-    params(("run_id" = RunId, Path)),
-    responses((status = 202, description = "The run as it is now", body = RunView), Problems),
+    params(RunId),
+    responses((status = 202, description = "The run as it is now", body = RunView)),
 )]
 async fn cancel_run(
     State(cx): State<Cx>,
@@ -124,7 +124,7 @@ struct CallPath(
     post, path = "/runs/{run_id}/calls/{call_id}/approve", tag = "runs",
     params(CallPath),
     request_body = Option<ApproveCall>,
-    responses((status = 200, description = "The run as it is now", body = RunView), Problems),
+    responses((status = 200, description = "The run as it is now", body = RunView)),
 )]
 async fn approve_call(
     State(cx): State<Cx>,
@@ -144,7 +144,7 @@ async fn approve_call(
     post, path = "/runs/{run_id}/calls/{call_id}/reject", tag = "runs",
     params(CallPath),
     request_body = Option<RejectCall>,
-    responses((status = 200, description = "The run as it is now", body = RunView), Problems),
+    responses((status = 200, description = "The run as it is now", body = RunView)),
 )]
 async fn reject_call(
     State(cx): State<Cx>,
@@ -163,8 +163,7 @@ async fn reject_call(
 #[utoipa::path(
     post, path = "/runs/{run_id}/calls/{call_id}/resolve", tag = "runs",
     params(CallPath),
-    request_body = ResolveCall,
-    responses((status = 200, description = "The run as it is now", body = RunView), Problems),
+    responses((status = 200, description = "The run as it is now", body = RunView)),
 )]
 async fn resolve_call(
     State(cx): State<Cx>,

@@ -7,7 +7,6 @@ use domain::runs::RunEvent;
 use domain::runs::form::ReplyForm;
 use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Json, Once};
-use shared::edge::respond::Problems;
 use shared::edge::stream;
 use shared::flows::runs::RunView;
 use shared::flows::turn::{self, Said, Topic, TurnInput};
@@ -23,16 +22,11 @@ shared::routes!(talk_to_agent);
 /// time. `if_busy` says what to do if one is in progress, and 409 `turn_in_progress` names its run.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/chat", tag = "chats",
-    params(
-        ("agent_id" = AgentId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    request_body = TurnInput,
+    params(AgentId),
     responses(
         (status = 200, description = "The run", content(
             (RunEvent = "text/event-stream"), (RunView = "application/json"),
         )),
-        Problems,
     ),
 )]
 async fn talk_to_agent(

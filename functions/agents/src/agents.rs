@@ -10,7 +10,7 @@ use domain::runs::form::ReplyForm;
 use serde::Deserialize;
 use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
-use shared::edge::respond::{Created, Problems, Tagged};
+use shared::edge::respond::{Created, Tagged};
 use shared::edge::stream;
 use shared::flows::agents::{self, AgentView, ChangedAgent};
 use shared::flows::page::{Page, PageQuery};
@@ -27,9 +27,7 @@ shared::routes!(create, list, read, change, delete, set_up);
 /// Send the draft of a setup conversation, or write the fields by hand.
 #[utoipa::path(
     post, path = "/agents", tag = "agents", operation_id = "create_agent",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
-    request_body = NewAgent,
-    responses((status = 201, body = AgentView), Problems),
+    responses((status = 201, body = AgentView)),
 )]
 async fn create(
     State(cx): State<Cx>,
@@ -54,7 +52,7 @@ struct Filter {
 #[utoipa::path(
     get, path = "/agents", tag = "agents", operation_id = "list_agents",
     params(PageQuery, Filter),
-    responses((status = 200, body = Page<AgentView>), Problems),
+    responses((status = 200, body = Page<AgentView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -70,8 +68,8 @@ async fn list(
 /// Includes its statistics: assets, ended actions, and cost.
 #[utoipa::path(
     get, path = "/agents/{agent_id}", tag = "agents", operation_id = "read_agent",
-    params(("agent_id" = AgentId, Path)),
-    responses((status = 200, body = AgentView), Problems),
+    params(AgentId),
+    responses((status = 200, body = AgentView)),
 )]
 async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Result<Tagged<AgentView>> {
     let agent = agents::read(&cx, &caller.owner, id).await?;
@@ -87,9 +85,8 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Resu
 /// given again.
 #[utoipa::path(
     patch, path = "/agents/{agent_id}", tag = "agents", operation_id = "change_agent",
-    params(("agent_id" = AgentId, Path), ("If-Match" = Option<String>, Header, description = "The version read")),
-    request_body = AgentPatch,
-    responses((status = 200, body = ChangedAgent, headers(("ETag" = String, description = "The version, for `If-Match`"))), Problems),
+    params(AgentId, IfMatch),
+    responses((status = 200, body = ChangedAgent)),
 )]
 async fn change(
     State(cx): State<Cx>,
@@ -107,8 +104,8 @@ async fn change(
 /// Its chats, proposals, assets and actions are deleted, too.
 #[utoipa::path(
     delete, path = "/agents/{agent_id}", tag = "agents", operation_id = "delete_agent",
-    params(("agent_id" = AgentId, Path)),
-    responses((status = 204, description = "It was deleted"), Problems),
+    params(AgentId),
+    responses((status = 204, description = "It was deleted")),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode> {
     agents::delete(&cx, &caller.owner, id).await?;
@@ -120,15 +117,10 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Re
 /// When the model knows enough, the result has an `agent_draft`. Send it to `POST /agents`.
 #[utoipa::path(
     post, path = "/setup/chat", tag = "agents", operation_id = "set_up_agent",
-    params(
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    request_body = TurnInput,
     responses(
         (status = 200, description = "The run", content(
             (RunEvent = "text/event-stream"), (RunView = "application/json"),
         )),
-        Problems,
     ),
 )]
 async fn set_up(

@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use shared::edge::extract::{Caller, Json, Query};
-use shared::edge::respond::Problems;
 use shared::flows::accounts::models::{self, AskedModels, ChooseModels, ModelsView};
 use shared::{Cx, Result};
 
@@ -14,7 +13,7 @@ shared::routes!(list, choose);
 #[utoipa::path(
     get, path = "/models", tag = "models", operation_id = "list_models",
     params(AskedModels),
-    responses((status = 200, body = ModelsView), Problems),
+    responses((status = 200, body = ModelsView)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -30,8 +29,7 @@ async fn list(
 /// on. A model can be chosen if its provider has a key and its price is known.
 #[utoipa::path(
     put, path = "/models/settings", tag = "models", operation_id = "choose_models",
-    request_body = ChooseModels,
-    responses((status = 200, body = ModelsView), Problems),
+    responses((status = 200, body = ModelsView)),
 )]
 async fn choose(
     State(cx): State<Cx>,

@@ -6,7 +6,7 @@ use domain::assets::{AssetPatch, AssetType, AssetVersion};
 use domain::ids::{AgentId, AssetId};
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
-use shared::edge::respond::{Created, Problems, Tagged};
+use shared::edge::respond::{Created, Tagged};
 use shared::flows::assets::{self, AssetView, SaveAsset};
 use shared::flows::existing;
 use shared::flows::page::{Page, PageQuery};
@@ -22,12 +22,8 @@ shared::routes!(save, list_of_agent, list, read, change, delete, content, versio
 /// Send the fields, or `proposal_id` and the fields that differ from the proposal. A proposal can be saved once.
 #[utoipa::path(
     post, path = "/agents/{agent_id}/assets", tag = "assets", operation_id = "save_asset",
-    params(
-        ("agent_id" = AgentId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    request_body = SaveAsset,
-    responses((status = 201, body = AssetView), Problems),
+    params(AgentId),
+    responses((status = 201, body = AssetView)),
 )]
 async fn save(
     State(cx): State<Cx>,
@@ -52,8 +48,8 @@ struct TypeFilter {
 /// Without their contents. With a filter, a page may be short although there are more.
 #[utoipa::path(
     get, path = "/agents/{agent_id}/assets", tag = "assets", operation_id = "list_agent_assets",
-    params(("agent_id" = AgentId, Path), PageQuery, TypeFilter),
-    responses((status = 200, body = Page<AssetView>), Problems),
+    params(AgentId, PageQuery, TypeFilter),
+    responses((status = 200, body = Page<AssetView>)),
 )]
 async fn list_of_agent(
     State(cx): State<Cx>,
@@ -82,7 +78,7 @@ struct Filter {
 #[utoipa::path(
     get, path = "/assets", tag = "assets", operation_id = "list_assets",
     params(PageQuery, Filter),
-    responses((status = 200, body = Page<AssetView>), Problems),
+    responses((status = 200, body = Page<AssetView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -98,8 +94,8 @@ async fn list(
 /// Without its content, which is at `/assets/{asset_id}/content`.
 #[utoipa::path(
     get, path = "/assets/{asset_id}", tag = "assets", operation_id = "read_asset",
-    params(("asset_id" = AssetId, Path)),
-    responses((status = 200, body = AssetView), Problems),
+    params(AssetId),
+    responses((status = 200, body = AssetView)),
 )]
 async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AssetId>) -> Result<Tagged<AssetView>> {
     let asset = assets::load(&cx, &caller.owner, id).await?;
@@ -111,9 +107,8 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AssetId>) -> Resu
 /// New content makes a new version. Old versions stay readable.
 #[utoipa::path(
     patch, path = "/assets/{asset_id}", tag = "assets", operation_id = "change_asset",
-    params(("asset_id" = AssetId, Path), ("If-Match" = Option<String>, Header, description = "The version read")),
-    request_body = AssetPatch,
-    responses((status = 200, body = AssetView), Problems),
+    params(AssetId, IfMatch),
+    responses((status = 200, body = AssetView)),
 )]
 async fn change(
     State(cx): State<Cx>,
@@ -131,8 +126,8 @@ async fn change(
 /// This can't be undone.
 #[utoipa::path(
     delete, path = "/assets/{asset_id}", tag = "assets", operation_id = "delete_asset",
-    params(("asset_id" = AssetId, Path)),
-    responses((status = 204, description = "It was deleted"), Problems),
+    params(AssetId),
+    responses((status = 204, description = "It was deleted")),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AssetId>) -> Result<StatusCode> {
     assets::delete(&cx, &caller.owner, id).await?;
@@ -151,11 +146,10 @@ struct Which {
 /// As text: Markdown for a document, plain text for everything else.
 #[utoipa::path(
     get, path = "/assets/{asset_id}/content", tag = "assets", operation_id = "read_asset_content",
-    params(("asset_id" = AssetId, Path), Which),
+    params(AssetId, Which),
     responses(
         (status = 200, content((String = "text/markdown"), (String = "text/plain")),
             headers(("x-content-version" = u64, description = "The version of the content"))),
-        Problems,
     ),
 )]
 async fn content(
@@ -172,8 +166,8 @@ async fn content(
 /// Read a version at `/assets/{asset_id}/content?version=`.
 #[utoipa::path(
     get, path = "/assets/{asset_id}/versions", tag = "assets", operation_id = "list_asset_versions",
-    params(("asset_id" = AssetId, Path), PageQuery),
-    responses((status = 200, body = Page<AssetVersion>), Problems),
+    params(AssetId, PageQuery),
+    responses((status = 200, body = Page<AssetVersion>)),
 )]
 async fn versions(
     State(cx): State<Cx>,

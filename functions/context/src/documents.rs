@@ -9,7 +9,7 @@ use domain::ids::ProjectId;
 use domain::validate::FieldErrors;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Ids, IfMatch, Once, Query};
-use shared::edge::respond::{Created, Problems, Tagged};
+use shared::edge::respond::{Created, Tagged};
 use shared::flows::documents::{self, DocumentName, DocumentView};
 use shared::flows::page::{Page, PageQuery};
 use shared::store::documents::DocumentVersion;
@@ -47,8 +47,8 @@ fn tagged(view: DocumentView) -> Tagged<DocumentView> {
 /// The newest version, or an older one.
 #[utoipa::path(
     get, path = "/projects/{project_id}/context", tag = "context", operation_id = "read_context",
-    params(("project_id" = ProjectId, Path), Which, When),
-    responses((status = 200, body = DocumentView), Problems),
+    params(ProjectId, Which, When),
+    responses((status = 200, body = DocumentView)),
 )]
 async fn read(
     State(cx): State<Cx>,
@@ -65,8 +65,8 @@ async fn read(
 /// The newest version, or an older one. `PUT` takes the same form.
 #[utoipa::path(
     get, path = "/projects/{project_id}/context.md", tag = "context", operation_id = "read_context_markdown",
-    params(("project_id" = ProjectId, Path), Which, When),
-    responses((status = 200, body = String, content_type = "text/markdown", headers(("ETag" = String, description = "The version, for `If-Match`"))), Problems),
+    params(ProjectId, Which, When),
+    responses((status = 200, body = String, content_type = "text/markdown", headers(("ETag" = String, description = "The version, for `If-Match`")))),
 )]
 async fn read_markdown(
     State(cx): State<Cx>,
@@ -91,15 +91,11 @@ async fn read_markdown(
 /// line that does not fit into a document is refused with its number.
 #[utoipa::path(
     put, path = "/projects/{project_id}/context.md", tag = "context", operation_id = "replace_context",
-    params(
-        ("project_id" = ProjectId, Path), Which,
-        ("If-Match" = Option<String>, Header, description = "The version that was read; `\"0\"` if there was no document"),
-    ),
+    params(ProjectId, Which, IfMatch),
     request_body(content = String, content_type = "text/markdown"),
     responses(
         (status = 200, body = DocumentView),
         (status = 201, description = "It is the first document of this workflow", body = DocumentView),
-        Problems,
     ),
 )]
 async fn replace(
@@ -126,8 +122,8 @@ async fn replace(
 /// Ordered by the names of the workflows.
 #[utoipa::path(
     get, path = "/projects/{project_id}/context/workflows", tag = "context", operation_id = "list_context_workflows",
-    params(("project_id" = ProjectId, Path), PageQuery),
-    responses((status = 200, body = Page<DocumentView>), Problems),
+    params(ProjectId, PageQuery),
+    responses((status = 200, body = Page<DocumentView>)),
 )]
 async fn list_workflows(
     State(cx): State<Cx>,
@@ -144,8 +140,8 @@ async fn list_workflows(
 #[utoipa::path(
     get, path = "/projects/{project_id}/context/versions", tag = "context",
     operation_id = "list_context_versions",
-    params(("project_id" = ProjectId, Path), Which, PageQuery),
-    responses((status = 200, body = Page<DocumentVersion>), Problems),
+    params(ProjectId, Which, PageQuery),
+    responses((status = 200, body = Page<DocumentVersion>)),
 )]
 async fn list_versions(
     State(cx): State<Cx>,
@@ -163,8 +159,8 @@ async fn list_versions(
 #[utoipa::path(
     get, path = "/projects/{project_id}/context/versions/{version}", tag = "context",
     operation_id = "read_context_version",
-    params(("project_id" = ProjectId, Path), ("version" = u64, Path), Which),
-    responses((status = 200, body = DocumentView), Problems),
+    params(ProjectId, ("version" = u64, Path), Which),
+    responses((status = 200, body = DocumentView)),
 )]
 async fn read_version(
     State(cx): State<Cx>,
@@ -181,12 +177,8 @@ async fn read_version(
 #[utoipa::path(
     post, path = "/projects/{project_id}/context/versions/{version}/restore", tag = "context",
     operation_id = "restore_context_version",
-    params(
-        ("project_id" = ProjectId, Path), ("version" = u64, Path), Which,
-        ("If-Match" = Option<String>, Header, description = "The newest version that was read"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    responses((status = 200, body = DocumentView), Problems),
+    params(ProjectId, ("version" = u64, Path), Which, IfMatch),
+    responses((status = 200, body = DocumentView)),
 )]
 async fn restore(
     State(cx): State<Cx>,

@@ -7,7 +7,6 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use domain::log::Refusal;
 use shared::edge::extract::{Caller, Once, Query};
-use shared::edge::respond::Problems;
 use shared::flows::logs::hooks::{self, HookQuery, RefusedHooks};
 use shared::flows::page::PageQuery;
 use shared::{Cx, Error, Result};
@@ -22,12 +21,9 @@ shared::routes!(receive, list_refused);
 /// logged after that report. A payload with a `tool_use_id` is logged once, even if it is sent often.
 #[utoipa::path(
     post, path = "/context/hooks", tag = "context", operation_id = "report_hook",
-    params(
-        HookQuery,
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
+    params(HookQuery),
     request_body(content = Object, content_type = "application/json"),
-    responses((status = 200, description = "It was accepted, or kept in the list of refused payloads"), Problems),
+    responses((status = 200, description = "It was accepted, or kept in the list of refused payloads")),
 )]
 async fn receive(
     State(cx): State<Cx>,
@@ -59,7 +55,7 @@ async fn receive(
 #[utoipa::path(
     get, path = "/context/hooks/rejected", tag = "context", operation_id = "list_rejected_hooks",
     params(PageQuery),
-    responses((status = 200, body = RefusedHooks), Problems),
+    responses((status = 200, body = RefusedHooks)),
 )]
 async fn list_refused(
     State(cx): State<Cx>,

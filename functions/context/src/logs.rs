@@ -11,7 +11,6 @@ use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use shared::edge::extract::{Caller, Id, Json, Once, Query, parse_json};
 use shared::edge::guard::is_archive;
-use shared::edge::respond::Problems;
 use shared::flows::logs::export::{self, Selection};
 use shared::flows::logs::import::{self, LogImportView};
 use shared::flows::logs::read::{self, SessionView, Tail};
@@ -43,7 +42,7 @@ struct OfProject {
 #[utoipa::path(
     get, path = "/context/logs", tag = "context", operation_id = "list_log_sessions",
     params(OfProject, PageQuery),
-    responses((status = 200, body = Page<SessionView>), Problems),
+    responses((status = 200, body = Page<SessionView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -120,7 +119,6 @@ fn agent(text: &str) -> Result<InstanceId, FieldErrors> {
         (status = 200, description = "The entries, oldest first", content(
             (LogAnswer = "application/json"), (String = "text/plain"),
         )),
-        Problems,
     ),
 )]
 async fn read_tail(
@@ -146,12 +144,8 @@ async fn read_tail(
 /// The log and the session are created if necessary. Entries are in the order of arrival.
 #[utoipa::path(
     post, path = "/context/logs/{agent_id}", tag = "context", operation_id = "append_to_log",
-    params(
-        ("agent_id" = InstanceId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
-    request_body = NewEntry,
-    responses((status = 201, body = Entry), Problems),
+    params(("agent_id" = InstanceId, Path)),
+    responses((status = 201, body = Entry)),
 )]
 async fn append(
     State(cx): State<Cx>,
@@ -182,10 +176,7 @@ struct ExportQuery {
 #[utoipa::path(
     get, path = "/context/export", tag = "context", operation_id = "export_logs",
     params(ExportQuery),
-    responses(
-        (status = 200, description = "The archive", body = Vec<u8>, content_type = "application/zip"),
-        Problems,
-    ),
+    responses((status = 200, description = "The archive", body = Vec<u8>, content_type = "application/zip")),
 )]
 async fn export_all(
     State(cx): State<Cx>,
@@ -209,15 +200,11 @@ async fn export_all(
 /// begins with the upload, and `Location` reports its progress.
 #[utoipa::path(
     post, path = "/context/import", tag = "context", operation_id = "import_logs",
-    params(
-        ("project_id" = Option<ProjectId>, Query, description = "The project of new sessions"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
+    params(("project_id" = Option<ProjectId>, Query, description = "The project of new sessions")),
     request_body(content((Vec<u8> = "application/zip"), (NewUpload = "application/json"))),
     responses(
         (status = 200, description = "It is done", body = LogImportView),
         (status = 202, description = "The import waits for its upload", body = LogImportView),
-        Problems,
     ),
 )]
 async fn import_archive(
@@ -242,8 +229,8 @@ async fn import_archive(
 /// For a week after its end.
 #[utoipa::path(
     get, path = "/context/imports/{import_id}", tag = "context", operation_id = "read_log_import",
-    params(("import_id" = ImportId, Path)),
-    responses((status = 200, body = LogImportView), Problems),
+    params(ImportId),
+    responses((status = 200, body = LogImportView)),
 )]
 async fn read_import(
     State(cx): State<Cx>,

@@ -6,7 +6,6 @@ use domain::ids::ProjectId;
 use domain::log::SessionId;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Query};
-use shared::edge::respond::Problems;
 use shared::flows::documents::DocumentName;
 use shared::flows::logs::recall::{self, Recalled, Starting};
 use shared::{Cx, Result};
@@ -39,7 +38,7 @@ struct RecallQuery {
 #[utoipa::path(
     get, path = "/context/recall", tag = "context", operation_id = "recall_context",
     params(RecallQuery),
-    responses((status = 200, description = "The earlier work", body = Recalled), Problems),
+    responses((status = 200, description = "The earlier work", body = Recalled)),
 )]
 async fn read_recall(
     State(cx): State<Cx>,

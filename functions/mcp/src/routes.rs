@@ -8,7 +8,6 @@ use domain::ids::ProjectId;
 use domain::tools::ToolSets;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Once, Query};
-use shared::edge::respond::Problems;
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error, Result};
 use utoipa::IntoParams;
@@ -53,7 +52,6 @@ fn default_project() -> ProjectId {
     responses(
         (status = 200, description = "A JSON-RPC response", body = Object),
         (status = 202, description = "The notification was accepted"),
-        Problems,
     ),
 )]
 async fn call(
@@ -92,7 +90,7 @@ async fn as_problem(response: Response) -> Response {
 /// Always 405. Every response belongs to a request.
 #[utoipa::path(
     get, path = "/mcp", tag = "mcp", operation_id = "listen_to_mcp",
-    responses((status = 405, description = "There is no stream to listen to"), Problems),
+    responses((status = 405, description = "There is no stream to listen to")),
 )]
 async fn listen(_: Caller) -> Result<Response> {
     Ok(only_post("there is no stream to listen to: every response belongs to a request"))
@@ -103,7 +101,7 @@ async fn listen(_: Caller) -> Result<Response> {
 /// Always 405. The server has no sessions.
 #[utoipa::path(
     delete, path = "/mcp", tag = "mcp", operation_id = "end_mcp_session",
-    responses((status = 405, description = "There are no sessions"), Problems),
+    responses((status = 405, description = "There are no sessions")),
 )]
 async fn end(_: Caller) -> Result<Response> {
     Ok(only_post("there is no session to end"))

@@ -4,7 +4,6 @@ use axum::extract::State;
 use domain::ids::ProjectId;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Json, OptionalJson, Query};
-use shared::edge::respond::Problems;
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::themes::answers::{
     self, Ask, FileMapView, Findings, GateAnswer, LookupAnswer, Neighbours, RepoMapAnswer, RepoMapAsk,
@@ -22,9 +21,8 @@ shared::routes!(lookup, check, scout, gate, repo_map, map, graph, findings);
 /// read (`scout`). The answer is the same.
 #[utoipa::path(
     post, path = "/projects/{project_id}/lookup", tag = "themes", operation_id = "lookup_theme",
-    params(("project_id" = ProjectId, Path)),
-    request_body = Ask,
-    responses((status = 200, body = LookupAnswer), Problems),
+    params(ProjectId),
+    responses((status = 200, body = LookupAnswer)),
 )]
 async fn lookup(
     State(cx): State<Cx>,
@@ -41,9 +39,9 @@ async fn lookup(
 /// a finding that was there before, on another line, is not new. Nothing is saved. `code` names the check.
 #[utoipa::path(
     post, path = "/projects/{project_id}/check", tag = "themes", operation_id = "check_theme",
-    params(("project_id" = ProjectId, Path)),
+    params(ProjectId),
     request_body = CheckAsk,
-    responses((status = 200, body = CheckAnswer), Problems),
+    responses((status = 200, body = CheckAnswer)),
 )]
 async fn check(
     State(cx): State<Cx>,
@@ -59,9 +57,8 @@ async fn check(
 /// For an agent that is about to edit. It needs no model and comes at once.
 #[utoipa::path(
     post, path = "/projects/{project_id}/scout", tag = "themes", operation_id = "scout_theme",
-    params(("project_id" = ProjectId, Path)),
-    request_body = Ask,
-    responses((status = 200, body = ScoutBrief), Problems),
+    params(ProjectId),
+    responses((status = 200, body = ScoutBrief)),
 )]
 async fn scout(
     State(cx): State<Cx>,
@@ -78,9 +75,8 @@ async fn scout(
 /// characters comes with an outline to show instead of its content.
 #[utoipa::path(
     post, path = "/projects/{project_id}/gate", tag = "themes", operation_id = "choose_theme_files",
-    params(("project_id" = ProjectId, Path)),
-    request_body = Ask,
-    responses((status = 200, body = GateAnswer), Problems),
+    params(ProjectId),
+    responses((status = 200, body = GateAnswer)),
 )]
 async fn gate(
     State(cx): State<Cx>,
@@ -96,9 +92,9 @@ async fn gate(
 /// The most important files come first. The request or the open file decides what is important.
 #[utoipa::path(
     post, path = "/projects/{project_id}/repo-map", tag = "themes", operation_id = "outline_theme",
-    params(("project_id" = ProjectId, Path)),
+    params(ProjectId),
     request_body = RepoMapAsk,
-    responses((status = 200, body = RepoMapAnswer), Problems),
+    responses((status = 200, body = RepoMapAnswer)),
 )]
 async fn repo_map(
     State(cx): State<Cx>,
@@ -114,8 +110,8 @@ async fn repo_map(
 /// The purpose of each file, its contents with their lines, its dependencies, and its keywords.
 #[utoipa::path(
     get, path = "/projects/{project_id}/map", tag = "themes", operation_id = "read_theme_map",
-    params(("project_id" = ProjectId, Path), PageQuery),
-    responses((status = 200, body = Page<FileMapView>), Problems),
+    params(ProjectId, PageQuery),
+    responses((status = 200, body = Page<FileMapView>)),
 )]
 async fn map(
     State(cx): State<Cx>,
@@ -138,8 +134,8 @@ struct Which {
 /// Direct neighbours of the file in the graph of the theme.
 #[utoipa::path(
     get, path = "/projects/{project_id}/graph", tag = "themes", operation_id = "read_theme_graph",
-    params(("project_id" = ProjectId, Path), Which),
-    responses((status = 200, body = Neighbours), Problems),
+    params(ProjectId, Which),
+    responses((status = 200, body = Neighbours)),
 )]
 async fn graph(
     State(cx): State<Cx>,
@@ -155,8 +151,8 @@ async fn graph(
 /// Each unused file has a reason. A file that a computed name, a text or a script may load is not listed.
 #[utoipa::path(
     get, path = "/projects/{project_id}/graph/findings", tag = "themes", operation_id = "list_theme_findings",
-    params(("project_id" = ProjectId, Path)),
-    responses((status = 200, body = Findings), Problems),
+    params(ProjectId),
+    responses((status = 200, body = Findings)),
 )]
 async fn findings(
     State(cx): State<Cx>,

@@ -8,7 +8,7 @@ use domain::ids::ProjectId;
 use domain::validate::FieldErrors;
 use serde::Deserialize;
 use shared::edge::extract::{Body, Caller, Id, Ids, IfMatch, Json, Query};
-use shared::edge::respond::{Problems, Tagged};
+use shared::edge::respond::Tagged;
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::themes::files::{self, FileContent, FileView, Rename};
 use shared::flows::themes::grep::{self, GrepAnswer, GrepQuery};
@@ -30,8 +30,8 @@ struct Filter {
 /// With a `glob`, a page may be short although there are more.
 #[utoipa::path(
     get, path = "/projects/{project_id}/files", tag = "themes", operation_id = "list_theme_files",
-    params(("project_id" = ProjectId, Path), PageQuery, Filter),
-    responses((status = 200, body = Page<FileView>), Problems),
+    params(ProjectId, PageQuery, Filter),
+    responses((status = 200, body = Page<FileView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -50,8 +50,8 @@ async fn list(
 /// backreferences nor lookaround.
 #[utoipa::path(
     get, path = "/projects/{project_id}/grep", tag = "themes", operation_id = "grep_theme_files",
-    params(("project_id" = ProjectId, Path), GrepQuery),
-    responses((status = 200, body = GrepAnswer), Problems),
+    params(ProjectId, GrepQuery),
+    responses((status = 200, body = GrepAnswer)),
 )]
 async fn search(
     State(cx): State<Cx>,
@@ -75,13 +75,15 @@ struct Part {
 /// The content, unchanged. `ETag` is the version, `x-content-sha256` the content's hash.
 #[utoipa::path(
     get, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "read_theme_file",
-    params(("project_id" = ProjectId, Path), ("path" = String, Path), Part),
-    responses((status = 200, description = "The content, by its kind", content(
-        (String = "text/plain"), (serde_json::Value = "application/json"), (Vec<u8> = "application/octet-stream"),
-    ), headers(
-        ("ETag" = String, description = "The version, for `If-Match`"),
-        ("x-content-sha256" = String, description = "SHA-256 of the whole content, in hexadecimal"),
-    )), Problems),
+    params(ProjectId, ("path" = String, Path), Part),
+    responses(
+        (status = 200, description = "The content, by its kind", content(
+            (String = "text/plain"), (serde_json::Value = "application/json"), (Vec<u8> = "application/octet-stream"),
+        ), headers(
+            ("ETag" = String, description = "The version, for `If-Match`"),
+            ("x-content-sha256" = String, description = "SHA-256 of the whole content, in hexadecimal"),
+        )),
+    ),
 )]
 async fn read(
     State(cx): State<Cx>,
@@ -151,12 +153,9 @@ fn download(FileContent { file, bytes }: FileContent) -> Response {
 /// again changes nothing. The map is updated within seconds; answers always use the current files.
 #[utoipa::path(
     put, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "put_theme_file",
-    params(
-        ("project_id" = ProjectId, Path), ("path" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The version read"),
-    ),
+    params(ProjectId, ("path" = String, Path), IfMatch),
     request_body(content = String, content_type = "text/plain"),
-    responses((status = 200, body = FileView), (status = 201, body = FileView), Problems),
+    responses((status = 200, body = FileView), (status = 201, body = FileView)),
 )]
 async fn put(
     State(cx): State<Cx>,
@@ -175,12 +174,8 @@ async fn put(
 /// The content is kept. References to the file in other files are not changed.
 #[utoipa::path(
     patch, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "rename_theme_file",
-    params(
-        ("project_id" = ProjectId, Path), ("path" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The version read"),
-    ),
-    request_body = Rename,
-    responses((status = 200, body = FileView), Problems),
+    params(ProjectId, ("path" = String, Path), IfMatch),
+    responses((status = 200, body = FileView)),
 )]
 async fn rename(
     State(cx): State<Cx>,
@@ -198,11 +193,8 @@ async fn rename(
 /// The map is updated within seconds.
 #[utoipa::path(
     delete, path = "/projects/{project_id}/files/{*path}", tag = "themes", operation_id = "delete_theme_file",
-    params(
-        ("project_id" = ProjectId, Path), ("path" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The version read"),
-    ),
-    responses((status = 204, description = "It was deleted"), Problems),
+    params(ProjectId, ("path" = String, Path), IfMatch),
+    responses((status = 204, description = "It was deleted")),
 )]
 async fn delete(
     State(cx): State<Cx>,

@@ -6,7 +6,6 @@ use axum::response::{IntoResponse, Response};
 use domain::ids::{ImportId, ProjectId};
 use domain::projects::theme::ImportState;
 use shared::edge::extract::{Body, Caller, Id, Ids, header_text, parse_json};
-use shared::edge::respond::Problems;
 use shared::flows::themes::import::{self, ImportView};
 use shared::flows::themes::index::{self, MapStatus};
 use shared::flows::uploads::NewUpload;
@@ -22,15 +21,11 @@ shared::routes!(begin, read, status);
 /// and hidden files are left out.
 #[utoipa::path(
     post, path = "/projects/{project_id}/import", tag = "themes", operation_id = "import_theme",
-    params(
-        ("project_id" = ProjectId, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once"),
-    ),
+    params(ProjectId),
     request_body(content((Vec<u8> = "application/zip"), (NewUpload = "application/json"))),
     responses(
         (status = 200, description = "It is done", body = ImportView),
         (status = 202, description = "The import is in progress, or waits for its upload", body = ImportView),
-        Problems,
     ),
 )]
 async fn begin(
@@ -68,8 +63,8 @@ async fn begin(
 /// Available for a week.
 #[utoipa::path(
     get, path = "/projects/{project_id}/imports/{import_id}", tag = "themes", operation_id = "read_theme_import",
-    params(("project_id" = ProjectId, Path), ("import_id" = ImportId, Path)),
-    responses((status = 200, body = ImportView), Problems),
+    params(ProjectId, ImportId),
+    responses((status = 200, body = ImportView)),
 )]
 async fn read(
     State(cx): State<Cx>,
@@ -84,8 +79,8 @@ async fn read(
 /// Whether the stored map is up to date, which places could not be parsed, and what a model has described.
 #[utoipa::path(
     get, path = "/projects/{project_id}/map/status", tag = "themes", operation_id = "read_theme_map_status",
-    params(("project_id" = ProjectId, Path)),
-    responses((status = 200, body = MapStatus), Problems),
+    params(ProjectId),
+    responses((status = 200, body = MapStatus)),
 )]
 async fn status(
     State(cx): State<Cx>,

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use domain::ids::ProjectId;
 use domain::projects::{NewProject, ProjectPatch};
 use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
-use shared::edge::respond::{Created, Problems, Tagged};
+use shared::edge::respond::{Created, Tagged};
 use shared::flows::existing;
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::projects::{self, ProjectView};
@@ -18,9 +18,7 @@ shared::routes!(create, list, read, change, delete);
 /// It has no files yet. Import a theme, or write single files.
 #[utoipa::path(
     post, path = "/projects", tag = "projects", operation_id = "create_project",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
-    request_body = NewProject,
-    responses((status = 201, body = ProjectView), Problems),
+    responses((status = 201, body = ProjectView)),
 )]
 async fn create(
     State(cx): State<Cx>,
@@ -39,7 +37,7 @@ async fn create(
 #[utoipa::path(
     get, path = "/projects", tag = "projects", operation_id = "list_projects",
     params(PageQuery),
-    responses((status = 200, body = Page<ProjectView>), Problems),
+    responses((status = 200, body = Page<ProjectView>)),
 )]
 async fn list(
     State(cx): State<Cx>,
@@ -54,8 +52,8 @@ async fn list(
 /// Its settings. `/projects/{project_id}/map/status` reports the state of its map.
 #[utoipa::path(
     get, path = "/projects/{project_id}", tag = "projects", operation_id = "read_project",
-    params(("project_id" = ProjectId, Path)),
-    responses((status = 200, body = ProjectView), Problems),
+    params(ProjectId),
+    responses((status = 200, body = ProjectView)),
 )]
 async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProjectId>) -> Result<Tagged<ProjectView>> {
     let project = ProjectView::from(existing::project(&cx, &caller.owner, id).await?);
@@ -67,12 +65,8 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProjectId>) -> Re
 /// Omitted fields keep their values.
 #[utoipa::path(
     patch, path = "/projects/{project_id}", tag = "projects", operation_id = "change_project",
-    params(
-        ("project_id" = ProjectId, Path),
-        ("If-Match" = Option<String>, Header, description = "The version read"),
-    ),
-    request_body = ProjectPatch,
-    responses((status = 200, body = ProjectView), Problems),
+    params(ProjectId, IfMatch),
+    responses((status = 200, body = ProjectView)),
 )]
 async fn change(
     State(cx): State<Cx>,
@@ -90,8 +84,8 @@ async fn change(
 /// The default project is emptied and exists again as new.
 #[utoipa::path(
     delete, path = "/projects/{project_id}", tag = "projects", operation_id = "delete_project",
-    params(("project_id" = ProjectId, Path)),
-    responses((status = 204, description = "It was deleted"), Problems),
+    params(ProjectId),
+    responses((status = 204, description = "It was deleted")),
 )]
 async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ProjectId>) -> Result<StatusCode> {
     projects::delete(&cx, &caller.owner, id).await?;

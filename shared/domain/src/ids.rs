@@ -18,7 +18,10 @@ pub struct InvalidId {
 }
 
 macro_rules! ids {
-    ($($(#[doc = $doc:literal])* $name:ident = $prefix:literal $(or $word:literal for $fixed:expr)?;)*) => {$(
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident($parameter:literal) = $prefix:literal $(or $word:literal for $fixed:expr)?;
+    )*) => {$(
         $(#[doc = $doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Uuid);
@@ -84,35 +87,50 @@ macro_rules! ids {
         }
 
         impl utoipa::ToSchema for $name {}
+
+        /// The id as a part of a path.
+        impl utoipa::IntoParams for $name {
+            fn into_params(
+                _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
+            ) -> Vec<utoipa::openapi::path::Parameter> {
+                let parameter = utoipa::openapi::path::ParameterBuilder::new()
+                    .name($parameter)
+                    .parameter_in(utoipa::openapi::path::ParameterIn::Path)
+                    .required(utoipa::openapi::Required::True)
+                    .schema(Some(utoipa::openapi::Ref::from_schema_name(stringify!($name))));
+                vec![parameter.build()]
+            }
+        }
     )*};
 }
 
+// The type, its parameter in paths, and its prefix.
 ids! {
     /// An agent: its goal, its instructions, and what it delivers.
-    AgentId = "agt_";
+    AgentId("agent_id") = "agt_";
     /// An action: work that an agent does later.
-    ActionId = "act_";
+    ActionId("action_id") = "act_";
     /// An asset: a finished deliverable.
-    AssetId = "ast_";
+    AssetId("asset_id") = "ast_";
     /// A conversation.
-    ChatId = "cht_";
+    ChatId("chat_id") = "cht_";
     /// One message of a conversation.
-    MessageId = "msg_";
+    MessageId("message_id") = "msg_";
     /// One turn of a model, or one occurrence of an action.
-    RunId = "run_";
+    RunId("run_id") = "run_";
     /// A deliverable that waits for a person's approval.
-    ProposalId = "prp_";
+    ProposalId("proposal_id") = "prp_";
     /// An API key (not its secret).
-    ApiKeyId = "key_";
+    ApiKeyId("key_id") = "key_";
     /// A project: a theme and what is known about the work on it. The word `default` names the project that always
     /// exists.
-    ProjectId = "prj_" or "default" for Self::DEFAULT;
+    ProjectId("project_id") = "prj_" or "default" for Self::DEFAULT;
     /// An import of a theme or of logs from an archive.
-    ImportId = "imp_";
+    ImportId("import_id") = "imp_";
     /// An export of an account.
-    ExportId = "exp_";
+    ExportId("export_id") = "exp_";
     /// The receipt of the deletion of an account. Whoever knows it may read the receipt, so it is random.
-    ReceiptId = "rcp_";
+    ReceiptId("receipt_id") = "rcp_";
 }
 
 fn parse_uuid(text: &str, prefix: &'static str) -> Result<Uuid, InvalidId> {

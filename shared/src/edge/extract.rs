@@ -11,6 +11,8 @@ use domain::wording::{UNKNOWN_FIELD, refusal};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 
 use crate::error::Error;
 use crate::process::compute::Compute;
@@ -284,6 +286,14 @@ impl<S: Sync> OptionalFromRequestParts<S> for IfMatch {
                 "must be the version that you read, for example \"3\"",
             ))
         })
+    }
+}
+
+/// The header for the OpenAPI document. The catalog describes it in one place, for all routes.
+impl IntoParams for IfMatch {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let parameter = ParameterBuilder::new().name("If-Match").parameter_in(ParameterIn::Header);
+        vec![parameter.build()]
     }
 }
 

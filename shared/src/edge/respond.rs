@@ -1,14 +1,9 @@
 //! Responses of handlers.
 
-use std::collections::BTreeMap;
-
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
-use utoipa::IntoResponses;
-use utoipa::openapi::response::Response as Described;
-use utoipa::openapi::{Ref, RefOr};
 
 /// 200 with the version as `ETag`, for later use in `If-Match`.
 pub struct Tagged<T> {
@@ -45,15 +40,5 @@ impl<T: Serialize> IntoResponse for Created<T> {
             response.headers_mut().insert(header::LOCATION, value);
         }
         response
-    }
-}
-
-/// The errors that every route can return. The catalog lists them in one place, for all routes.
-pub struct Problems;
-
-impl IntoResponses for Problems {
-    fn responses() -> BTreeMap<String, RefOr<Described>> {
-        let reference = Ref::from_response_name("InternalError");
-        BTreeMap::from([("500".to_owned(), RefOr::Ref(reference))])
     }
 }

@@ -163,7 +163,6 @@ pub async fn replace(
         ImportError::Invalid(errors) => errors,
         other => FieldErrors::one("context.md", other.to_string()),
     })?;
-    // Only a POST has a key.
     put(cx, owner, &Once::none(), place, Cause::Imported, if_match, document).await
 }
 

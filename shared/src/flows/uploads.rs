@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use domain::validate::FieldErrors;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::blobs::BlobKey;
+use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::Result;
 
@@ -84,6 +85,24 @@ pub async fn target(
     let signed = cx.blobs.presign_put(key, bytes, sha256, "application/zip", valid).await?;
     let headers = signed.headers.into_iter().collect();
     Ok(UploadTarget { method: "PUT", url: signed.url, headers, expires_at: now + WINDOW })
+}
+
+/// Reads an uploaded archive that was announced with `expected` bytes. The inner error says why it can't be imported.
+///
+/// # Errors
+/// If the bucket does not answer.
+pub async fn archive(cx: &Cx, key: &BlobKey, expected: u64) -> Result<Result<Bytes, String>> {
+    let gone = || Err("the archive is gone".to_owned());
+    // Checks the upload against what was announced, before it reads anything.
+    match cx.blobs.size(key).await? {
+        Some(bytes) if bytes == expected => match cx.blobs.get(key).await {
+            Ok(archive) => Ok(Ok(archive)),
+            Err(BlobError::Missing { .. }) => Ok(gone()),
+            Err(error) => Err(error.into()),
+        },
+        Some(bytes) => Ok(Err(format!("the archive has {bytes} bytes, but {expected} were announced"))),
+        None => Ok(gone()),
+    }
 }
 
 #[cfg(test)]

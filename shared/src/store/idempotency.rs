@@ -104,7 +104,8 @@ impl ClaimedRequest {
 pub struct Once(Option<Arc<ClaimedRequest>>);
 
 impl Once {
-    /// For work without an `Idempotency-Key`, and for work that is safe to repeat. No commit marks a request as done.
+    /// For work without an `Idempotency-Key`, which only a POST has, and for work that is safe to repeat. No commit marks a request
+    /// as done.
     #[must_use]
     pub const fn none() -> Self {
         Self(None)

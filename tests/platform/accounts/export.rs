@@ -125,7 +125,7 @@ async fn an_export_that_is_killed_begins_again_and_one_without_time_fails() {
         let mut export = found.value;
         assert!(export.begin(cx.clock.now()));
         assert_eq!(export.attempts, attempt);
-        let saved = cx.store.save_export(&owner("local"), &export, found.version, cx.clock.now()).await;
+        let saved = cx.store.save_job(&owner("local"), &export, found.version, cx.clock.now()).await;
         assert!(saved.unwrap().done());
     }
     work(&h, "local", &id, Timestamp::MAX).await;

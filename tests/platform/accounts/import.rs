@@ -281,7 +281,7 @@ async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
     let found = cx.store.account_import(&me).await.unwrap().unwrap();
     let mut half = found.value;
     half.position = Position { objects: u64::MAX, lines: 3 };
-    let saved = cx.store.save_account_import(&me, &half, found.version, cx.clock.now()).await;
+    let saved = cx.store.save_job(&me, &half, found.version, cx.clock.now()).await;
     assert!(saved.unwrap().done());
     // Two executors at once: one of them writes.
     futures::future::join_all((0..3).map(|_| work(cx, &me))).await;
@@ -302,7 +302,7 @@ async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
     let found = cx.store.account_import(&me).await.unwrap().unwrap();
     let mut again = found.value;
     (again.state, again.position) = (AccountImportState::Failed, Position { objects: 1, lines: 1 });
-    let saved = cx.store.save_account_import(&me, &again, found.version, cx.clock.now()).await;
+    let saved = cx.store.save_job(&me, &again, found.version, cx.clock.now()).await;
     assert!(saved.unwrap().done());
     let view = imported_at_once(cx, &me, &files).await;
     assert_eq!(view.state, AccountImportState::Done, "{view:?}");

@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 use shared::edge::extract::{Caller, ForeignJson, Id, Once};
 use shared::edge::idempotency::RepeatedRun;
 use shared::edge::problem::OpenAiError;
-use shared::edge::respond::Problems;
 use shared::edge::stream::{belongs_to, event_stream, not_failed};
 use shared::flows::completions::{self, Completion, OfClient};
 use shared::flows::runs;
@@ -49,13 +48,11 @@ const MAX_MODELS: usize = 1_000;
 /// again. If the new text differs, a line says that the reply begins again.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "chats", operation_id = "create_chat_completion",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call act once")),
     request_body = CompletionRequest,
     responses(
         (status = 200, description = "The reply", content(
             (ChatCompletion = "application/json"), (ChatCompletion = "text/event-stream"),
         )),
-        Problems,
     ),
 )]
 async fn complete(
@@ -362,7 +359,7 @@ fn frame(data: &impl Serialize, frames: &mut String) {
 /// Up to 1,000 agents that are not archived.
 #[utoipa::path(
     get, path = "/v1/models", tag = "chats", operation_id = "list_agents_as_models",
-    responses((status = 200, body = ModelList), Problems),
+    responses((status = 200, body = ModelList)),
 )]
 async fn list_models(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<ModelList>> {
     let data = agents::all_active(&cx, &caller.owner, MAX_MODELS).await?;
@@ -374,8 +371,8 @@ async fn list_models(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<
 /// 404 if the agent is archived, because it takes no turns and is not listed.
 #[utoipa::path(
     get, path = "/v1/models/{agent_id}", tag = "chats", operation_id = "read_agent_as_model",
-    params(("agent_id" = AgentId, Path)),
-    responses((status = 200, body = ModelEntry), Problems),
+    params(AgentId),
+    responses((status = 200, body = ModelEntry)),
 )]
 async fn read_model(
     State(cx): State<Cx>,

@@ -134,8 +134,6 @@ fn add_parameters(method: &str, operation: &mut Object) {
     for parameter in own.as_array().cloned().unwrap_or_default() {
         let is_header = parameter["in"] == "header";
         parameters.push(match parameter["name"].as_str() {
-            // Added below, for every POST.
-            Some("Idempotency-Key") if is_header => continue,
             // OpenAPI describes it by the media types of the answers.
             Some("Accept") if is_header => continue,
             Some("If-Match") if is_header => reference("parameters", "IfMatch"),

@@ -87,6 +87,23 @@ fn each_operation_is_named_and_described() {
 }
 
 #[test]
+fn each_route_describes_the_parameters_of_its_path() {
+    let document = openapi();
+    let mut wrong = Vec::new();
+    for (route, operation) in operations(&document) {
+        let named: BTreeSet<&str> =
+            route.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0)).collect();
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let described: BTreeSet<&str> =
+            parameters.filter(|it| it["in"] == "path").filter_map(|it| it["name"].as_str()).collect();
+        if named != described {
+            wrong.push(format!("{route} describes the parameters {described:?} of its path"));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
 fn each_property_is_described() {
     let document = openapi();
     let mut wrong = Vec::new();

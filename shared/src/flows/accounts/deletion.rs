@@ -6,8 +6,8 @@ use domain::ceilings::CeilingOf;
 use domain::dispatch::LEASE;
 use domain::ids::{Owner, ReceiptId};
 use domain::validate::FieldErrors;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 use rand::Rng;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -17,15 +17,13 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::due;
+use crate::flows::lease;
 use crate::money::ceilings;
 use crate::store::deletions::CHANGED_AT_ONCE;
 use crate::store::keys::{self, Key};
 use crate::store::partitions::Partition;
 use crate::store::table::{Condition, Write};
 use crate::store::{DueItem, Store, Tries, Versioned, Walk};
-
-/// An executor stops this long before its deadline.
-const RESERVE: SignedDuration = SignedDuration::from_secs(20);
 
 /// A deletion that was accepted.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -220,7 +218,7 @@ impl Work<'_> {
     }
 
     fn is_out_of_time(&self) -> bool {
-        self.cx.clock.now() + RESERVE >= self.deadline || self.cx.stopping.is_set()
+        lease::is_time_up(self.cx, self.deadline) || self.cx.stopping.is_set()
     }
 
     /// Saves, and keeps the work. `false` if another executor has it.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use domain::accounts::export::{ADDRESS_VALID, Export};
 use domain::dispatch::LEASE;
 use domain::ids::{ExportId, Owner};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -21,14 +21,9 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::archive::Growing;
 use crate::flows::due;
+use crate::flows::lease::{ClaimedJob, Interrupted};
 use crate::store::partitions::Partition;
-use crate::store::{Attributes, DueItem, Once, Store, Versioned, Walk};
-
-/// An executor renews its lease when this time has passed.
-const RENEWED_EVERY: SignedDuration = SignedDuration::from_secs(30);
-
-/// An executor stops this long before its deadline.
-const RESERVE: SignedDuration = SignedDuration::from_secs(20);
+use crate::store::{Attributes, DueItem, Job, Once, Versioned, Walk};
 
 /// How many objects a page lists.
 const PAGE: usize = 1_000;
@@ -58,7 +53,7 @@ pub async fn request(cx: &Cx, owner: &Owner, once: &Once) -> Result<ExportView> 
     }
     let now = cx.clock.now();
     let export = Export::new(ExportId::from_uuid(cx.clock.uuid()), now);
-    let write = Store::export_write(owner, &export, 0, now + LEASE)?;
+    let write = export.write(owner, 0, now + LEASE)?;
     if !cx.store.commit(once, vec![write]).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }
@@ -90,73 +85,45 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, id: ExportId, deadline: Timest
     if found.value.has_ended() {
         return Ok(());
     }
-    let Versioned { value: mut export, version } = found;
-    let begins = export.begin(cx.clock.now());
-    // The version says which executor writes. One whose lease has ended stops when it renews it.
-    let saved = cx.store.save_export(owner, &export, version, cx.clock.now() + LEASE).await?.done();
-    if !begins || !saved {
-        return Ok(());
-    }
+    let Some(claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
     let parts = Parts::begin_expiring(&cx.blobs, BlobKey::export(owner, id), "application/zip").await?;
-    let renewed_at = cx.clock.now();
-    let mut work = Work {
-        cx,
-        owner,
-        export,
-        version: version + 1,
-        renewed_at,
-        deadline,
-        zip: Growing::default(),
-        parts,
-    };
-    match work.everything().await? {
-        Ended::Lost => return Ok(work.parts.abort().await?),
-        Ended::OutOfTime => {
-            let Work { mut export, version, parts, .. } = work;
+    let began = cx.clock.now();
+    let mut work = Work { cx, owner, claimed, zip: Growing::default(), parts };
+    let ended = work.everything().await;
+    let Work { mut claimed, parts, .. } = work;
+    match ended {
+        Ok(()) => {}
+        // Nobody can continue an archive. A sweep lets another executor begin again.
+        Err(Interrupted::Lost | Interrupted::Stopping) => return Ok(parts.abort().await?),
+        // Another executor would not have more time.
+        Err(Interrupted::TimeUp) => {
             parts.abort().await?;
-            let minutes = deadline.duration_since(renewed_at).as_mins();
+            let minutes = deadline.duration_since(began).as_mins();
             let text = format!("the account has more than can be written in {minutes} minutes");
-            export.fail(&text, cx.clock.now());
-            let _ = cx.store.save_export(owner, &export, version, cx.clock.now()).await?;
+            claimed.job.fail(&text, cx.clock.now());
+            claimed.give_back().await?;
             return Ok(());
         }
-        Ended::Written => {}
+        Err(Interrupted::Failed(error)) => return Err(error),
     }
-    let Work { mut export, version, parts, .. } = work;
-    export.finish(parts.finish().await?, cx.clock.now());
-    let saved = cx.store.save_export(owner, &export, version, cx.clock.now()).await?;
-    tracing::info!(
-        bytes = export.bytes,
-        objects = export.objects,
-        done = saved.done(),
-        "an account was exported"
-    );
+    claimed.job.finish(parts.finish().await?, cx.clock.now());
+    let done = claimed.give_back().await?;
+    let Export { bytes, objects, .. } = claimed.job;
+    tracing::info!(bytes, objects, done, "an account was exported");
     Ok(())
-}
-
-/// How the work ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    Written,
-    /// Another executor does it.
-    Lost,
-    OutOfTime,
 }
 
 /// The work of one executor.
 struct Work<'a> {
     cx: &'a Cx,
     owner: &'a Owner,
-    export: Export,
-    version: u64,
-    renewed_at: Timestamp,
-    deadline: Timestamp,
+    claimed: ClaimedJob<'a, Export>,
     zip: Growing,
     parts: Parts,
 }
 
 impl Work<'_> {
-    async fn everything(&mut self) -> Result<Ended> {
+    async fn everything(&mut self) -> Result<(), Interrupted> {
         self.zip.file("records.jsonl")?;
         let mut walk = Walk::new(self.owner, self.cx.clock.now());
         while let Some((partition, items)) = walk.next(&self.cx.store).await? {
@@ -166,16 +133,12 @@ impl Work<'_> {
             for item in &items {
                 self.zip.write(&line(self.owner, &partition, item)?)?;
             }
-            *self.export.records.entry(partition.kind().to_owned()).or_default() += items.len() as u64;
-            if let Some(ended) = self.pause().await? {
-                return Ok(ended);
-            }
+            *self.claimed.job.records.entry(partition.kind().to_owned()).or_default() += items.len() as u64;
+            self.pause().await?;
         }
-        if let Some(ended) = self.objects().await? {
-            return Ok(ended);
-        }
+        self.objects().await?;
         self.zip.file("manifest.json")?;
-        let Export { export_id, requested_at, records, objects, .. } = &self.export;
+        let Export { export_id, requested_at, records, objects, .. } = &self.claimed.job;
         let manifest = json!({
             "format": "lamplighter-account", "version": 1, "owner": self.owner, "export_id": export_id,
             "requested_at": requested_at, "records": records, "objects": objects,
@@ -184,10 +147,10 @@ impl Work<'_> {
         self.zip.finish()?;
         let last = self.zip.take();
         self.parts.send(last).await?;
-        Ok(Ended::Written)
+        Ok(())
     }
 
-    async fn objects(&mut self) -> Result<Option<Ended>> {
+    async fn objects(&mut self) -> Result<(), Interrupted> {
         let everything = BlobKey::everything(self.owner);
         let mut after: Option<String> = None;
         loop {
@@ -200,41 +163,23 @@ impl Work<'_> {
                     Err(error) => return Err(error.into()),
                 };
                 self.zip.whole_file(&format!("objects/{rest}"), &content)?;
-                self.export.objects += 1;
-                if let Some(ended) = self.pause().await? {
-                    return Ok(Some(ended));
-                }
+                self.claimed.job.objects += 1;
+                self.pause().await?;
             }
             if page.len() < PAGE {
-                return Ok(None);
+                return Ok(());
             }
             after = page.last().cloned();
         }
     }
 
-    /// Sends a part if it is large enough, and renews the lease. Says whether the work must end.
-    async fn pause(&mut self) -> Result<Option<Ended>> {
+    /// Sends a part if it is large enough, and keeps the job.
+    async fn pause(&mut self) -> Result<(), Interrupted> {
         if self.zip.waiting() >= Parts::LEAST {
             let part = self.zip.take();
             self.parts.send(part).await?;
         }
-        let now = self.cx.clock.now();
-        if self.cx.stopping.is_set() {
-            return Ok(Some(Ended::Lost));
-        }
-        if now + RESERVE >= self.deadline {
-            return Ok(Some(Ended::OutOfTime));
-        }
-        if now.duration_since(self.renewed_at) >= RENEWED_EVERY {
-            let saved =
-                self.cx.store.save_export(self.owner, &self.export, self.version, now + LEASE).await?;
-            if !saved.done() {
-                return Ok(Some(Ended::Lost));
-            }
-            self.version += 1;
-            self.renewed_at = now;
-        }
-        Ok(None)
+        self.claimed.keep().await
     }
 }
 

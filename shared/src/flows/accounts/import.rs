@@ -11,7 +11,7 @@ use domain::accounts::import::{
     AccountImport, AccountImportState, MAX_ARCHIVE, Position, UPLOAD_WITHIN, most_inflated,
 };
 use domain::chats::conversation::check_images;
-use domain::dispatch::{LEASE, SWEEP_EVERY};
+use domain::dispatch::SWEEP_EVERY;
 use domain::ids::{MessageId, Owner, ProjectId, RunId};
 use domain::log::{Entry, InstanceId, SessionId};
 use domain::models::Block;
@@ -26,22 +26,17 @@ use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
 use crate::agent_loop::journal;
-use crate::blobs::{BlobError, BlobKey, BlobReader};
+use crate::blobs::{BlobKey, BlobReader};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::archive::{self, ArchiveError, Limits, Ratio};
 use crate::flows::due;
+use crate::flows::lease::{ClaimedJob, Interrupted};
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::money::plans;
 use crate::store::partitions::Partition;
 use crate::store::restore::{Line, Named, Restore, Restored, restore};
-use crate::store::{DueItem, Once, Store, StoreError, Versioned, Walk};
-
-/// An executor saves how far it has come when this time has passed.
-const SAVED_EVERY: SignedDuration = SignedDuration::from_secs(30);
-
-/// An executor stops this long before its deadline.
-const RESERVE: SignedDuration = SignedDuration::from_secs(20);
+use crate::store::{DueItem, Job, Once, StoreError, Versioned, Walk};
 
 /// When a sweep looks for the archive first.
 const FIRST_LOOK: SignedDuration = SignedDuration::from_secs(10);
@@ -156,7 +151,7 @@ pub async fn request(
     }
     let now = cx.clock.now();
     let import = AccountImport::new(input.bytes, now);
-    let write = Store::account_import_write(owner, &import, version, now + FIRST_LOOK)?;
+    let write = import.write(owner, version, now + FIRST_LOOK)?;
     if !cx.store.commit(once, vec![write]).await?.done() {
         return Err(Error::conflict("import_running", "another import was requested at the same time"));
     }
@@ -207,35 +202,26 @@ pub async fn read(cx: &Cx, owner: &Owner) -> Result<AccountImportView> {
 /// # Errors
 /// If the table or the bucket does not answer. A sweep continues it.
 pub(crate) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
-    let Some(Versioned { value: mut import, version }) = cx.store.account_import(owner).await? else {
-        return Ok(());
-    };
-    if import.has_ended() {
+    let Some(mut found) = cx.store.account_import(owner).await? else { return Ok(()) };
+    if found.value.has_ended() {
         return Ok(());
     }
-    let (now, key) = (cx.clock.now(), BlobKey::account_archive(owner));
+    let key = BlobKey::account_archive(owner);
     let Some(size) = cx.blobs.size(&key).await? else {
+        let (now, import) = (cx.clock.now(), &mut found.value);
         if now >= import.requested_at + UPLOAD_WITHIN || import.state == AccountImportState::Running {
             import.fail("the archive was not uploaded, or was deleted", now);
         }
         // The next sweep looks again.
-        let _ = cx.store.save_account_import(owner, &import, version, now + SWEEP_EVERY).await?;
+        let _ = cx.store.save_job(owner, import, found.version, now + SWEEP_EVERY).await?;
         return Ok(());
     };
-    let begins = import.begin(now);
-    // The version says which executor writes. One whose lease has ended stops when it renews it.
-    let saved = cx.store.save_account_import(owner, &import, version, now + LEASE).await?.done();
-    if !begins || !saved {
-        return Ok(());
-    }
+    let Some(claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
     let mut work = Work {
         cx,
         owner,
+        claimed,
         reader: BlobReader::new(&cx.blobs, &key, size, Handle::current()),
-        import,
-        version: version + 1,
-        saved_at: now,
-        deadline,
         unfinished: HashSet::new(),
         most_bytes: most_inflated(plans::plan_of(cx, owner).await?),
         named: HashMap::new(),
@@ -245,23 +231,23 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
         counted: BTreeMap::new(),
     };
     let ended = work.everything().await;
-    let Work { mut import, version, .. } = work;
-    let now = cx.clock.now();
+    let (mut claimed, now) = (work.claimed, cx.clock.now());
     match ended {
-        Ok(()) => import.finish(now),
-        Err(Stop::Invalid(told)) => import.fail(&told, now),
-        Err(Stop::Lost) => return Ok(()),
-        Err(Stop::OutOfTime) => {
-            if cx.store.save_account_import(owner, &import, version, now).await?.done() {
+        Ok(()) => claimed.job.finish(now),
+        Err(Stop::Invalid(told)) => claimed.job.fail(&told, now),
+        Err(Stop::Interrupted(Interrupted::Lost)) => return Ok(()),
+        // Another executor continues after what is written.
+        Err(Stop::Interrupted(Interrupted::TimeUp | Interrupted::Stopping)) => {
+            if claimed.give_back().await? {
                 due::dispatch(cx, &DueItem::import(owner)).await;
             }
             return Ok(());
         }
-        Err(Stop::Failed(error)) => return Err(error),
+        Err(Stop::Interrupted(Interrupted::Failed(error))) => return Err(error),
     }
-    if cx.store.save_account_import(owner, &import, version, now).await?.done() {
+    if claimed.give_back().await? {
         cx.blobs.delete(&key).await?;
-        tracing::info!(state = ?import.state, objects = import.objects, "an account was imported");
+        tracing::info!(state = ?claimed.job.state, objects = claimed.job.objects, "an account was imported");
     }
     Ok(())
 }
@@ -270,27 +256,12 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
 enum Stop {
     /// The archive is not valid.
     Invalid(String),
-    /// Another executor does it.
-    Lost,
-    OutOfTime,
-    Failed(Error),
+    Interrupted(Interrupted),
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<BlobError> for Stop {
-    fn from(error: BlobError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error.into())
+impl<E: Into<Interrupted>> From<E> for Stop {
+    fn from(interrupted: E) -> Self {
+        Self::Interrupted(interrupted.into())
     }
 }
 
@@ -364,11 +335,8 @@ struct Manifest {
 struct Work<'a> {
     cx: &'a Cx,
     owner: &'a Owner,
+    claimed: ClaimedJob<'a, AccountImport>,
     reader: BlobReader,
-    import: AccountImport,
-    version: u64,
-    saved_at: Timestamp,
-    deadline: Timestamp,
     /// Runs that have not ended. All of them stays behind.
     unfinished: HashSet<RunId>,
     /// The most bytes of the whole archive, inflated.
@@ -416,7 +384,7 @@ impl Work<'_> {
                     manifest = Some(read);
                 }
             }
-            self.pause().await?;
+            self.claimed.keep().await?;
         }
         self.end(reading).await?;
         let manifest = manifest.ok_or_else(|| Stop::Invalid(format!("the archive has no {MANIFEST}")))?;
@@ -510,7 +478,7 @@ impl Work<'_> {
     }
 
     async fn objects(&mut self) -> Result<(), Stop> {
-        let (mut pieces, reading) = self.begin(Pass::Objects(self.import.position.objects));
+        let (mut pieces, reading) = self.begin(Pass::Objects(self.claimed.job.position.objects));
         let (mut waiting, mut bytes) = (Vec::new(), 0);
         loop {
             let piece = pieces.recv().await;
@@ -523,7 +491,7 @@ impl Work<'_> {
             if is_last || waiting.len() >= AT_ONCE || bytes >= WRITTEN_AT {
                 bytes = 0;
                 self.write_objects(std::mem::take(&mut waiting)).await?;
-                self.pause().await?;
+                self.claimed.keep().await?;
             }
             if is_last {
                 return self.end(reading).await;
@@ -547,20 +515,20 @@ impl Work<'_> {
             Ok::<u64, Stop>(1)
         };
         let written: u64 = try_join_all(objects.into_iter().map(put)).await?.into_iter().sum();
-        self.import.objects = self.import.objects.saturating_add(written);
+        self.claimed.job.objects = self.claimed.job.objects.saturating_add(written);
         if written < count {
-            *self.import.left_out.entry("objects".to_owned()).or_default() += count - written;
+            *self.claimed.job.left_out.entry("objects".to_owned()).or_default() += count - written;
         }
-        self.import.advance(count, 0);
+        self.claimed.job.advance(count, 0);
         Ok(())
     }
 
     async fn records(&mut self) -> Result<(), Stop> {
-        let (mut pieces, reading) = self.begin(Pass::Records(self.import.position.lines));
+        let (mut pieces, reading) = self.begin(Pass::Records(self.claimed.job.position.lines));
         while let Some(piece) = pieces.recv().await {
             if let Piece::Lines(lines) = piece {
                 self.write_lines(lines).await?;
-                self.pause().await?;
+                self.claimed.keep().await?;
             }
         }
         self.end(reading).await
@@ -600,12 +568,12 @@ impl Work<'_> {
                 self.index(*project).await?;
             }
             match thing {
-                Some(thing) if is_new => *self.import.records.entry(thing.to_owned()).or_default() += 1,
+                Some(thing) if is_new => *self.claimed.job.records.entry(thing.to_owned()).or_default() += 1,
                 _ if is_new => {}
                 _ => self.leave_out(thing),
             }
         }
-        self.import.advance(0, count);
+        self.claimed.job.advance(0, count);
         Ok(())
     }
 
@@ -625,7 +593,7 @@ impl Work<'_> {
 
     fn leave_out(&mut self, thing: Option<&'static str>) {
         if let Some(thing) = thing {
-            *self.import.left_out.entry(thing.to_owned()).or_default() += 1;
+            *self.claimed.job.left_out.entry(thing.to_owned()).or_default() += 1;
         }
     }
 
@@ -669,29 +637,8 @@ impl Work<'_> {
             Ok(()) => Ok(()),
             Err(Unreadable::Archive(error)) => Err(Stop::Invalid(error.to_string())),
             Err(Unreadable::Content(told)) => Err(Stop::Invalid(told)),
-            Err(Unreadable::Unwanted) => Err(Stop::Lost),
+            Err(Unreadable::Unwanted) => Err(Interrupted::Lost.into()),
         }
-    }
-
-    /// Saves how far the import has come, and says whether the work must end.
-    async fn pause(&mut self) -> Result<(), Stop> {
-        let now = self.cx.clock.now();
-        if self.cx.stopping.is_set() {
-            return Err(Stop::OutOfTime);
-        }
-        if now + RESERVE >= self.deadline {
-            return Err(Stop::OutOfTime);
-        }
-        if now.duration_since(self.saved_at) >= SAVED_EVERY {
-            let saved =
-                self.cx.store.save_account_import(self.owner, &self.import, self.version, now + LEASE);
-            if !saved.await?.done() {
-                return Err(Stop::Lost);
-            }
-            self.version += 1;
-            self.saved_at = now;
-        }
-        Ok(())
     }
 }
 

@@ -149,21 +149,15 @@ pub async fn uploaded(
     let waiting = |found: Option<Versioned<Import>>| found.filter(|import| !import.value.state.is_final());
     let Some(import) = waiting(cx.store.import(owner, project, id).await?) else { return Ok(()) };
     let is_behind = |state: &ThemeState| state.generation >= id;
-    let Some(fence) = index::lease(cx, owner, project, deadline, is_behind).await? else {
+    let Some(fence) = index::take(cx, owner, project, deadline, is_behind).await? else {
         return superseded(cx, owner, project, import).await;
     };
-    let ended =
-        index::holding(cx, owner, project, fence, take_over(cx, owner, project, &import, fence)).await;
-    match ended {
-        Ok(Ended::Done(done)) => finish(cx, owner, project, import, done).await,
-        Ok(Ended::Refused(reason)) => {
+    match index::holding(cx, owner, project, fence, take_over(cx, owner, project, &import, fence)).await? {
+        Ended::Done(done) => finish(cx, owner, project, import, done).await,
+        Ended::Refused(reason) => {
             index::release(cx, owner, project, fence).await;
             let failed = Import { state: ImportState::Failed, reason: Some(reason), ..import.value };
             finish(cx, owner, project, Versioned { value: failed, version: import.version }, None).await
-        }
-        Err(error) => {
-            index::release(cx, owner, project, fence).await;
-            Err(error)
         }
     }
 }
@@ -219,18 +213,10 @@ async fn take_over(
 ) -> Result<Ended> {
     let started = Instant::now();
     let (id, key) = (import.value.import_id, BlobKey::theme_archive(owner, project, import.value.import_id));
-    // Checks the upload against what was announced, before it reads anything.
-    match cx.blobs.size(&key).await? {
-        Some(bytes) if bytes == import.value.archive_bytes => {}
-        Some(bytes) => {
-            let expected = import.value.archive_bytes;
-            return Ok(Ended::Refused(format!(
-                "the archive has {bytes} bytes, but {expected} were announced"
-            )));
-        }
-        None => return Ok(Ended::Refused("the archive is gone".to_owned())),
-    }
-    let archive = cx.blobs.get(&key).await?;
+    let archive = match uploads::archive(cx, &key, import.value.archive_bytes).await? {
+        Ok(archive) => archive,
+        Err(reason) => return Ok(Ended::Refused(reason)),
+    };
     let prepared = cx.compute.builds.run(move |stop| prepare(&archive, stop)).await?;
     let Prepared { files, left_out } = match prepared {
         Ok(prepared) => prepared,

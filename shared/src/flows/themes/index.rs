@@ -17,7 +17,7 @@ use domain::ids::{Owner, ProjectId};
 use domain::projects::enrichment::{Enrichment, EnrichmentStatus};
 use domain::projects::theme::{DEBOUNCE, LEASE, MAP_LAYOUT, StoredMap, ThemeState};
 use domain::projects::theme::{Import, ImportState, MapPhase};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 use theme::blob;
 use theme::index::DegradedFile;
@@ -29,6 +29,7 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
+use crate::flows::lease;
 use crate::flows::uploads;
 use crate::process::themes::{Source, Warm};
 use crate::store::Tries;
@@ -41,9 +42,6 @@ const _: () = assert!(blob::VERSION == MAP_LAYOUT);
 /// How often a process that waits for another one checks the lease. The interval starts with `POLL` and grows to `POLL_AT_MOST`.
 const POLL: Duration = Duration::from_millis(500);
 const POLL_AT_MOST: Duration = Duration::from_secs(5);
-
-/// How much time an indexer needs to store its work and release its lease before its deadline.
-pub(super) const MARGIN: SignedDuration = SignedDuration::from_secs(20);
 
 /// The largest number of degraded places that a status names.
 const MAX_DEGRADED: usize = 200;
@@ -126,25 +124,21 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
 /// If the table or the bucket does not answer, or the time is up. Then the message must be delivered again.
 pub async fn catch_up(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
     let is_settled = |state: &ThemeState| state.is_settled();
-    let Some(fence) = lease(cx, owner, project, deadline, is_settled).await? else { return Ok(()) };
-    let ended = holding(cx, owner, project, fence, async {
+    let Some(fence) = take(cx, owner, project, deadline, is_settled).await? else { return Ok(()) };
+    holding(cx, owner, project, fence, async {
         loop {
             cx.clock.sleep(window()).await;
             if !index(cx, owner, project, fence).await? {
                 return Ok(());
             }
-            if cx.clock.now() + DEBOUNCE + MARGIN > deadline {
+            if lease::is_time_up(cx, deadline - DEBOUNCE) {
                 release(cx, owner, project, fence).await;
                 announce(cx, owner, project).await;
                 return Ok(());
             }
         }
     })
-    .await;
-    if ended.is_err() {
-        release(cx, owner, project, fence).await;
-    }
-    ended
+    .await
 }
 
 fn window() -> Duration {
@@ -153,7 +147,7 @@ fn window() -> Duration {
 
 /// Takes the lease of a theme. If another process holds it, waits. `None` if there is nothing left to do: `is_done` returns true,
 /// or the project was deleted.
-pub(super) async fn lease(
+pub(super) async fn take(
     cx: &Cx,
     owner: &Owner,
     project: ProjectId,
@@ -168,7 +162,7 @@ pub(super) async fn lease(
             return Ok(None);
         }
         if found.value.is_leased(now) {
-            if now + MARGIN > deadline {
+            if lease::is_time_up(cx, deadline) {
                 return Err(Error::conflict("theme_busy", "another indexer holds the lease"));
             }
             cx.clock.sleep(poll).await;
@@ -184,8 +178,7 @@ pub(super) async fn lease(
     }
 }
 
-/// Does `work` and renews the lease of the theme until the lease is released or lost. A holder that has lost its lease learns that
-/// from its next write.
+/// Does `work` and renews the lease of the theme until the lease is released or lost. If the work fails, releases the lease.
 pub(super) async fn holding<T>(
     cx: &Cx,
     owner: &Owner,
@@ -198,28 +191,11 @@ pub(super) async fn holding<T>(
             edit_held(cx, owner, project, fence, |state| state.leased(Some(fence), cx.clock.now()).0);
         renewed.await.map(drop)
     };
-    renewing(cx, LEASE, renew, work).await
-}
-
-/// Does `work` and renews a lease of the length `lease` until the work is done or the lease is lost.
-pub(super) async fn renewing<T, R: Future<Output = Result<()>>>(
-    cx: &Cx,
-    lease: SignedDuration,
-    renew: impl Fn() -> R,
-    work: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    let renewals = async {
-        loop {
-            cx.clock.sleep(Duration::try_from(lease / 3).unwrap_or_default()).await;
-            if renew().await.is_err() {
-                return std::future::pending().await;
-            }
-        }
-    };
-    tokio::select! {
-        done = work => done,
-        never = renewals => never,
+    let done = lease::renewing(cx, LEASE, renew, work).await;
+    if done.is_err() {
+        release(cx, owner, project, fence).await;
     }
+    done
 }
 
 /// Changes a theme's state, if the lease with this fence is still valid.

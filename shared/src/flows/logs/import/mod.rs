@@ -20,16 +20,17 @@ use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use domain::log::import::{HELD, ImportReport, LogImport, LogImportState, MAX_ARCHIVE_BYTES};
 use domain::validate::FieldErrors;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
 use self::importer::{LogImporter, Stop};
-use crate::blobs::{BlobError, BlobKey};
+use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
+use crate::flows::lease;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::store::{Tries, Versioned};
 
@@ -38,9 +39,6 @@ const NOTED_EVERY: Duration = Duration::from_secs(2);
 
 /// How often the indexer checks whether the request still works on the import.
 const HOLDER_ASKED_EVERY: Duration = Duration::from_millis(500);
-
-/// An import stops this long before its time is over, and is continued later.
-const RESERVE: SignedDuration = SignedDuration::from_secs(20);
 
 /// How many abandoned imports one call cleans up.
 const CLEANED: usize = 5;
@@ -167,21 +165,11 @@ pub async fn uploaded(cx: &Cx, owner: &Owner, id: ImportId, deadline: Timestamp)
     };
     // The request that held the import is gone, or was slower.
     import.value.held_until = None;
-    // Checks the upload against what was announced, before it reads anything.
-    let expected = import.value.archive_bytes;
-    let refused = match cx.blobs.size(&key).await? {
-        Some(bytes) if bytes == expected => match cx.blobs.get(&key).await {
-            Ok(archive) => {
-                take_over(cx, owner, import, archive, deadline).await?;
-                return Ok(());
-            }
-            Err(BlobError::Missing { .. }) => "the archive is gone".to_owned(),
-            Err(error) => return Err(error.into()),
-        },
-        Some(bytes) => format!("the archive has {bytes} bytes, but {expected} were announced"),
-        None => "the archive is gone".to_owned(),
+    match uploads::archive(cx, &key, import.value.archive_bytes).await? {
+        Ok(archive) => take_over(cx, owner, import, archive, deadline).await?,
+        Err(reason) => finish(cx, owner, import, Some(reason)).await?,
     };
-    finish(cx, owner, import, Some(refused)).await.map(|_| ())
+    Ok(())
 }
 
 /// Makes logs of an archive until it is complete or the time is over.
@@ -237,7 +225,7 @@ async fn take_over(
 /// # Errors
 /// If the time is over.
 fn in_time(cx: &Cx, deadline: Timestamp) -> Result<()> {
-    if cx.clock.now() + RESERVE > deadline {
+    if lease::is_time_up(cx, deadline) {
         return Err(Error::conflict("out_of_time", "the import continues with the next try"));
     }
     Ok(())

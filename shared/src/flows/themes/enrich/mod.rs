@@ -27,11 +27,12 @@ use models::Models;
 use theme::enrich::Notes;
 use uuid::Uuid;
 
-use super::{announce, index};
+use super::announce;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
+use crate::flows::lease;
 use crate::model_choice;
 use crate::store::Tries;
 use crate::store::keys::{self, Guard};
@@ -53,7 +54,7 @@ pub async fn follow(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timest
     loop {
         let Some((held, models)) = take(cx, owner, project).await? else { return Ok(()) };
         let renew = || async { held.edit(|it| it.held(held.by, cx.clock.now())).await.map(drop) };
-        let ended = match index::renewing(cx, LEASE, renew, pass::run(&held, &models, deadline)).await {
+        let ended = match lease::renewing(cx, LEASE, renew, pass::run(&held, &models, deadline)).await {
             Ok(ended) => held.release(ended).await,
             Err(error) => {
                 // If the release fails, the hold ends by itself.

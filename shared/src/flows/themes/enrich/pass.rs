@@ -18,7 +18,8 @@ use super::{Held, LOST, choose, read};
 use crate::blobs::{BlobError, BlobKey};
 use crate::error::{Error, Result};
 use crate::flows::existing;
-use crate::flows::themes::{contents, current, index};
+use crate::flows::lease;
+use crate::flows::themes::{contents, current};
 use crate::model_choice;
 
 /// A pass stops after this many unusable answers in a row.
@@ -55,7 +56,7 @@ pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -
     let mut pass = Pass {
         held,
         models,
-        last_call: deadline - index::MARGIN - call,
+        last_call: deadline - lease::RESERVE - call,
         notes,
         stored: found.notes,
         tier: None,
