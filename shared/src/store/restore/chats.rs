@@ -16,7 +16,10 @@ pub(super) fn chat(place: &Place<'_>, record: &Value) -> KeptOrNot {
 }
 
 pub(super) fn generated(place: &Place<'_>, _: &ChatId, _: &Value) -> KeptOrNot {
-    place.plain(&chats::generated(&place.sk["GEN#".len()..]))
+    match place.sk.strip_prefix("GEN#") {
+        Some(id) => place.plain(&chats::generated(id)),
+        None => Ok(None),
+    }
 }
 
 pub(super) fn message_about_action(place: &Place<'_>, action: &ActionId, record: &Value) -> KeptOrNot {

@@ -240,3 +240,23 @@ macro_rules! restore_one {
 }
 
 records!(restore_with);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_only_the_word_of_its_kind_is_no_record() {
+        let owner = Owner::new("me").unwrap();
+        for (partition, key) in [
+            ("CHAT#cht_00000000000000000000000000000001", "GEN"),
+            ("LOG#session#agent", "LINE"),
+            ("RUN#run_00000000000000000000000000000001", "OUT"),
+        ] {
+            let (partition, key) = (partition.to_owned(), key.to_owned());
+            let line = Line { partition, key, version: None, record: Value::default() };
+            let restored = restore(&owner, line, Timestamp::UNIX_EPOCH);
+            assert!(matches!(restored, Ok(Restore::LeftOut { .. })), "{restored:?}");
+        }
+    }
+}
