@@ -1,6 +1,8 @@
-//! `docs/architecture.md`: the tests and files that it names exist, and it lists every kind of key.
+//! `docs/architecture.md`: the tests and files that it names exist, and it lists every kind of record.
 
 use std::collections::BTreeSet;
+
+use shared::store::keys::Kind;
 
 use crate::page::{column, compare, first_column, in_backticks, read, root, section};
 
@@ -50,41 +52,34 @@ fn paths_of_the_code_map_exist() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The upper-case words of keys.
-fn kinds(texts: impl IntoIterator<Item = String>) -> BTreeSet<String> {
-    let words = texts.into_iter().flat_map(|text| {
-        text.split(|c: char| !c.is_ascii_uppercase()).map(str::to_owned).collect::<Vec<_>>()
-    });
-    words.filter(|word| word.len() > 1 || word == "V").collect()
+/// The table of the data model, from the list of records.
+fn data_model() -> String {
+    let mut table =
+        "| record | partition key | sort key | deleted after | imported |\n|---|---|---|---|---|\n"
+            .to_owned();
+    for Kind { what, partition, sort, deleted, is_restored, .. } in Kind::all() {
+        let (what, partition) = (what.trim_end_matches('.'), partition.replace("U#{owner}", "U"));
+        let imported = if *is_restored { "yes" } else { "" };
+        let row = format!("| {what} | `{partition}` | `{sort}` | {deleted} | {imported} |\n");
+        table += &row.replace("|  |", "| |").replace("|  |", "| |");
+    }
+    table
 }
 
 #[test]
-fn every_kind_of_key_is_in_the_data_model() {
-    let text = section(&read(PAGE), "## Data model");
-    let documented = kinds(column(&text, 1).into_iter().chain(column(&text, 2)));
-    let keys = ["keys.rs", "partitions.rs", "agents.rs", "chats.rs", "runs.rs"]
-        .map(|file| read(&format!("shared/src/store/{file}")));
-    let literals = keys.iter().flat_map(|source| {
-        let source = source.split("#[cfg(test)]").next().unwrap_or_default();
-        let code = source.lines().map(str::trim).filter(|line| !line.starts_with("//"));
-        code.flat_map(|line| line.split('"').skip(1).step_by(2)).map(str::to_owned).collect::<Vec<_>>()
-    });
-    let literals = literals.filter(|literal| !literal.contains('%'));
-    compare(PAGE, &documented, &kinds(literals));
-    // The golden data has the same kinds, see `tests/platform/store/golden.rs`.
-    let golden: serde_json::Value =
-        serde_json::from_str(&read("tests/golden/data.json")).expect("it is JSON");
-    let items = golden["items"].as_array().expect("it has items");
-    let part = |item: &serde_json::Value, name: &str| {
-        let key = item[name]["S"].as_str().unwrap_or_default();
-        key.split('#')
-            .filter(|part| part.bytes().all(|b| b.is_ascii_uppercase()))
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let stored = kinds(items.iter().flat_map(|item| [part(item, "pk"), part(item, "sk")].concat()));
-    let unknown: Vec<_> = stored.difference(&documented).collect();
-    assert!(unknown.is_empty(), "{PAGE} does not name what is stored: {unknown:?}");
+fn the_data_model_is_the_list_of_records() {
+    let (page, table) = (read(PAGE), data_model());
+    let start = page.find("| record | partition key").expect("there is a table of records");
+    let end = page[start..].find("\n\n").map_or(page.len(), |end| start + end + 1);
+    if std::env::var_os("UPDATE_DATA_MODEL").is_some() {
+        let updated = [&page[..start], &table, &page[end..]].concat();
+        std::fs::write(root().join(PAGE), updated).expect("the page is written");
+        return;
+    }
+    assert!(
+        page[start..end] == table,
+        "the table of records in {PAGE} is not the list in shared/src/store/records.rs: run `cargo xtask bless data-model`"
+    );
 }
 
 #[test]

@@ -55,9 +55,10 @@ Usage: cargo xtask bless [NAME...]
 
   snapshots   the snapshots of insta, in the crates that use it
   openapi     infra/openapi.json, from the handlers
+  data-model  the table of records in docs/architecture.md, from shared/src/store/records.rs
   golden      tests/golden/data.json. Only to add a kind of record: data that an earlier version wrote must stay readable
 
-Without a name: snapshots and openapi.
+Without a name: snapshots, openapi and data-model.
 ";
 
 /// A parsed command line.
@@ -74,6 +75,7 @@ enum Command {
 enum Generated {
     Snapshots,
     OpenApi,
+    DataModel,
     Golden,
 }
 
@@ -82,8 +84,9 @@ impl Generated {
         match name {
             "snapshots" => Ok(Self::Snapshots),
             "openapi" => Ok(Self::OpenApi),
+            "data-model" => Ok(Self::DataModel),
             "golden" => Ok(Self::Golden),
-            other => Err(format!("`{other}` is not one of snapshots, openapi, golden").into()),
+            other => Err(format!("`{other}` is not one of snapshots, openapi, data-model, golden").into()),
         }
     }
 }
@@ -152,7 +155,7 @@ fn parse(mut args: lexopt::Parser) -> Result<Command, lexopt::Error> {
                 }
             }
             if which.is_empty() {
-                which = vec![Generated::Snapshots, Generated::OpenApi];
+                which = vec![Generated::Snapshots, Generated::OpenApi, Generated::DataModel];
             }
             Ok(Command::Bless(which))
         }
@@ -212,12 +215,17 @@ fn bless(which: &[Generated]) -> Result<(), Problem> {
                 let mut test = cargo();
                 steps.run(test.args(["test", "--package", "catalog", "--lib"]), &[("UPDATE_OPENAPI", "1")]);
             }
+            Generated::DataModel => {
+                let mut test = cargo();
+                test.args(["test", "--package", "tests", "--test", "docs", "data_model"]);
+                steps.run(&mut test, &[("UPDATE_DATA_MODEL", "1")]);
+            }
             Generated::Golden => {
                 steps.run(cargo().args(["run", "--package", "bench", "--bin", "golden"]), &[]);
             }
         }
     }
-    let generated = ["*.snap", "infra/openapi.json", "tests/golden/data.json"];
+    let generated = ["*.snap", "infra/openapi.json", "docs/architecture.md", "tests/golden/data.json"];
     let changed = git(&[["status", "--short", "--"].as_slice(), generated.as_slice()].concat())?;
     if changed.is_empty() {
         println!("no generated file differs from the last commit");
@@ -238,7 +246,7 @@ mod tests {
     #[test]
     fn commands_are_parsed() {
         let check = |all, base: Option<&str>| Ok(Command::Check { all, base: base.map(str::to_owned) });
-        let both = vec![Generated::Snapshots, Generated::OpenApi];
+        let usual = vec![Generated::Snapshots, Generated::OpenApi, Generated::DataModel];
         for (line, command) in [
             (&[][..], Ok(Command::Say(HELP))),
             (&["--help"], Ok(Command::Say(HELP))),
@@ -247,7 +255,7 @@ mod tests {
             (&["check", "-h"], Ok(Command::Say(CHECK_HELP))),
             (&["ci"], Ok(Command::Ci)),
             (&["ci", "--help"], Ok(Command::Say(CI_HELP))),
-            (&["bless"], Ok(Command::Bless(both))),
+            (&["bless"], Ok(Command::Bless(usual))),
             (&["bless", "golden"], Ok(Command::Bless(vec![Generated::Golden]))),
             (&["bless", "--help"], Ok(Command::Say(BLESS_HELP))),
         ] {
@@ -261,7 +269,7 @@ mod tests {
             (&["build"][..], "there is no command `build`"),
             (&["check", "--quick"], "--quick"),
             (&["check", "--base"], "--base"),
-            (&["bless", "images"], "`images` is not one of snapshots, openapi, golden"),
+            (&["bless", "images"], "`images` is not one of snapshots, openapi, data-model, golden"),
             (&["ci", "now"], "now"),
         ] {
             let error = parsed(line).unwrap_err();

@@ -1,6 +1,6 @@
 //! The single table: which record is stored under which key, and the operations to read and write it.
 //!
-//! [`keys`] defines every key. [`table`] has the basic operations; each area has its own file. All edits use optimistic
+//! `records` lists every kind of record, and [`keys`] builds the keys. [`table`] has the basic operations; each area has its own file. All edits use optimistic
 //! locking: a write names the version that was read, and the loser of a race is refused.
 
 pub mod keys;
@@ -33,6 +33,7 @@ mod proposals;
 mod provider_keys;
 pub mod quota;
 mod rates;
+mod records;
 pub mod restore;
 pub mod runs;
 mod servers;

@@ -1,6 +1,7 @@
 //! The requests of a month that a plan includes, and how a run is counted.
 
 use std::fmt;
+use std::str::FromStr;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -51,13 +52,19 @@ impl Charge {
 
 /// A month in UTC, like the day of the ceilings. An owner's time zone does not matter: otherwise a change of the time zone
 /// near the end of a month would lead into another month.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Month(Date);
 
 impl Month {
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
-        Self(TimeZone::UTC.to_datetime(now).date().first_of_month())
+        Self::of(TimeZone::UTC.to_datetime(now).date())
+    }
+
+    /// The month of a day.
+    #[must_use]
+    pub fn of(day: Date) -> Self {
+        Self(day.first_of_month())
     }
 
     /// Whether a day is in it.
@@ -80,6 +87,14 @@ impl fmt::Display for Month {
     }
 }
 
+/// Reads a month such as `2026-11`.
+impl FromStr for Month {
+    type Err = jiff::Error;
+    fn from_str(text: &str) -> Result<Self, jiff::Error> {
+        format!("{text}-01").parse().map(Self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +110,7 @@ mod tests {
         ] {
             let month = Month::at(at.parse().unwrap());
             assert_eq!((month.to_string().as_str(), month.end().to_string().as_str()), (name, end), "{at}");
+            assert_eq!(name.parse::<Month>().unwrap(), month);
         }
         let november = Month::at("2026-11-21T12:00:00Z".parse().unwrap());
         assert!(

@@ -127,7 +127,7 @@ impl Work<'_> {
         self.zip.file("records.jsonl")?;
         let mut walk = Walk::new(self.owner, self.cx.clock.now());
         while let Some((partition, items)) = walk.next(&self.cx.store).await? {
-            if !is_exported(&partition) {
+            if !partition.is_exported() {
                 continue;
             }
             for item in &items {
@@ -181,19 +181,6 @@ impl Work<'_> {
         }
         self.claimed.keep().await
     }
-}
-
-/// Secrets stay here, and so does what only matters while the platform works.
-const fn is_exported(partition: &Partition) -> bool {
-    !matches!(
-        partition,
-        Partition::ApiKeys
-            | Partition::Exports
-            | Partition::Idempotency
-            | Partition::Places
-            | Partition::ProviderKeys
-            | Partition::Servers
-    )
 }
 
 /// A record as a line. Its partition is without the owner.

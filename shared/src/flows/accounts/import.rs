@@ -166,21 +166,7 @@ pub async fn request(
 async fn must_be_empty(cx: &Cx, owner: &Owner) -> Result<()> {
     let mut walk = Walk::new(owner, cx.clock.now());
     while let Some((partition, _)) = walk.next(&cx.store).await? {
-        let is_setting = matches!(
-            partition,
-            Partition::Account
-                | Partition::ApiKeys
-                | Partition::Exports
-                | Partition::Idempotency
-                | Partition::Models
-                | Partition::Places
-                | Partition::ProviderKeys
-                | Partition::Quota
-                | Partition::Servers
-                | Partition::Spend
-                | Partition::Usage(_)
-        );
-        if !is_setting {
+        if !partition.is_setting() {
             let told = format!("the account has {}; an import needs an empty account", partition.kind());
             return Err(Error::conflict("account_not_empty", told));
         }

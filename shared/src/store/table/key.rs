@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 /// The key of one item.
 #[derive(Clone, Debug)]
@@ -102,4 +103,9 @@ pub struct Range {
 #[must_use]
 pub fn sortable(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// The SHA-256 of a text that may contain anything, in hexadecimal.
+pub(in crate::store) fn hash(text: &str) -> String {
+    domain::hex(&Sha256::digest(text.as_bytes()))
 }

@@ -1,0 +1,24 @@
+//! Actions and their occurrences.
+
+use domain::actions::{Action, Occurrence};
+use domain::ids::ActionId;
+use serde_json::Value;
+
+use super::{KeptOrNot, Place, keep, read, valid};
+use crate::store::actions::OCCURRENCE_LIFETIME;
+use crate::store::keys;
+
+pub(super) fn action(place: &Place<'_>, record: &Value) -> KeptOrNot {
+    let action: Action = read(record)?;
+    valid(action.check())?;
+    keep(keys::action(place.owner, action.id), &action.unapproved())
+}
+
+pub(super) fn occurrence(place: &Place<'_>, _: &ActionId, record: &Value) -> KeptOrNot {
+    let occurrence: Occurrence = read(record)?;
+    if !occurrence.state.is_final() {
+        return Ok(None);
+    }
+    let key = keys::occurrence(place.owner, occurrence.action_id, occurrence.run_id);
+    place.expiring(key, &occurrence, occurrence.due_at, OCCURRENCE_LIFETIME)
+}

@@ -1,0 +1,93 @@
+//! Projects with their context documents and themes.
+
+use domain::context::{VERSION_DAYS, Workflow};
+use domain::ids::{ImportId, ProjectId};
+use domain::projects::Project;
+use domain::projects::enrichment::Enrichment;
+use domain::projects::theme::{Import, ThemeFile, ThemeState};
+use jiff::SignedDuration;
+use serde_json::Value;
+use theme::index::{MAX_FILES, MAX_THEME_BYTES};
+use theme::path::check_path;
+
+use super::{KeptOrNot, Named, Place, keep, naming, read, valid, without};
+use crate::blobs::BlobKey;
+use crate::store::documents::{DocumentVersion, StoredDocument};
+use crate::store::keys;
+use crate::store::themes::IMPORT_KEPT;
+
+pub(super) fn project(place: &Place<'_>, record: &Value) -> KeptOrNot {
+    let project: Project = read(record)?;
+    valid(project.check())?;
+    keep(keys::project(place.owner, project.project_id), &project)
+}
+
+pub(super) fn document(place: &Place<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+    let kept: StoredDocument = read(record)?;
+    valid(kept.document.clone().validated())?;
+    keep(keys::document(place.owner, *project, &kept.workflow), &kept)
+}
+
+pub(super) fn document_version(
+    place: &Place<'_>,
+    project: &ProjectId,
+    workflow: &Workflow,
+    record: &Value,
+) -> KeptOrNot {
+    let version: DocumentVersion = read(record)?;
+    let key = keys::document_version(place.owner, *project, workflow, version.version);
+    place.expiring(key, &version, version.expires_at, SignedDuration::ZERO)
+}
+
+pub(super) fn document_text(
+    place: &Place<'_>,
+    _: &ProjectId,
+    workflow: &Workflow,
+    record: &Value,
+) -> KeptOrNot {
+    let kept: StoredDocument = read(record)?;
+    if kept.workflow != *workflow {
+        return Err("does not belong to its key".to_owned());
+    }
+    valid(kept.document.clone().validated())?;
+    place.expiring(place.key(), &kept, place.now, SignedDuration::from_hours(24 * VERSION_DAYS))
+}
+
+pub(super) fn theme(place: &Place<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+    let (owner, state): (_, ThemeState) = (place.owner, read(record)?);
+    valid(state.check(MAX_FILES as u64, MAX_THEME_BYTES as u64))?;
+    let map = state.map.iter().map(|map| BlobKey::theme_map(owner, *project, &map.sha256).into());
+    let map = map.collect();
+    // The indexer of the other deployment does not work here. Without its object, the map is built again.
+    let kept = keep(keys::theme(owner, *project), &ThemeState { lease: None, ..state });
+    without(naming(kept, map), "map")
+}
+
+pub(super) fn enrichment(place: &Place<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+    let (owner, enrichment): (_, Enrichment) = (place.owner, read(record)?);
+    let notes = enrichment.notes.map(|notes| BlobKey::theme_notes(owner, *project, notes).into());
+    let kept = keep(keys::enrichment(owner, *project), &Enrichment { hold: None, ..enrichment });
+    without(naming(kept, notes.into_iter().collect()), "notes")
+}
+
+pub(super) fn theme_import(place: &Place<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+    let import: Import = read(record)?;
+    if !import.state.is_final() {
+        return Ok(None);
+    }
+    let key = keys::theme_import(place.owner, *project, import.import_id);
+    place.expiring(key, &import, place.now, IMPORT_KEPT)
+}
+
+pub(super) fn theme_file(
+    place: &Place<'_>,
+    project: &ProjectId,
+    generation: &ImportId,
+    record: &Value,
+) -> KeptOrNot {
+    let (owner, file): (_, ThemeFile) = (place.owner, read(record)?);
+    valid(file.check(check_path(&file.path)))?;
+    let key = BlobKey::theme_file(owner, *project, &file.sha256);
+    let object = Named { key, bytes: Some(file.bytes), lines: None };
+    naming(keep(keys::theme_file(owner, *project, *generation, &file.path), &file), vec![object])
+}
