@@ -14,8 +14,8 @@ use futures::stream::{self, StreamExt};
 use models::call::{Decode, Framing, frames};
 use models::{anthropic, bedrock, google, openai, responses};
 
-use crate::flows::archive::{self, Limits};
-use crate::flows::themes::expression::{Expression, Reading};
+use crate::flows::archive::{self, ArchiveLimits};
+use crate::flows::themes::expression::{Expression, Matching};
 use crate::flows::themes::glob::Glob;
 use crate::flows::themes::grep;
 use crate::process::compute::Stop;
@@ -33,8 +33,13 @@ fn stop() -> Stop {
 }
 
 fn unpack(archive: &[u8]) {
-    let limits =
-        Limits { entries: 100_000, entry_bytes: 1 << 26, total_bytes: 1 << 26, path_bytes: 256, ratio: None };
+    let limits = ArchiveLimits {
+        entries: 100_000,
+        entry_bytes: 1 << 26,
+        total_bytes: 1 << 26,
+        path_bytes: 256,
+        ratio: None,
+    };
     drop(archive::read(archive, &limits));
 }
 
@@ -65,7 +70,7 @@ fn grepped(pattern: &'static str) -> Read {
 /// Searches a text with an expression, forwards and backwards.
 fn searched(pattern: &'static str) -> Read {
     Box::new(move |text| {
-        let mut expression = Expression::new(pattern, Reading::default()).unwrap();
+        let mut expression = Expression::new(pattern, Matching::default()).unwrap();
         if let Some(end) = expression.end(text.as_bytes(), &stop()).unwrap() {
             expression.begin(text.as_bytes(), end, &stop()).unwrap();
         }

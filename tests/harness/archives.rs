@@ -15,7 +15,7 @@ use shared::Cx;
 use shared::blobs::BlobKey;
 use shared::flows::accounts::export;
 use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
-use shared::flows::archive::{self, Limits};
+use shared::flows::archive::{self, ArchiveLimits};
 use shared::flows::executor::route;
 use shared::store::{DueItem, Once};
 
@@ -27,7 +27,7 @@ use crate::{client, put_archive};
 /// The files of an archive, by path.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-const LIMITS: Limits = Limits {
+const LIMITS: ArchiveLimits = ArchiveLimits {
     entries: 1_000,
     entry_bytes: 50_000_000,
     total_bytes: 100_000_000,

@@ -6,15 +6,20 @@ use std::time::Duration;
 
 use reqwest::Client;
 use serde_json::{Value, json};
-use shared::flows::archive::{self, Limits};
+use shared::flows::archive::{self, ArchiveLimits};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The polling interval for imports.
 const POLL: Duration = Duration::from_millis(50);
 
-const ARCHIVE: Limits =
-    Limits { entries: 1_000, entry_bytes: 1 << 30, total_bytes: 1 << 32, path_bytes: 1_000, ratio: None };
+const ARCHIVE: ArchiveLimits = ArchiveLimits {
+    entries: 1_000,
+    entry_bytes: 1 << 30,
+    total_bytes: 1 << 32,
+    path_bytes: 1_000,
+    ratio: None,
+};
 
 /// The question to an agent, with a given tool call id.
 #[must_use]

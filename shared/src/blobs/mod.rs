@@ -21,7 +21,7 @@ use crate::aws;
 use crate::aws::storage::StorageFailure;
 
 pub use key::{BlobKey, Upload};
-pub use parts::Parts;
+pub use parts::PartUpload;
 pub use reader::BlobReader;
 
 /// The tag that the bucket's lifecycle rule matches: it deletes these objects after a month.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{BlobError, BlobKey, Blobs, EXPIRING_TAG, unavailable};
 
 /// A multipart upload. The object appears when it is finished. S3 deletes the parts of an upload that was left after two days.
-pub struct Parts {
+pub struct PartUpload {
     blobs: Blobs,
     key: BlobKey,
     id: String,
@@ -15,7 +15,7 @@ pub struct Parts {
     bytes: u64,
 }
 
-impl Parts {
+impl PartUpload {
     /// Every part but the last has at least this many bytes. S3 allows 10,000 parts and demands 5 MiB.
     pub const LEAST: usize = 16 * 1024 * 1024;
 

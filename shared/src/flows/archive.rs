@@ -24,7 +24,7 @@ const LOCAL_HEADER: u64 = 30;
 
 /// The limits of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ArchiveLimits {
     /// Including folders.
     pub entries: usize,
     /// Bytes of one entry, inflated.
@@ -123,7 +123,7 @@ impl ArchiveError {
 ///
 /// # Errors
 /// The first broken limit or unreadable entry, with the entry and the limit.
-pub fn read(archive: &[u8], limits: &Limits) -> Result<Vec<ArchiveFile>, ArchiveError> {
+pub fn read(archive: &[u8], limits: &ArchiveLimits) -> Result<Vec<ArchiveFile>, ArchiveError> {
     let mut entries = Vec::new();
     walk(archive, limits, |_| true, |entry| entries.push(entry))?;
     Ok(entries)
@@ -136,7 +136,7 @@ pub fn read(archive: &[u8], limits: &Limits) -> Result<Vec<ArchiveFile>, Archive
 /// As [`read`]. The entries that were visited before the error were valid.
 pub fn walk(
     archive: &[u8],
-    limits: &Limits,
+    limits: &ArchiveLimits,
     mut wanted: impl FnMut(&str) -> bool,
     mut visit: impl FnMut(ArchiveFile),
 ) -> Result<(), ArchiveError> {
@@ -239,7 +239,7 @@ impl<R: Read> Read for Counted<'_, R> {
 /// The first broken limit or unreadable entry, and the errors of `visit`.
 pub fn stream<R, E>(
     archive: R,
-    limits: &Limits,
+    limits: &ArchiveLimits,
     mut visit: impl FnMut(&str, &mut dyn Read) -> Result<(), E>,
 ) -> Result<(), E>
 where
@@ -286,7 +286,7 @@ where
 }
 
 /// The path of a file. `None` for a folder.
-fn path_of<R: Read>(file: &ZipFile<'_, R>, limits: &Limits) -> Result<Option<String>, ArchiveError> {
+fn path_of<R: Read>(file: &ZipFile<'_, R>, limits: &ArchiveLimits) -> Result<Option<String>, ArchiveError> {
     let refused = |path: &str, problem| ArchiveError::Path { path: path.to_owned(), problem };
     let Ok(name) = file.name() else {
         return Err(refused(&String::from_utf8_lossy(file.name_raw()), PathProblem::NotText));
@@ -461,8 +461,8 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: Limits =
-        Limits { entries: 8, entry_bytes: 1_000, total_bytes: 2_000, path_bytes: 40, ratio: None };
+    const LIMITS: ArchiveLimits =
+        ArchiveLimits { entries: 8, entry_bytes: 1_000, total_bytes: 2_000, path_bytes: 40, ratio: None };
 
     /// A zip with paths that `write` would refuse.
     fn raw(files: &[(&str, &[u8])]) -> Vec<u8> {
@@ -528,7 +528,7 @@ mod tests {
 
     #[test]
     fn the_ratio_of_an_entry_and_of_all_entries_is_limited() {
-        let limits = Limits {
+        let limits = ArchiveLimits {
             entries: 100,
             entry_bytes: u64::MAX,
             total_bytes: u64::MAX,
@@ -544,7 +544,7 @@ mod tests {
         let large = write([("large.css", blanks(Ratio::SMALL_ENTRY + 1))]).unwrap();
         let dense = ArchiveError::EntryTooDense { path: "large.css".into(), limit: 250 };
         assert_eq!(read(&large, &limits), Err(dense));
-        assert_eq!(read(&large, &Limits { ratio: None, ..limits }).unwrap().len(), 1);
+        assert_eq!(read(&large, &ArchiveLimits { ratio: None, ..limits }).unwrap().len(), 1);
         // A ratio that real texts have.
         let lines = (0..600_000_u64).map(|n| (n * 7_919 % 100_003).to_string());
         let text = lines.collect::<Vec<_>>().join("\n");
@@ -558,7 +558,7 @@ mod tests {
 
     #[test]
     fn a_dense_file_that_was_written_here_is_within_the_ratio() {
-        let limits = Limits {
+        let limits = ArchiveLimits {
             entry_bytes: u64::MAX,
             total_bytes: u64::MAX,
             ratio: Some(Ratio { entry: 250, archive: 100 }),

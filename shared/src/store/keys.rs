@@ -299,7 +299,7 @@ mod tests {
         let at = |seconds: i64| Timestamp::from_second(1_795_251_600 + seconds).unwrap();
         let run = |n| RunId::from_uuid(Uuid::from_u128(n));
         let keys = [(true, 90, 1), (true, 91, 0), (false, 0, 9), (false, 1, 7), (false, 1, 8)]
-            .map(|(by_hand, due, id)| waiting_run(&owner, by_hand, at(due), run(id)).sk);
+            .map(|(by_hand, due, id)| backlog_run(&owner, by_hand, at(due), run(id)).sk);
         assert!(keys.is_sorted(), "{keys:?}");
         assert_eq!(place_number(&place(&owner, 800).sk), Some(800));
         assert_eq!(place_number(&keys[0]), None);

@@ -65,7 +65,7 @@ impl Store {
         due_at: Timestamp,
         now: Timestamp,
     ) -> Result<Write, StoreError> {
-        let key = keys::waiting_run(owner, by_hand, due_at, run.run_id);
+        let key = keys::backlog_run(owner, by_hand, due_at, run.run_id);
         Ok(Write::Put { key, item: item(run, &Extras::expiring(now + KEPT))? })
     }
 
@@ -75,13 +75,13 @@ impl Store {
         owner: &Owner,
         limit: usize,
     ) -> Result<Vec<(String, BacklogRun)>, StoreError> {
-        let found = self.query(&keys::waiting_runs(owner), None, limit, Order::Oldest).await?;
+        let found = self.query(&keys::backlog_runs(owner), None, limit, Order::Oldest).await?;
         Ok(found.items.into_iter().map(|(sk, run)| (sk, run.value)).collect())
     }
 
     /// Removes a run from the backlog. If two executors try, one succeeds.
     pub async fn take_from_backlog(&self, owner: &Owner, sort_key: &str) -> Result<Written, StoreError> {
-        let key = keys::Key::new(keys::waiting_runs(owner).pk, sort_key);
+        let key = keys::Key::new(keys::backlog_runs(owner).pk, sort_key);
         self.write_all(vec![Write::Delete { key, must_exist: true }]).await
     }
 

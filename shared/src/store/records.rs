@@ -228,8 +228,8 @@ macro_rules! records {
             place(number: u32) = "EXECUTOR#{number:04}" lists places("EXECUTOR#")
                 deleted "when it is given back, or 2 days after its lease" => [left out];
             /// A run that waits for a place. Its rank is 0 if it was started by hand, otherwise 1.
-            waiting_run(by_hand: bool, due_at: Timestamp, run: RunId) = "WAITS#{rank}#{due}#{run}"
-                with (rank = u8::from(!by_hand), due = sortable(due_at)) lists waiting_runs("WAITS#")
+            backlog_run(by_hand: bool, due_at: Timestamp, run: RunId) = "WAITS#{rank}#{due}#{run}"
+                with (rank = u8::from(!by_hand), due = sortable(due_at)) lists backlog_runs("WAITS#")
                 deleted "when an executor takes it, or after 2 days" => [left out];
         }
         Projects = "PROJECT" (kind: "projects", exported: true, setting: false) {

@@ -13,25 +13,25 @@ use super::table::{Attributes, Order, Store, StoreError};
 const PAGE: usize = 100;
 
 /// A partition that is being read.
-struct Reading {
+struct OpenPartition {
     partition: Partition,
     /// The page that was read last. It is visited after the partitions that it names.
     page: Vec<Attributes>,
     /// The partitions that the page names and that were not visited yet.
     named: Vec<Partition>,
-    next: Next,
+    next: Resume,
 }
 
 /// Where to continue in a partition.
-enum Next {
+enum Resume {
     Start,
     After(String),
     End,
 }
 
-impl Reading {
+impl OpenPartition {
     fn new(partition: Partition) -> Self {
-        Self { partition, page: Vec::new(), named: Vec::new(), next: Next::Start }
+        Self { partition, page: Vec::new(), named: Vec::new(), next: Resume::Start }
     }
 }
 
@@ -44,7 +44,7 @@ pub struct Walk {
     owner: Owner,
     known: std::vec::IntoIter<Partition>,
     seen: HashSet<Partition>,
-    readings: Vec<Reading>,
+    open: Vec<OpenPartition>,
 }
 
 impl Walk {
@@ -52,7 +52,7 @@ impl Walk {
     #[must_use]
     pub fn new(owner: &Owner, now: Timestamp) -> Self {
         let known = Partition::known(now).into_iter();
-        Self { owner: owner.clone(), known, seen: HashSet::new(), readings: Vec::new() }
+        Self { owner: owner.clone(), known, seen: HashSet::new(), open: Vec::new() }
     }
 
     /// The next page. `None` at the end.
@@ -61,38 +61,38 @@ impl Walk {
     /// If the table does not answer.
     pub async fn next(&mut self, store: &Store) -> Result<Option<(Partition, Vec<Attributes>)>, StoreError> {
         loop {
-            let Some(reading) = self.readings.last_mut() else {
+            let Some(open) = self.open.last_mut() else {
                 let Some(partition) = self.known.next() else { return Ok(None) };
                 self.enter(partition);
                 continue;
             };
-            if let Some(named) = reading.named.pop() {
+            if let Some(named) = open.named.pop() {
                 self.enter(named);
                 continue;
             }
-            let page = std::mem::take(&mut reading.page);
+            let page = std::mem::take(&mut open.page);
             if !page.is_empty() {
-                return Ok(Some((reading.partition.clone(), page)));
+                return Ok(Some((open.partition.clone(), page)));
             }
-            let after = match &reading.next {
-                Next::Start => None,
-                Next::After(after) => Some(after.as_str()),
-                Next::End => {
-                    self.readings.pop();
+            let after = match &open.next {
+                Resume::Start => None,
+                Resume::After(after) => Some(after.as_str()),
+                Resume::End => {
+                    self.open.pop();
                     continue;
                 }
             };
-            let range = Range { pk: reading.partition.of(&self.owner), prefix: "" };
+            let range = Range { pk: open.partition.of(&self.owner), prefix: "" };
             let (page, last) = store.query_items(&range, after, PAGE, Order::Oldest).await?;
-            reading.named = page.iter().flat_map(|item| reading.partition.named_by(item)).collect();
-            reading.page = page;
-            reading.next = last.map_or(Next::End, Next::After);
+            open.named = page.iter().flat_map(|item| open.partition.named_by(item)).collect();
+            open.page = page;
+            open.next = last.map_or(Resume::End, Resume::After);
         }
     }
 
     fn enter(&mut self, partition: Partition) {
         if !partition.is_named_often() || self.seen.insert(partition.clone()) {
-            self.readings.push(Reading::new(partition));
+            self.open.push(OpenPartition::new(partition));
         }
     }
 }

@@ -10,7 +10,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::blobs::BlobKey;
 use shared::config::AuthConfig;
-use shared::flows::archive::{self, Limits};
+use shared::flows::archive::{self, ArchiveLimits};
 use shared::flows::executor::route;
 use shared::store::DueItem;
 use tests::everything::{copied, scanned, with_everything};
@@ -18,7 +18,7 @@ use tests::stage::noon;
 use tests::things::Caller;
 use tests::{Harness, send};
 
-const LIMITS: Limits = Limits {
+const LIMITS: ArchiveLimits = ArchiveLimits {
     entries: 1_000,
     entry_bytes: 50_000_000,
     total_bytes: 100_000_000,

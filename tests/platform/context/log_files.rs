@@ -9,14 +9,19 @@ use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::flows::archive::{self, Limits};
+use shared::flows::archive::{self, ArchiveLimits};
 use shared::flows::logs::{self, seal};
 use shared::store::Once;
 use shared::store::table::Order;
 use tests::{Answer, Harness, send};
 
-const LIMITS: Limits =
-    Limits { entries: 100, entry_bytes: 64 << 20, total_bytes: 64 << 20, path_bytes: 500, ratio: None };
+const LIMITS: ArchiveLimits = ArchiveLimits {
+    entries: 100,
+    entry_bytes: 64 << 20,
+    total_bytes: 64 << 20,
+    path_bytes: 500,
+    ratio: None,
+};
 
 fn line(session: &str, agent: &str, minute: usize, text: &str) -> String {
     json!({

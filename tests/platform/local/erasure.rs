@@ -20,7 +20,7 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
-use shared::blobs::{BlobKey, Parts};
+use shared::blobs::{BlobKey, PartUpload};
 use shared::config::{AuthConfig, AwsConfig, Config, Eraser};
 use shared::flows::executor::route;
 use shared::store::DueItem;
@@ -94,7 +94,7 @@ async fn two_owners(h: &Harness) -> (String, String) {
     for (name, mark) in [("me", MARK), ("you", OTHER)] {
         let key = BlobKey::export(&owner(name), "exp_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c".parse().unwrap());
         let blobs = &h.platform.cx.blobs;
-        let mut parts = Parts::begin_expiring(blobs, key, "application/zip").await.unwrap();
+        let mut parts = PartUpload::begin_expiring(blobs, key, "application/zip").await.unwrap();
         parts.send(mark.into()).await.unwrap();
     }
     (mine, theirs)

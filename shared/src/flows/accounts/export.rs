@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::blobs::{BlobError, BlobKey, Parts};
+use crate::blobs::{BlobError, BlobKey, PartUpload};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::archive::Growing;
@@ -86,7 +86,7 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, id: ExportId, deadline: Timest
         return Ok(());
     }
     let Some(claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
-    let parts = Parts::begin_expiring(&cx.blobs, BlobKey::export(owner, id), "application/zip").await?;
+    let parts = PartUpload::begin_expiring(&cx.blobs, BlobKey::export(owner, id), "application/zip").await?;
     let began = cx.clock.now();
     let mut work = Work { cx, owner, claimed, zip: Growing::default(), parts };
     let ended = work.everything().await;
@@ -119,7 +119,7 @@ struct Work<'a> {
     owner: &'a Owner,
     claimed: ClaimedJob<'a, Export>,
     zip: Growing,
-    parts: Parts,
+    parts: PartUpload,
 }
 
 impl Work<'_> {
@@ -175,7 +175,7 @@ impl Work<'_> {
 
     /// Sends a part if it is large enough, and keeps the job.
     async fn pause(&mut self) -> Result<(), Interrupted> {
-        if self.zip.waiting() >= Parts::LEAST {
+        if self.zip.waiting() >= PartUpload::LEAST {
             let part = self.zip.take();
             self.parts.send(part).await?;
         }

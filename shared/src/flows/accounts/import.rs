@@ -29,7 +29,7 @@ use crate::agent_loop::journal;
 use crate::blobs::{BlobKey, BlobReader};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::archive::{self, ArchiveError, Limits, Ratio};
+use crate::flows::archive::{self, ArchiveError, ArchiveLimits, Ratio};
 use crate::flows::due;
 use crate::flows::lease::{ClaimedJob, Interrupted};
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
@@ -42,7 +42,7 @@ use crate::store::{DueItem, Job, Once, StoreError, Versioned, Walk};
 const FIRST_LOOK: SignedDuration = SignedDuration::from_secs(10);
 
 /// What an archive may have. The bytes are counted here, because records are read line by line.
-const LIMITS: Limits = Limits {
+const LIMITS: ArchiveLimits = ArchiveLimits {
     entries: MAX_ENTRIES,
     entry_bytes: u64::MAX,
     total_bytes: u64::MAX,

@@ -43,7 +43,7 @@ struct Automaton {
 
 /// How an expression is compiled.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reading {
+pub struct Matching {
     pub ignore_case: bool,
     /// Whether `.` also matches a line end.
     pub dot_matches_new_line: bool,
@@ -52,10 +52,10 @@ pub struct Reading {
 impl Expression {
     /// # Errors
     /// What is wrong with the expression. The message follows "the expression".
-    pub fn new(pattern: &str, reading: Reading) -> Result<Self, String> {
+    pub fn new(pattern: &str, matching: Matching) -> Result<Self, String> {
         let syntax = syntax::Config::new()
-            .case_insensitive(reading.ignore_case)
-            .dot_matches_new_line(reading.dot_matches_new_line)
+            .case_insensitive(matching.ignore_case)
+            .dot_matches_new_line(matching.dot_matches_new_line)
             .nest_limit(MAX_NESTED);
         let hir = syntax::parse_with(pattern, &syntax).map_err(|error| format!("can't be read: {error}"))?;
         let hir = with_ascii_words(hir);
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_match_is_found_where_it_is() {
         let check = |pattern: &str, text: &str, found: Option<(usize, usize)>| {
-            let mut expression = Expression::new(pattern, Reading::default()).unwrap();
+            let mut expression = Expression::new(pattern, Matching::default()).unwrap();
             let end = expression.end(text.as_bytes(), &stop()).unwrap();
             let begin = end.map(|end| expression.begin(text.as_bytes(), end, &stop()).unwrap());
             assert_eq!(begin.zip(end), found, "{pattern} in {text:?}");
@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn case_is_ignored_only_if_asked() {
         let found = |ignore_case, text: &str| {
-            let reading = Reading { ignore_case, ..Reading::default() };
-            Expression::new("straße", reading).unwrap().end(text.as_bytes(), &stop()).unwrap().is_some()
+            let matching = Matching { ignore_case, ..Matching::default() };
+            Expression::new("straße", matching).unwrap().end(text.as_bytes(), &stop()).unwrap().is_some()
         };
         assert_eq!(
             [found(false, "STRAßE"), found(true, "STRAßE"), found(false, "straße")],
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn invalid_and_too_large_expressions_are_refused() {
         let check = |pattern: &str, expected: &str| {
-            let error = Expression::new(pattern, Reading::default()).err().expect(pattern);
+            let error = Expression::new(pattern, Matching::default()).err().expect(pattern);
             assert!(error.starts_with(expected), "{pattern}: {error}");
         };
         check("(", "can't be read: ");
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_hostile_search_stops_in_time() {
         let pattern = format!("{}b", "(a{0,90}){0,90}");
-        let mut expression = Expression::new(&pattern, Reading::default()).unwrap();
+        let mut expression = Expression::new(&pattern, Matching::default()).unwrap();
         let text = "a".repeat(8 << 20) + "\n";
         let began = Instant::now();
         let found = expression.end(text.as_bytes(), &Stop::after(Duration::from_millis(300)));

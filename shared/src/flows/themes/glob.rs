@@ -2,7 +2,7 @@
 
 use domain::validate::FieldErrors;
 
-use super::expression::{Expression, Reading};
+use super::expression::{Expression, Matching};
 use crate::process::compute::{Stop, Stopped};
 
 /// The longest pattern, in bytes.
@@ -16,9 +16,9 @@ impl Glob {
     /// If the pattern is too long or too complex, or its braces don't close.
     pub fn new(field: &str, pattern: &str) -> Result<Self, FieldErrors> {
         let expression = translate(pattern).map_err(|problem| FieldErrors::one(field, problem))?;
-        let reading = Reading { dot_matches_new_line: true, ..Reading::default() };
+        let matching = Matching { dot_matches_new_line: true, ..Matching::default() };
         let expression =
-            Expression::new(&expression, reading).map_err(|_| FieldErrors::one(field, "is too complex"))?;
+            Expression::new(&expression, matching).map_err(|_| FieldErrors::one(field, "is too complex"))?;
         Ok(Self(expression))
     }
 

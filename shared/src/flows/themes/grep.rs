@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use theme::path::FileKind;
 use utoipa::{IntoParams, ToSchema};
 
-use super::expression::{Expression, Reading};
+use super::expression::{Expression, Matching};
 use super::glob::Glob;
 use super::{contents, state};
 use crate::context::Cx;
@@ -209,8 +209,8 @@ fn check_length(query: &GrepQuery) -> Result<(), FieldErrors> {
 
 fn compile(query: &GrepQuery) -> Result<Expression, FieldErrors> {
     let pattern = if query.regex { query.q.clone() } else { Expression::escape(&query.q) };
-    let reading = Reading { ignore_case: query.ignore_case, ..Reading::default() };
-    Expression::new(&pattern, reading)
+    let matching = Matching { ignore_case: query.ignore_case, ..Matching::default() };
+    Expression::new(&pattern, matching)
         .map_err(|problem| FieldErrors::one("q", format!("the expression {problem}")))
 }
 
@@ -259,7 +259,7 @@ fn excerpt(line: &str, at: usize) -> String {
 pub(crate) fn search_all(pattern: &str, text: &str, stop: &Stop) {
     let path = "assets/a.js".to_owned();
     let texts = [(path, Bytes::copy_from_slice(text.as_bytes()))];
-    let mut expression = Expression::new(pattern, Reading::default()).unwrap();
+    let mut expression = Expression::new(pattern, Matching::default()).unwrap();
     let nothing = GrepAnswer { matches: Vec::new(), searched_files: 0, next_path: None, next_line: None };
     let answer = search(&mut expression, nothing, &texts, None, MAX_MATCHES, stop).unwrap();
     assert!(answer.matches.len() <= MAX_MATCHES);

@@ -31,7 +31,7 @@ use super::{AT_ONCE, hex_sha256, index, unfit, version};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::archive::{self, Limits};
+use crate::flows::archive::{self, ArchiveLimits};
 use crate::flows::existing;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::process::compute::{Stop, Stopped};
@@ -42,7 +42,7 @@ use crate::store::{Tries, Versioned};
 
 /// The limits of a theme's archive. Paths may be longer than in a theme, because the archive may have a folder around
 /// all files.
-const LIMITS: Limits = Limits {
+const LIMITS: ArchiveLimits = ArchiveLimits {
     entries: MAX_FILES,
     entry_bytes: MAX_FILE_BYTES as u64,
     total_bytes: MAX_THEME_BYTES as u64,

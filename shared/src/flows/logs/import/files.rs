@@ -10,10 +10,10 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::super::segments::SEGMENT_BYTES;
-use crate::flows::archive::{self, ArchiveError, Limits};
+use crate::flows::archive::{self, ArchiveError, ArchiveLimits};
 
 /// The limits of an archive. A file is read into memory whole.
-const LIMITS: Limits = Limits {
+const LIMITS: ArchiveLimits = ArchiveLimits {
     entries: 20_000,
     entry_bytes: 128 << 20,
     total_bytes: MAX_INFLATED_BYTES,
@@ -103,11 +103,11 @@ fn is_read(file: &LogFile, files: &BTreeSet<LogFile>) -> bool {
 
 /// Reads a file that is one log.
 fn one(log: Name, text: &[u8], out: &Out) -> Result<(), Disconnected> {
-    let (mut reading, mut corrupt) = (Reading::new(log), 0);
+    let (mut reader, mut corrupt) = (LogReader::new(log), 0);
     for line in lines(text) {
-        corrupt += u64::from(!reading.add(line, out)?);
+        corrupt += u64::from(!reader.add(line, out)?);
     }
-    reading.end(out)?;
+    reader.end(out)?;
     give(out, Piece::Corrupt(corrupt))
 }
 
@@ -118,18 +118,18 @@ fn several(session: Option<&SessionId>, text: &[u8], out: &Out) -> Result<(), Di
         session_id: Option<SessionId>,
         agent_id: InstanceId,
     }
-    let (mut logs, mut corrupt) = (BTreeMap::<Name, Reading>::new(), 0);
+    let (mut logs, mut corrupt) = (BTreeMap::<Name, LogReader>::new(), 0);
     for line in lines(text) {
         let names: Option<Names> = serde_json::from_slice(line).ok();
         let log = names.and_then(|names| Some((session.cloned().or(names.session_id)?, names.agent_id)));
         let taken = match log {
-            Some(log) => logs.entry(log.clone()).or_insert_with(|| Reading::new(log)).add(line, out)?,
+            Some(log) => logs.entry(log.clone()).or_insert_with(|| LogReader::new(log)).add(line, out)?,
             None => false,
         };
         corrupt += u64::from(!taken);
     }
-    for reading in logs.into_values() {
-        reading.end(out)?;
+    for reader in logs.into_values() {
+        reader.end(out)?;
     }
     give(out, Piece::Corrupt(corrupt))
 }
@@ -144,7 +144,7 @@ fn give(out: &Out, piece: Piece) -> Result<(), Disconnected> {
 }
 
 /// A log whose lines are being read.
-struct Reading {
+struct LogReader {
     log: Name,
     /// The lines that are not in a piece yet.
     lines: u64,
@@ -155,7 +155,7 @@ struct Reading {
     last: Option<Last>,
 }
 
-impl Reading {
+impl LogReader {
     fn new(log: Name) -> Self {
         let (text, began) = (Vec::new(), Timestamp::UNIX_EPOCH);
         Self { log, lines: 0, text, entries: 0, bytes: 0, began, last: None }
