@@ -524,8 +524,8 @@ pub async fn uploaded(cx: &Cx, owner: &Owner, zip: &[u8]) {
 ///
 /// # Panics
 /// If the request is refused, or if the import fails in a way that it must report.
-pub async fn imported_at_once(cx: &Cx, owner: &Owner, files: &Files) -> AccountImportView {
-    uploaded(cx, owner, &zip(files)).await;
+pub async fn imported_at_once(cx: &Cx, owner: &Owner, zip: &[u8]) -> AccountImportView {
+    uploaded(cx, owner, zip).await;
     route::process(cx, &DueItem::import(owner), Timestamp::MAX).await.expect("an import ends");
     import::read(cx, owner).await.expect("the import is read")
 }

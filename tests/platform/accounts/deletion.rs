@@ -17,7 +17,7 @@ use shared::blobs::BlobKey;
 use shared::config::{AuthConfig, AwsConfig, Config, PlansConfig};
 use shared::flows::executor::route;
 use shared::store::{DueItem, Store};
-use tests::archives::{exported, imported_at_once};
+use tests::archives::{exported, imported_at_once, zip};
 use tests::everything::{copied, scanned, with_everything};
 use tests::made::settle;
 use tests::stage::Stage;
@@ -466,7 +466,7 @@ async fn an_import_into_a_reopened_account_keeps_the_counts() {
     assert_eq!(without_counts(scanned(cx, "local").await, GOLDEN_DAY), (BTreeMap::new(), 3));
 
     pass(cx, SignedDuration::from_secs(31));
-    let view = imported_at_once(cx, &owner("local"), &files).await;
+    let view = imported_at_once(cx, &owner("local"), &zip(&files)).await;
     assert_eq!(view.state, AccountImportState::Done, "{view:?}");
     assert_eq!(cx.store.spend(&owner("local"), cx.clock.now()).await.unwrap(), before);
     let after = cx.store.month_requests(&owner("local"), Month::at(cx.clock.now())).await.unwrap();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::clock::{Clock, ManualClock};
-use domain::accounts::import::{AccountImportState, Position};
+use domain::accounts::import::{AccountImport, AccountImportState, Position};
 use domain::ids::Owner;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
@@ -27,6 +27,27 @@ fn owner(name: &str) -> Owner {
 
 async fn work(cx: &Cx, owner: &Owner) {
     route::process(cx, &DueItem::import(owner), Timestamp::MAX).await.unwrap();
+}
+
+/// Stores the newest import as if an executor had left it like this.
+async fn left_as(cx: &Cx, owner: &Owner, change: impl FnOnce(&mut AccountImport)) {
+    let found = cx.store.account_import(owner).await.unwrap().unwrap();
+    let mut import = found.value;
+    change(&mut import);
+    let saved = cx.store.save_job(owner, &import, found.version, cx.clock.now()).await;
+    assert!(saved.unwrap().done());
+}
+
+/// A platform whose owner `local` has everything, and the export of that owner.
+async fn full() -> (Harness, Files) {
+    let h = with_everything().await;
+    let files = exported(&h.platform.cx, &owner("local")).await;
+    (h, files)
+}
+
+/// A platform with keys and without data, which imports only when a test says so.
+fn empty() -> PlatformConfig {
+    PlatformConfig { auth: AuthConfig::On(None), automatic: false, ..PlatformConfig::in_memory() }
 }
 
 /// The objects of an owner, without their owner.
@@ -54,10 +75,9 @@ fn plain(item: &Value) -> Value {
 
 #[tokio::test]
 async fn an_account_moves_with_everything_that_has_ended() {
-    let h = with_everything().await;
+    let (h, files) = full().await;
     let (cx, me) = (&h.platform.cx, owner("mover"));
-    let files = exported(&h.platform.cx, &owner("local")).await;
-    let view = imported_at_once(cx, &me, &files).await;
+    let view = imported_at_once(cx, &me, &zip(&files)).await;
     assert_eq!((view.state, view.error.as_deref()), (AccountImportState::Done, None));
 
     let strip = |items: BTreeMap<(String, String), Value>, name: &str| -> BTreeMap<(String, String), Value> {
@@ -180,14 +200,13 @@ async fn an_account_moves_with_everything_that_has_ended() {
 
 #[tokio::test]
 async fn nothing_is_written_unless_everything_is_valid() {
-    let h = with_everything().await;
+    let (h, files) = full().await;
     let (cx, me) = (&h.platform.cx, owner("mover"));
-    let files = exported(&h.platform.cx, &owner("local")).await;
     let all = lines(&files);
     let agent = all.iter().position(|line| line["partition"] == "AGENT").unwrap();
     let run = all.iter().position(|line| line["key"] == "META").unwrap();
     let check = async |files: &Files, expected: &str| {
-        let view = imported_at_once(cx, &me, files).await;
+        let view = imported_at_once(cx, &me, &zip(files)).await;
         let error = view.error.unwrap_or_default();
         assert!(view.state == AccountImportState::Failed && error.contains(expected), "{expected}: {error}");
         let written: Vec<_> =
@@ -250,26 +269,21 @@ async fn nothing_is_written_unless_everything_is_valid() {
     };
     check(&manifest(|manifest| manifest["version"] = 2.into()), "version 1").await;
     check(&manifest(|manifest| manifest["objects"] = 1.into()), "not as many records and objects").await;
-    uploaded(cx, &me, b"this is no zip").await;
-    work(cx, &me).await;
-    let view = import::read(cx, &me).await.unwrap();
+    let view = imported_at_once(cx, &me, b"this is no zip").await;
     assert!(view.error.as_deref().unwrap().contains("not a zip archive"), "{view:?}");
     // A damaged object is found in the check, too.
     let mut damaged = zip(&files);
     let middle = damaged.windows(8).position(|bytes| bytes == b"objects/").unwrap() + 200;
     damaged[middle..middle + 16].fill(0xA5);
-    uploaded(cx, &me, &damaged).await;
-    work(cx, &me).await;
-    let view = import::read(cx, &me).await.unwrap();
+    let view = imported_at_once(cx, &me, &damaged).await;
     assert_eq!(view.state, AccountImportState::Failed, "{view:?}");
     assert_eq!(objects(cx, &me).await, BTreeMap::new());
 }
 
 #[tokio::test]
 async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
-    let h = with_everything().await;
+    let (h, files) = full().await;
     let (cx, me) = (&h.platform.cx, owner("mover"));
-    let files = exported(&h.platform.cx, &owner("local")).await;
     uploaded(cx, &me, &zip(&files)).await;
     // No executor has time: the import stays as it is.
     for _ in 0..3 {
@@ -278,11 +292,7 @@ async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
         assert_eq!(import::read(cx, &me).await.unwrap().state, AccountImportState::Running);
     }
     // An executor was killed after it had written the objects and some records.
-    let found = cx.store.account_import(&me).await.unwrap().unwrap();
-    let mut half = found.value;
-    half.position = Position { objects: u64::MAX, lines: 3 };
-    let saved = cx.store.save_job(&me, &half, found.version, cx.clock.now()).await;
-    assert!(saved.unwrap().done());
+    left_as(cx, &me, |import| import.position = Position { objects: u64::MAX, lines: 3 }).await;
     // Two executors at once: one of them writes.
     futures::future::join_all((0..3).map(|_| work(cx, &me))).await;
     let view = import::read(cx, &me).await.unwrap();
@@ -299,12 +309,11 @@ async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
         .await
         .unwrap_err();
     assert!(refused.to_string().ends_with("an import needs an empty account"), "{refused}");
-    let found = cx.store.account_import(&me).await.unwrap().unwrap();
-    let mut again = found.value;
-    (again.state, again.position) = (AccountImportState::Failed, Position { objects: 1, lines: 1 });
-    let saved = cx.store.save_job(&me, &again, found.version, cx.clock.now()).await;
-    assert!(saved.unwrap().done());
-    let view = imported_at_once(cx, &me, &files).await;
+    left_as(cx, &me, |import| {
+        (import.state, import.position) = (AccountImportState::Failed, Position { objects: 1, lines: 1 });
+    })
+    .await;
+    let view = imported_at_once(cx, &me, &zip(&files)).await;
     assert_eq!(view.state, AccountImportState::Done, "{view:?}");
     assert_eq!(found_item(cx, &agent).await["name"].as_s().unwrap(), "Mine");
 }
@@ -323,13 +332,7 @@ async fn found_item(
 #[tokio::test]
 async fn only_an_empty_account_takes_an_archive_and_only_for_an_hour() {
     let clock = ManualClock::at(noon());
-    let config = PlatformConfig {
-        auth: AuthConfig::On(None),
-        clock: Clock::Manual(clock.clone()),
-        automatic: false,
-        ..PlatformConfig::in_memory()
-    };
-    let h = Harness::with(config).await;
+    let h = Harness::with(PlatformConfig { clock: Clock::Manual(clock.clone()), ..empty() }).await;
     let (mine, theirs) = (h.key_of("me").await, h.key_of("you").await);
     let (me, you) = (Caller { h: &h, key: Some(&mine) }, Caller { h: &h, key: Some(&theirs) });
     me.call(Method::GET, "/account/import", Value::Null).await.refused(404, "not_found");
@@ -372,13 +375,8 @@ async fn only_an_empty_account_takes_an_archive_and_only_for_an_hour() {
 
 #[tokio::test]
 async fn hostile_archives_are_refused_and_nothing_of_them_is_stored() {
-    let files = archives::exported(&with_everything().await.platform.cx, &owner("local")).await;
-    let h = Harness::with(PlatformConfig {
-        auth: AuthConfig::On(None),
-        automatic: false,
-        ..PlatformConfig::in_memory()
-    })
-    .await;
+    let (_, files) = full().await;
+    let h = Harness::with(empty()).await;
     let cx = &h.platform.cx;
     let hostile = archives::hostile(&files);
     assert!(hostile.len() > 60, "{}", hostile.len());
@@ -405,15 +403,9 @@ async fn every_route_answers_over_the_highest_values_that_an_import_accepts() {
     let golden: tests::golden::Golden = serde_json::from_str(include_str!("../../golden/data.json")).unwrap();
     let reads: Vec<String> = golden.reads.into_iter().map(|read| read.path).collect();
     assert!(reads.len() > 20, "{}", reads.len());
-    let files = archives::exported(&with_everything().await.platform.cx, &owner("local")).await;
+    let (_, files) = full().await;
     let clock = Clock::Manual(ManualClock::at(golden.written_at));
-    let h = Harness::with(PlatformConfig {
-        auth: AuthConfig::On(None),
-        clock,
-        automatic: false,
-        ..PlatformConfig::in_memory()
-    })
-    .await;
+    let h = Harness::with(PlatformConfig { clock, ..empty() }).await;
     for (name, files) in [("plain", files.clone()), ("limits", archives::at_the_limits(&files))] {
         let key = h.key_of(name).await;
         let caller = Caller { h: &h, key: Some(&key) };
@@ -434,13 +426,8 @@ async fn every_route_answers_over_the_highest_values_that_an_import_accepts() {
 
 #[tokio::test]
 async fn objects_without_a_record_stay_behind_and_records_without_their_object_too() {
-    let files = archives::exported(&with_everything().await.platform.cx, &owner("local")).await;
-    let h = Harness::with(PlatformConfig {
-        auth: AuthConfig::On(None),
-        automatic: false,
-        ..PlatformConfig::in_memory()
-    })
-    .await;
+    let (_, files) = full().await;
+    let h = Harness::with(empty()).await;
     let (cx, me, key) = (&h.platform.cx, owner("me"), h.key_of("me").await);
     let caller = Caller { h: &h, key: Some(&key) };
     let stray = |n: usize| (format!("assets/ast_{n:032}/stray-{n}"), n.to_string().into_bytes());
@@ -473,13 +460,8 @@ async fn objects_without_a_record_stay_behind_and_records_without_their_object_t
 
 #[tokio::test]
 async fn an_imported_approval_is_no_approval() {
-    let files = archives::exported(&with_everything().await.platform.cx, &owner("local")).await;
-    let h = Harness::with(PlatformConfig {
-        auth: AuthConfig::On(None),
-        automatic: false,
-        ..PlatformConfig::in_memory()
-    })
-    .await;
+    let (_, files) = full().await;
+    let h = Harness::with(empty()).await;
     let key = h.key_of("me").await;
     let caller = Caller { h: &h, key: Some(&key) };
     assert!(lines(&files).iter().any(|line| line["key"] == "APPROVED"));
@@ -501,13 +483,7 @@ async fn a_plan_limits_the_inflated_size() {
         default: domain::accounts::plans::Plan::Starter,
         allowed: vec![domain::accounts::plans::Plan::Starter],
     };
-    let h = Harness::with(PlatformConfig {
-        auth: AuthConfig::On(None),
-        plans,
-        automatic: false,
-        ..PlatformConfig::in_memory()
-    })
-    .await;
+    let h = Harness::with(PlatformConfig { plans, ..empty() }).await;
     let key = h.key_of("me").await;
     let caller = Caller { h: &h, key: Some(&key) };
     let refused = caller.call(Method::POST, "/account/import", json!({"bytes": 1_000_000_001})).await;
