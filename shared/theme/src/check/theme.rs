@@ -150,22 +150,12 @@ impl<'a> Whole<'a> {
                 && theme.files.len() > 1
                 && theme.files.keys().any(|path| path.starts_with("layout/") || path.starts_with("sections/"))
             {
-                self.add(
-                    "layout/theme.liquid",
-                    0,
-                    Error,
-                    "MissingFile",
-                    "a theme needs this file".to_owned(),
-                );
+                let message = "a theme needs this file".to_owned();
+                self.add("layout/theme.liquid", 0, Error, "MissingFile", message);
             }
             if defaults.is_empty() && theme.files.keys().any(|path| path.starts_with("locales/")) {
-                self.add(
-                    "locales/en.default.json",
-                    0,
-                    Error,
-                    "DefaultLocale",
-                    "the theme has no default locale".to_owned(),
-                );
+                let message = "the theme has no default locale".to_owned();
+                self.add("locales/en.default.json", 0, Error, "DefaultLocale", message);
             }
         }
         let double: Vec<String> = theme
@@ -214,12 +204,8 @@ impl<'a> Whole<'a> {
         if let Some(settings) = self.settings.filter(|_| file.kind != FileKind::Snippet || !is_argument) {
             for used in &facts.theme_settings {
                 if !settings.iter().any(|setting| setting.id == used.id) {
-                    notes.add(
-                        used.at,
-                        Warning,
-                        "UnknownSetting",
-                        format!("the theme has no setting `{}`", used.id),
-                    );
+                    let message = format!("the theme has no setting `{}`", used.id);
+                    notes.add(used.at, Warning, "UnknownSetting", message);
                 }
             }
         }
@@ -240,23 +226,15 @@ impl<'a> Whole<'a> {
         }
         for form in &facts.product_forms {
             if !liquid.is_broken && !self.gives_variant(file, liquid, *form) {
-                notes.add(
-                    *form,
-                    Error,
-                    "MissingVariantId",
-                    "the product form has no input with the name `id`",
-                );
+                let message = "the product form has no input with the name `id`";
+                notes.add(*form, Error, "MissingVariantId", message);
             }
         }
         if file.kind == FileKind::Layout {
             for name in ["content_for_header", "content_for_layout"] {
                 if !facts.words.contains(name) && !liquid.is_broken {
-                    notes.add(
-                        0,
-                        Error,
-                        "RequiredLayoutThemeObject",
-                        format!("the layout does not print `{name}`"),
-                    );
+                    let message = format!("the layout does not print `{name}`");
+                    notes.add(0, Error, "RequiredLayoutThemeObject", message);
                 }
             }
         }
@@ -268,12 +246,8 @@ impl<'a> Whole<'a> {
         {
             for param in &doc.params {
                 if !facts.words.contains(&param.name) && !param.name.contains('.') {
-                    notes.add(
-                        param.at,
-                        Warning,
-                        "UnusedDocParam",
-                        format!("the parameter `{}` is never read", param.name),
-                    );
+                    let message = format!("the parameter `{}` is never read", param.name);
+                    notes.add(param.at, Warning, "UnusedDocParam", message);
                 }
             }
         }
@@ -312,12 +286,8 @@ impl<'a> Whole<'a> {
                     _ => snippet.facts.words.contains(argument),
                 };
                 if !is_known {
-                    notes.add(
-                        *at,
-                        Warning,
-                        "UnrecognizedRenderSnippetArguments",
-                        format!("the snippet `{name}` does not read the argument `{argument}`"),
-                    );
+                    let message = format!("the snippet `{name}` does not read the argument `{argument}`");
+                    notes.add(*at, Warning, "UnrecognizedRenderSnippetArguments", message);
                 }
             }
             let Some(doc) = &snippet.facts.doc else { continue };
@@ -325,12 +295,8 @@ impl<'a> Whole<'a> {
                 let is_given = render.arguments.iter().any(|(argument, ..)| *argument == param.name)
                     || render.alias.as_ref().is_some_and(|(alias, _)| *alias == param.name);
                 if !is_given {
-                    notes.add(
-                        render.at,
-                        Warning,
-                        "MissingRenderSnippetArguments",
-                        format!("the snippet `{name}` requires the argument `{}`", param.name),
-                    );
+                    let message = format!("the snippet `{name}` requires the argument `{}`", param.name);
+                    notes.add(render.at, Warning, "MissingRenderSnippetArguments", message);
                 }
             }
         }
@@ -368,31 +334,19 @@ impl<'a> Whole<'a> {
                     .collect();
                 missing.sort_unstable();
                 if let Some(name) = missing.first() {
-                    notes.add(
-                        used.at,
-                        Warning,
-                        "MissingTranslationArgument",
-                        format!("the text `{}` needs the argument `{name}`", used.key),
-                    );
+                    let message = format!("the text `{}` needs the argument `{name}`", used.key);
+                    notes.add(used.at, Warning, "MissingTranslationArgument", message);
                 } else if text.is_plural && !used.named.iter().any(|given| given == "count") {
-                    notes.add(
-                        used.at,
-                        Warning,
-                        "MissingTranslationArgument",
-                        format!("the text `{}` has plurals and needs `count`", used.key),
-                    );
+                    let message = format!("the text `{}` has plurals and needs `count`", used.key);
+                    notes.add(used.at, Warning, "MissingTranslationArgument", message);
                 }
             }
         }
         if let (Some(texts), Some(schema)) = (self.schema_texts, schema) {
             for (key, at) in &schema.keys {
                 if !texts.contains_key(key) {
-                    notes.add(
-                        *at,
-                        Warning,
-                        "TranslationKeyExists",
-                        format!("the default schema locale has no text `{key}`"),
-                    );
+                    let message = format!("the default schema locale has no text `{key}`");
+                    notes.add(*at, Warning, "TranslationKeyExists", message);
                 }
             }
         }
@@ -416,12 +370,8 @@ impl<'a> Whole<'a> {
             FileKind::Section => {
                 for used in &facts.section_settings {
                     if !settings.iter().any(|setting| setting.id == used.id) {
-                        notes.add(
-                            used.at,
-                            Warning,
-                            "UnknownSetting",
-                            format!("the schema of the section has no setting `{}`", used.id),
-                        );
+                        let message = format!("the schema of the section has no setting `{}`", used.id);
+                        notes.add(used.at, Warning, "UnknownSetting", message);
                     }
                 }
                 if let Some(schema) = &liquid.schema {
@@ -431,12 +381,8 @@ impl<'a> Whole<'a> {
             FileKind::Block => {
                 for used in &facts.block_settings {
                     if !settings.iter().any(|setting| setting.id == used.id) && used.types.is_none() {
-                        notes.add(
-                            used.at,
-                            Warning,
-                            "UnknownSetting",
-                            format!("the schema of the block has no setting `{}`", used.id),
-                        );
+                        let message = format!("the schema of the block has no setting `{}`", used.id);
+                        notes.add(used.at, Warning, "UnknownSetting", message);
                     }
                 }
             }
@@ -447,12 +393,8 @@ impl<'a> Whole<'a> {
             if let Some((_, max, _)) = schema.setting(&used.id).and_then(|setting| setting.range)
                 && max > 250.0
             {
-                notes.add(
-                    used.at,
-                    Error,
-                    "PaginationSize",
-                    format!("the setting `{}` allows more than 250 items a page", used.id),
-                );
+                let message = format!("the setting `{}` allows more than 250 items a page", used.id);
+                notes.add(used.at, Error, "PaginationSize", message);
             }
         }
         for raw in &facts.raw_texts {
@@ -474,12 +416,8 @@ impl<'a> Whole<'a> {
                 _ => false,
             };
             if is_free {
-                notes.add(
-                    raw.at,
-                    Warning,
-                    "UnescapedText",
-                    format!("the merchant's text `{}` is printed without `escape`", raw.id),
-                );
+                let message = format!("the merchant's text `{}` is printed without `escape`", raw.id);
+                notes.add(raw.at, Warning, "UnescapedText", message);
             }
         }
     }
@@ -490,12 +428,8 @@ impl<'a> Whole<'a> {
                 || (kind == "@app" && schema.is_open())
                 || self.has(FileKind::Block, kind) && schema.is_open();
             if !is_known && !facts.has_static_blocks {
-                notes.add(
-                    *at,
-                    Warning,
-                    "UnknownBlockType",
-                    format!("the schema has no block of the type `{kind}`"),
-                );
+                let message = format!("the schema has no block of the type `{kind}`");
+                notes.add(*at, Warning, "UnknownBlockType", message);
             }
         }
         let is_known = |used: &SettingUse| {
@@ -536,12 +470,8 @@ impl<'a> Whole<'a> {
         let Some(schema) = &liquid.schema else { return };
         for block in schema.blocks.iter().filter(|block| !block.is_local && !block.kind.starts_with('@')) {
             if !self.has(FileKind::Block, &block.kind) && !block.kind.is_empty() {
-                notes.add(
-                    block.at,
-                    Error,
-                    "ValidBlockTarget",
-                    format!("there is no theme block `{}`", block.kind),
-                );
+                let message = format!("there is no theme block `{}`", block.kind);
+                notes.add(block.at, Error, "ValidBlockTarget", message);
             }
         }
         let _ = file;
@@ -560,23 +490,16 @@ impl<'a> Whole<'a> {
                     .liquid_of(FileKind::Block, parent)
                     .is_some_and(|parent| parent.facts.has_static_blocks)
             {
-                notes.add(
-                    stored.at,
-                    Error,
-                    "ValidBlockTarget",
-                    format!("the block `{parent}` does not allow blocks of the type `{}`", stored.kind),
-                );
+                let message =
+                    format!("the block `{parent}` does not allow blocks of the type `{}`", stored.kind);
+                notes.add(stored.at, Error, "ValidBlockTarget", message);
             }
             if stored.parent.is_none() && !schema.accepts(&stored.kind) {
                 continue; // reported with the schema
             }
             if !self.has(FileKind::Block, &stored.kind) {
-                notes.add(
-                    stored.at,
-                    Error,
-                    "ValidBlockTarget",
-                    format!("there is no theme block `{}`", stored.kind),
-                );
+                let message = format!("there is no theme block `{}`", stored.kind);
+                notes.add(stored.at, Error, "ValidBlockTarget", message);
                 continue;
             }
             if let Some(settings) = self.block_settings(schema, &stored.kind) {
@@ -720,24 +643,16 @@ impl<'a> Whole<'a> {
             }
             let Some(schema) = &liquid.schema else { continue };
             if !schema.allows(list, place) {
-                notes.add(
-                    at,
-                    Error,
-                    "SectionNotAllowed",
-                    format!("the section `{kind}` is not allowed in `{place}`"),
-                );
+                let message = format!("the section `{kind}` is not allowed in `{place}`");
+                notes.add(at, Error, "SectionNotAllowed", message);
             }
             let count = counts.entry(kind).or_default();
             *count += 1;
             if let Some(limit) = schema.root.get("limit").and_then(Node::number)
                 && *count as f64 > limit
             {
-                notes.add(
-                    at,
-                    Error,
-                    "SectionLimit",
-                    format!("the section `{kind}` is allowed at most {limit} times"),
-                );
+                let message = format!("the section `{kind}` is allowed at most {limit} times");
+                notes.add(at, Error, "SectionLimit", message);
             }
             if let Some(values) = section.get("settings") {
                 check_values(values, &schema.settings, "ValidSettingsKey", notes);
@@ -779,12 +694,8 @@ impl<'a> Whole<'a> {
             let is_static =
                 matches!(block.get("static").map(|node| &node.value), Some(Value::Bool(true))) && has_static;
             if !is_static && !schema.accepts(kind) {
-                notes.add(
-                    at,
-                    Error,
-                    "ValidBlockTarget",
-                    format!("blocks of the type `{kind}` are not allowed here"),
-                );
+                let message = format!("blocks of the type `{kind}` are not allowed here");
+                notes.add(at, Error, "ValidBlockTarget", message);
                 continue;
             }
             let local = schema.block(kind).filter(|def| def.is_local);
@@ -797,12 +708,8 @@ impl<'a> Whole<'a> {
             if let Some(limit) = schema.block(kind).and_then(|def| def.limit)
                 && *count as f64 > limit
             {
-                notes.add(
-                    at,
-                    Error,
-                    "BlockLimit",
-                    format!("there are more than {limit} blocks of the type `{kind}`"),
-                );
+                let message = format!("there are more than {limit} blocks of the type `{kind}`");
+                notes.add(at, Error, "BlockLimit", message);
             }
             if let (Some(values), Some(settings)) = (block.get("settings"), self.block_settings(schema, kind))
             {
@@ -863,12 +770,8 @@ impl<'a> Whole<'a> {
             match default.get(key) {
                 None => {
                     if !default.keys().any(|other| other.starts_with(&format!("{key}."))) {
-                        notes.add(
-                            text.at,
-                            Info,
-                            "MatchingTranslations",
-                            format!("the default locale has no text `{key}`"),
-                        );
+                        let message = format!("the default locale has no text `{key}`");
+                        notes.add(text.at, Info, "MatchingTranslations", message);
                     }
                 }
                 Some(original) => {

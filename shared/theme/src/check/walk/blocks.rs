@@ -1,7 +1,6 @@
 //! The pairing of blocks: what opens, what ends, and what has no end.
 
-use super::{BLOCKS, Open, Pair, SYNTAX, Walker};
-use crate::check::Severity::{Error, Warning};
+use super::{BLOCKS, Open, Pair, Walker};
 use crate::check::indent_of;
 use crate::check::names::NAMES;
 use crate::scan::DegradedReason;
@@ -20,13 +19,13 @@ impl<'a> Walker<'a, '_> {
                     let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
                     let message = format!("`{}` has no `end{0}`", &name[..end]);
                     self.is_broken = true;
-                    self.notes.add(at, Error, SYNTAX, message);
+                    self.invalid(at, message);
                     continue;
                 }
                 _ => continue,
             };
             self.is_broken = true;
-            self.notes.add(at, Error, SYNTAX, message);
+            self.invalid(at, message);
         }
     }
 
@@ -61,7 +60,7 @@ impl<'a> Walker<'a, '_> {
         if !matches!(lower.as_str(), "elseif" | "elif") {
             self.is_broken |= lower.starts_with("end");
         }
-        self.notes.add(at, Error, SYNTAX, message);
+        self.invalid(at, message);
     }
 
     pub(super) fn misplaced(&mut self, at: usize, name: &str, owner: &str) {
@@ -70,18 +69,18 @@ impl<'a> Walker<'a, '_> {
             Some(open) => format!("`{name}` does not belong to `{}`", open.name),
             None => format!("`{name}` stands outside of any `{owner}`"),
         };
-        self.notes.add(at, Error, SYNTAX, message);
+        self.invalid(at, message);
     }
 
     /// The width of the blanks before a tag, if the tag begins its line.
-    pub(super) fn indent(&self, at: usize) -> Option<usize> {
+    fn indent(&self, at: usize) -> Option<usize> {
         indent_of(self.text.as_bytes(), at)
     }
 
     pub(super) fn open(&mut self, name: &'a str, at: usize) -> &mut Open<'a> {
         if self.stack.len() >= MAX_NESTING {
             self.is_broken = true;
-            self.notes.add(at, Error, SYNTAX, format!("tags are nested deeper than {MAX_NESTING} levels"));
+            self.invalid(at, format!("tags are nested deeper than {MAX_NESTING} levels"));
             self.stack.pop();
         }
         let indent = self.indent(at);
@@ -120,8 +119,7 @@ impl<'a> Walker<'a, '_> {
                     .map_or(0, |opens| opens.iter().filter(|&&open| open > at).count());
                 let below = self.stack[..index].iter().filter(|open| open.name == inner.name).count();
                 if rest > begun + below {
-                    let message = format!("`end{name}` stands before the end of `{}`", inner.name);
-                    self.notes.add(at, Error, SYNTAX, message);
+                    self.invalid(at, format!("`end{name}` stands before the end of `{}`", inner.name));
                     self.stack.remove(index);
                     return;
                 }
@@ -143,22 +141,22 @@ impl<'a> Walker<'a, '_> {
                     })
                     .map(|pair| pair.close)
                     .min();
-                self.notes.add(culprit.unwrap_or(at), Error, SYNTAX, format!("`end{name}` has no `{name}`"));
+                self.invalid(culprit.unwrap_or(at), format!("`end{name}` has no `{name}`"));
             }
         }
     }
 
-    pub(super) fn pair(&mut self, open: &Open<'a>, close: usize) {
+    fn pair(&mut self, open: &Open<'a>, close: usize) {
         let indents = open.indent.zip(self.indent(close));
         self.pairs.push(Pair { name: open.name.to_owned(), open: open.at, close, indents });
         if open.name == "case" && !open.has_when {
-            self.notes.add(open.at, Warning, SYNTAX, "`case` has no `when`");
+            self.doubtful(open.at, "`case` has no `when`");
         }
     }
 
     /// Reports a block without its end. If an inner block of the same kind ends further to the left than it begins,
     /// the end is missing there.
-    pub(super) fn unclosed(&mut self, open: &Open<'a>) {
+    fn unclosed(&mut self, open: &Open<'a>) {
         self.is_broken = true;
         let culprit = self
             .pairs
@@ -167,8 +165,7 @@ impl<'a> Walker<'a, '_> {
             .filter(|pair| pair.indents.is_some_and(|(open, close)| close < open))
             .map(|pair| pair.open)
             .max();
-        let message = format!("`{}` has no `end{0}`", open.name);
-        self.notes.add(culprit.unwrap_or(open.at), Error, SYNTAX, message);
+        self.invalid(culprit.unwrap_or(open.at), format!("`{}` has no `end{0}`", open.name));
     }
 
     pub(super) fn close_rest(&mut self) {

@@ -1,25 +1,38 @@
 //! Loops and pages.
 
-use super::{SYNTAX, Walker};
-use crate::check::Severity::{Error, Warning};
+use super::Walker;
+use crate::check::Severity::Error;
 use crate::check::expression::{Parser, Step, Value};
 use crate::check::facts::SettingUse;
 use crate::check::names::Type;
 
 impl<'a> Walker<'a, '_> {
+    pub(super) fn cycle(&mut self, at: usize, mut parser: Parser<'a>) {
+        if parser.is_done() {
+            self.invalid(at, "`cycle` has no values");
+        }
+        while !parser.is_done() {
+            let value = parser.value();
+            self.value(&value);
+            if !parser.take_mark(",") && !parser.take_mark(":") {
+                break;
+            }
+        }
+    }
+
     pub(super) fn for_loop(&mut self, at: usize, name: &'a str, mut parser: Parser<'a>) {
         let variable = parser.word();
         let mut element = Type::UNKNOWN;
         match variable {
-            None => self.notes.add(at, Error, SYNTAX, format!("`{name}` has no variable")),
+            None => self.invalid(at, format!("`{name}` has no variable")),
             Some(_) if !parser.take_word("in") => {
-                self.notes.add(at, Error, SYNTAX, format!("`{name}` lacks `in`: `{name} item in list`"));
+                self.invalid(at, format!("`{name}` lacks `in`: `{name} item in list`"));
             }
             Some(_) => {
                 let here = parser.here();
                 let value = parser.value();
                 if matches!(value, Value::Missing) {
-                    self.notes.add(here, Error, SYNTAX, format!("`{name}` has nothing to loop over"));
+                    self.invalid(here, format!("`{name}` has nothing to loop over"));
                 }
                 self.value(&value);
                 element = self.element_of(&value);
@@ -31,21 +44,11 @@ impl<'a> Walker<'a, '_> {
                 while !parser.is_done() {
                     if let Some((option, option_at)) = parser.name_with_colon() {
                         if !matches!(option, "limit" | "offset" | "cols" | "range") {
-                            self.notes.add(
-                                option_at,
-                                Warning,
-                                SYNTAX,
-                                format!("`{name}` has no option `{option}`"),
-                            );
+                            self.doubtful(option_at, format!("`{name}` has no option `{option}`"));
                         }
                         let value = parser.value();
                         if matches!(value, Value::Missing) {
-                            self.notes.add(
-                                option_at,
-                                Warning,
-                                SYNTAX,
-                                format!("the option `{option}` has no value"),
-                            );
+                            self.doubtful(option_at, format!("the option `{option}` has no value"));
                             break;
                         }
                         // `offset: continue` goes on after the last loop.
@@ -65,7 +68,7 @@ impl<'a> Walker<'a, '_> {
                                 }
                                 None => format!("`{name}` ignores the rest of its line"),
                             };
-                            self.notes.add(here, Warning, SYNTAX, message);
+                            self.doubtful(here, message);
                         }
                         break;
                     }
@@ -80,9 +83,9 @@ impl<'a> Walker<'a, '_> {
     pub(super) fn paginate(&mut self, at: usize, mut parser: Parser<'a>, name: &'a str) {
         let list = parser.value();
         if matches!(list, Value::Missing) {
-            self.notes.add(at, Error, SYNTAX, "`paginate` has no list");
+            self.invalid(at, "`paginate` has no list");
         } else if !parser.take_word("by") {
-            self.notes.add(at, Error, SYNTAX, "`paginate` lacks `by`");
+            self.invalid(at, "`paginate` lacks `by`");
         } else {
             let size_at = parser.here();
             match parser.value() {
@@ -93,7 +96,7 @@ impl<'a> Walker<'a, '_> {
                         self.notes.add(size_at, Error, "PaginationSize", message);
                     }
                 }
-                Value::Missing => self.notes.add(at, Error, SYNTAX, "`paginate` has no page size"),
+                Value::Missing => self.invalid(at, "`paginate` has no page size"),
                 size => {
                     self.facts.page_sizes.extend(self.setting_of(&size, size_at));
                     self.value(&size);
@@ -105,7 +108,7 @@ impl<'a> Walker<'a, '_> {
         self.open(name, at);
     }
 
-    pub(super) fn setting_of(&self, value: &Value<'a>, at: usize) -> Option<SettingUse> {
+    fn setting_of(&self, value: &Value<'a>, at: usize) -> Option<SettingUse> {
         let Value::Path { root: "section", steps, .. } = value else { return None };
         let [Step::Name("settings"), Step::Name(id)] = steps.as_slice() else { return None };
         Some(SettingUse { id: (*id).to_owned(), at, types: None })

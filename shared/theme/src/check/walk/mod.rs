@@ -14,8 +14,8 @@ use self::blocks::first_word;
 pub use self::types::wrong_property;
 use super::Notes;
 use super::Severity::{Error, Warning};
-use super::expression::{Parser, Value};
-use super::facts::{Facts, RenderKind};
+use super::expression::Parser;
+use super::facts::Facts;
 use super::html::Place;
 use super::names::Type;
 use crate::path::FileKind;
@@ -110,15 +110,8 @@ impl<'a> Walker<'a, '_> {
         let at = token.span.start as usize;
         match token.kind {
             TokenKind::Output { markup } => {
-                let mut parser = Parser::new(markup.of(self.text), markup.start as usize);
-                if parser.is_done() {
-                    self.notes.add(at, Warning, "EmptyOutput", "an output has no value");
-                    return;
-                }
-                let filtered = parser.filtered("the output");
-                self.problems(&mut parser);
-                self.filtered(&filtered);
-                self.raw_text(&filtered, place, at);
+                let parser = Parser::new(markup.of(self.text), markup.start as usize);
+                self.printed(at, parser, Some(place));
             }
             TokenKind::Tag { name, markup } => {
                 self.tag(at, name.of(self.text), markup.of(self.text), markup.start as usize);
@@ -130,8 +123,7 @@ impl<'a> Walker<'a, '_> {
                         TokenKind::Script { .. } => "javascript",
                         _ => "stylesheet",
                     };
-                    let message = format!("`{name}` must not stand within `{}`", open.name);
-                    self.notes.add(at, Error, SYNTAX, message);
+                    self.invalid(at, format!("`{name}` must not stand within `{}`", open.name));
                 }
             }
             TokenKind::Comment { body } => {
@@ -142,6 +134,16 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
+    /// Reports what the platform refuses.
+    fn invalid(&mut self, at: usize, message: impl Into<String>) {
+        self.notes.add(at, Error, SYNTAX, message);
+    }
+
+    /// Reports what the platform reads in another way than it looks.
+    fn doubtful(&mut self, at: usize, message: impl Into<String>) {
+        self.notes.add(at, Warning, SYNTAX, message);
+    }
+
     fn problems(&mut self, parser: &mut Parser) {
         for problem in parser.problems.drain(..) {
             self.notes.add(problem.at, problem.severity, SYNTAX, problem.message);
@@ -149,123 +151,37 @@ impl<'a> Walker<'a, '_> {
     }
 
     fn tag(&mut self, at: usize, name: &'a str, markup: &'a str, markup_at: usize) {
-        let mut parser = Parser::new(markup, markup_at);
+        let parser = Parser::new(markup, markup_at);
         match name {
-            "if" | "unless" => {
-                let condition = parser.condition(name);
-                self.problems(&mut parser);
-                self.comparisons(&condition);
-                let types = if name == "if" { self.types_of(&condition) } else { None };
-                self.open(name, at).block_types = types;
-            }
-            "elsif" => {
-                let condition = parser.condition(name);
-                self.problems(&mut parser);
-                self.comparisons(&condition);
-                let types = self.types_of(&condition);
-                match self.stack.last_mut() {
-                    Some(open) if matches!(open.name, "if" | "unless") => {
-                        open.block_types = types;
-                        if open.has_else {
-                            self.notes.add(at, Warning, SYNTAX, "`elsif` after `else` is never reached");
-                        }
-                    }
-                    _ => self.misplaced(at, "elsif", "if"),
-                }
-            }
-            "else" => {
-                if !parser.is_done() {
-                    let message = if parser.take_word("if") {
-                        "`else if` ignores its condition: use `elsif`"
-                    } else {
-                        "`else` takes no condition: use `elsif`"
-                    };
-                    self.notes.add(at, Warning, SYNTAX, message);
-                }
-                match self.stack.last_mut() {
-                    Some(open) if matches!(open.name, "if" | "unless" | "case" | "for" | "tablerow") => {
-                        open.block_types = None;
-                        if open.has_else {
-                            self.notes.add(at, Warning, SYNTAX, "there is an `else` already");
-                        }
-                        open.has_else = true;
-                    }
-                    _ => self.misplaced(at, "else", "if"),
-                }
-            }
-            "case" => {
-                if parser.is_done() {
-                    self.notes.add(at, Error, SYNTAX, "`case` has no value");
-                }
-                let value = parser.value();
-                if parser.problems.is_empty() && !parser.is_done() {
-                    parser.finish("`case`");
-                }
-                self.problems(&mut parser);
-                self.value(&value);
-                let is_type = self.is_block_type(&value);
-                self.open(name, at).case_of_type = is_type;
-            }
+            "if" | "unless" => self.condition(at, name, parser),
+            "elsif" => self.elsif(at, parser),
+            "else" => self.otherwise(at, parser),
+            "case" => self.case(at, parser),
             "when" => self.when(at, parser),
             "for" | "tablerow" => self.for_loop(at, name, parser),
             "assign" => self.assign(at, parser, markup),
-            "capture" => {
-                if parser.is_done() {
-                    self.notes.add(at, Error, SYNTAX, "`capture` has no name");
-                } else {
-                    parser.value();
-                    parser.finish("`capture`");
-                    self.problems(&mut parser);
-                }
-                self.open(name, at);
-            }
+            "capture" => self.capture(at, parser),
             "form" => self.form(at, parser, name),
             "paginate" => self.paginate(at, parser, name),
             "style" | "ifchanged" => {
                 self.open(name, at);
             }
-            "echo" => {
-                if parser.is_done() {
-                    self.notes.add(at, Warning, "EmptyOutput", "`echo` has no value");
-                    return;
-                }
-                let filtered = parser.filtered("`echo`");
-                self.problems(&mut parser);
-                self.filtered(&filtered);
-            }
+            "echo" => self.printed(at, parser, None),
             "render" | "include" => self.render(at, name, parser),
             "section" | "sections" => self.section(at, name, parser),
             "content_for" => self.content_for(at, parser),
-            "layout" => match parser.value() {
-                Value::Text { text, .. } => self.push_render(RenderKind::Layout, text, at),
-                Value::Missing => self.notes.add(at, Error, SYNTAX, "`layout` has no name"),
-                Value::Path { root: "none", .. } => {}
-                value => self.value(&value),
-            },
-            "cycle" => {
-                if parser.is_done() {
-                    self.notes.add(at, Error, SYNTAX, "`cycle` has no values");
-                }
-                while !parser.is_done() {
-                    let value = parser.value();
-                    self.value(&value);
-                    if !parser.take_mark(",") && !parser.take_mark(":") {
-                        break;
-                    }
-                }
+            "layout" => self.layout(at, parser),
+            "cycle" => self.cycle(at, parser),
+            "increment" | "decrement" if parser.is_done() => {
+                self.invalid(at, format!("`{name}` has no variable"));
             }
-            "increment" | "decrement" => {
-                if parser.is_done() {
-                    self.notes.add(at, Error, SYNTAX, format!("`{name}` has no variable"));
-                }
-            }
+            "increment" | "decrement" => {}
             "break" | "continue" | "liquid" | "#" | "comment" | "raw" | "doc" | "schema" | "stylesheet"
             | "javascript" => {}
             "" => {
                 // `{% %}` does nothing. Anything else that begins without a letter is not a tag.
                 if !markup.is_empty() {
-                    let message = format!("a tag begins with a name, not with `{}`", first_word(markup));
-                    self.notes.add(at, Error, SYNTAX, message);
+                    self.invalid(at, format!("a tag begins with a name, not with `{}`", first_word(markup)));
                 }
             }
             _ => self.other(at, name, markup),

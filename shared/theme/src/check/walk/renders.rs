@@ -2,29 +2,34 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{SYNTAX, Walker};
+use super::Walker;
 use crate::check::Severity::{Error, Info, Warning};
 use crate::check::expression::{Parser, Value};
 use crate::check::facts::{Render, RenderKind};
 use crate::check::names::FORMS;
 
 impl<'a> Walker<'a, '_> {
+    pub(super) fn layout(&mut self, at: usize, mut parser: Parser<'a>) {
+        match parser.value() {
+            Value::Text { text, .. } => self.push_render(RenderKind::Layout, text, at),
+            Value::Missing => self.invalid(at, "`layout` has no name"),
+            Value::Path { root: "none", .. } => {}
+            value => self.value(&value),
+        }
+    }
+
     pub(super) fn form(&mut self, at: usize, mut parser: Parser<'a>, name: &'a str) {
         match parser.value() {
             Value::Text { text, at: text_at } => {
                 if !FORMS.contains(&text) {
-                    self.notes.add(
-                        text_at,
-                        Error,
-                        "UnknownForm",
-                        format!("there is no form of the type `{text}`"),
-                    );
+                    let message = format!("there is no form of the type `{text}`");
+                    self.notes.add(text_at, Error, "UnknownForm", message);
                 }
                 if text == "product" {
                     self.facts.product_forms.push(at);
                 }
             }
-            Value::Missing => self.notes.add(at, Error, SYNTAX, "`form` has no type"),
+            Value::Missing => self.invalid(at, "`form` has no type"),
             value => self.value(&value),
         }
         while parser.take_mark(",") {
@@ -49,11 +54,11 @@ impl<'a> Walker<'a, '_> {
             Value::Text { text, .. } => {
                 render.name = Some(text.to_owned());
                 if text.trim().is_empty() {
-                    self.notes.add(at, Error, SYNTAX, format!("`{name}` has an empty name"));
+                    self.invalid(at, format!("`{name}` has an empty name"));
                     render.name = None;
                 }
             }
-            Value::Missing => self.notes.add(at, Error, SYNTAX, format!("`{name}` has no name")),
+            Value::Missing => self.invalid(at, format!("`{name}` has no name")),
             value => {
                 if let Value::Path { root, steps, .. } = &value
                     && name == "render"
@@ -61,12 +66,7 @@ impl<'a> Walker<'a, '_> {
                     && self.type_of(root).0.name != "block"
                     && (steps.is_empty() && !self.is_defined(root))
                 {
-                    self.notes.add(
-                        at,
-                        Error,
-                        SYNTAX,
-                        format!("`render` needs a name in quotes: `render '{root}'`"),
-                    );
+                    self.invalid(at, format!("`render` needs a name in quotes: `render '{root}'`"));
                 }
                 self.value(&value);
                 render.is_open = true;
@@ -76,7 +76,7 @@ impl<'a> Walker<'a, '_> {
             if parser.take_word(word) {
                 let value = parser.value();
                 if matches!(value, Value::Missing) {
-                    self.notes.add(at, Error, SYNTAX, format!("`{word}` has no value"));
+                    self.invalid(at, format!("`{word}` has no value"));
                 }
                 let kind = if word == "for" { self.element_of(&value) } else { self.type_of_value(&value) };
                 self.value(&value);
@@ -91,20 +91,11 @@ impl<'a> Walker<'a, '_> {
             let Some((argument, argument_at)) = parser.name_with_colon() else { break };
             let value = parser.value();
             if matches!(value, Value::Missing) {
-                self.notes.add(
-                    argument_at,
-                    Warning,
-                    SYNTAX,
-                    format!("the argument `{argument}` has no value"),
-                );
+                self.doubtful(argument_at, format!("the argument `{argument}` has no value"));
             }
             if !seen.insert(argument) {
-                self.notes.add(
-                    argument_at,
-                    Warning,
-                    "DuplicateRenderSnippetArguments",
-                    format!("the argument `{argument}` is there twice"),
-                );
+                let message = format!("the argument `{argument}` is there twice");
+                self.notes.add(argument_at, Warning, "DuplicateRenderSnippetArguments", message);
             }
             let kind = self.type_of_value(&value);
             render.arguments.push((argument.to_owned(), kind, argument_at));
@@ -122,13 +113,13 @@ impl<'a> Walker<'a, '_> {
                 }
                 None => format!("`{name}` ignores the rest of its arguments"),
             };
-            self.notes.add(here, Warning, SYNTAX, message);
+            self.doubtful(here, message);
         }
         self.problems(&mut parser);
         self.facts.renders.push(render);
     }
 
-    pub(super) fn push_render(&mut self, kind: RenderKind, name: &str, at: usize) {
+    fn push_render(&mut self, kind: RenderKind, name: &str, at: usize) {
         self.facts.renders.push(Render {
             kind,
             name: Some(name.to_owned()),
@@ -143,7 +134,7 @@ impl<'a> Walker<'a, '_> {
         let kind = if name == "section" { RenderKind::Section } else { RenderKind::Group };
         match parser.value() {
             Value::Text { text, .. } => self.push_render(kind, text, at),
-            _ => self.notes.add(at, Error, SYNTAX, format!("`{name}` needs a name in quotes")),
+            _ => self.invalid(at, format!("`{name}` needs a name in quotes")),
         }
     }
 
@@ -151,7 +142,7 @@ impl<'a> Walker<'a, '_> {
         let what = match parser.value() {
             Value::Text { text, .. } => text,
             _ => {
-                self.notes.add(at, Error, SYNTAX, "`content_for` needs 'blocks' or 'block'");
+                self.invalid(at, "`content_for` needs 'blocks' or 'block'");
                 return;
             }
         };
@@ -180,24 +171,16 @@ impl<'a> Walker<'a, '_> {
             "blocks" => {
                 self.facts.content_for_blocks += 1;
                 if self.facts.content_for_blocks == 2 {
-                    self.notes.add(
-                        at,
-                        Warning,
-                        "DuplicateContentForBlocks",
-                        "`content_for 'blocks'` is there twice",
-                    );
+                    let message = "`content_for 'blocks'` is there twice";
+                    self.notes.add(at, Warning, "DuplicateContentForBlocks", message);
                 }
             }
             "block" => {
                 self.facts.has_static_blocks = true;
                 for (name, given) in [("type", kind.is_some()), ("id", id.is_some())] {
                     if !given {
-                        self.notes.add(
-                            at,
-                            Error,
-                            "MissingContentForArguments",
-                            format!("`content_for 'block'` lacks the argument `{name}`"),
-                        );
+                        let message = format!("`content_for 'block'` lacks the argument `{name}`");
+                        self.notes.add(at, Error, "MissingContentForArguments", message);
                     }
                 }
                 if let Some(Some(name)) = kind {
@@ -206,24 +189,15 @@ impl<'a> Walker<'a, '_> {
                 if let Some(Some(id)) = id {
                     // Two branches of a condition may print the same block.
                     if self.stack.is_empty() && self.facts.static_ids.iter().any(|other| other == id) {
-                        self.notes.add(
-                            at,
-                            Error,
-                            "UniqueStaticBlockId",
-                            format!("the id `{id}` of a static block is there twice"),
-                        );
+                        let message = format!("the id `{id}` of a static block is there twice");
+                        self.notes.add(at, Error, "UniqueStaticBlockId", message);
                     }
                     if self.stack.is_empty() {
                         self.facts.static_ids.push(id.to_owned());
                     }
                 }
             }
-            other => self.notes.add(
-                at,
-                Error,
-                SYNTAX,
-                format!("`content_for` knows 'blocks' and 'block', not '{other}'"),
-            ),
+            other => self.invalid(at, format!("`content_for` knows 'blocks' and 'block', not '{other}'")),
         }
     }
 }

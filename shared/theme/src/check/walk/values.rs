@@ -3,12 +3,27 @@
 use super::Walker;
 use super::types::wrong_property;
 use crate::check::Severity::{Error, Info, Warning};
-use crate::check::expression::{Filter, Filtered, Step, Value};
+use crate::check::expression::{Filter, Filtered, Parser, Step, Value};
 use crate::check::facts::{ChainUse, KeyUse, RawText, SettingUse};
 use crate::check::html::Place;
 use crate::check::names::{NAMES, arity};
 
 impl<'a> Walker<'a, '_> {
+    /// Reads an output, which has a place in the markup, or an `echo`, which has none.
+    pub(super) fn printed(&mut self, at: usize, mut parser: Parser<'a>, place: Option<Place>) {
+        if parser.is_done() {
+            let what = if place.is_some() { "an output" } else { "`echo`" };
+            self.notes.add(at, Warning, "EmptyOutput", format!("{what} has no value"));
+            return;
+        }
+        let filtered = parser.filtered(if place.is_some() { "the output" } else { "`echo`" });
+        self.problems(&mut parser);
+        self.filtered(&filtered);
+        if let Some(place) = place {
+            self.raw_text(&filtered, place, at);
+        }
+    }
+
     pub(super) fn filtered(&mut self, filtered: &Filtered<'a>) {
         self.value(&filtered.value);
         for filter in &filtered.filters {
@@ -24,12 +39,8 @@ impl<'a> Walker<'a, '_> {
                     (least, most) if least == most => format!("{least} arguments"),
                     (least, most) => format!("{least} to {most} arguments"),
                 };
-                self.notes.add(
-                    filter.at,
-                    Error,
-                    "FilterArguments",
-                    format!("the filter `{}` takes {needs}, not {given}", filter.name),
-                );
+                let message = format!("the filter `{}` takes {needs}, not {given}", filter.name);
+                self.notes.add(filter.at, Error, "FilterArguments", message);
             }
             if filter.name == "image_url" && !filter.is_odd {
                 self.image_url(filter);
@@ -51,40 +62,28 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    pub(super) fn image_url(&mut self, filter: &Filter<'a>) {
+    fn image_url(&mut self, filter: &Filter<'a>) {
         const KNOWN: [&str; 6] = ["width", "height", "crop", "format", "pad_color", "quality"];
         for (name, value) in &filter.named {
             if !KNOWN.contains(name) {
-                self.notes.add(
-                    filter.at,
-                    Warning,
-                    "FilterArguments",
-                    format!("the filter `image_url` has no argument `{name}`"),
-                );
+                let message = format!("the filter `image_url` has no argument `{name}`");
+                self.notes.add(filter.at, Warning, "FilterArguments", message);
             }
             if let (true, Value::Number { text }) = (matches!(*name, "width" | "height"), value)
                 && text.parse::<f64>().is_ok_and(|size| !(1.0..=5760.0).contains(&size))
             {
-                self.notes.add(
-                    filter.at,
-                    Error,
-                    "FilterArguments",
-                    format!("the {name} of `image_url` is 1 to 5760, not {text}"),
-                );
+                let message = format!("the {name} of `image_url` is 1 to 5760, not {text}");
+                self.notes.add(filter.at, Error, "FilterArguments", message);
             }
         }
     }
 
-    pub(super) fn filter(&mut self, name: &'a str, at: usize) {
+    fn filter(&mut self, name: &'a str, at: usize) {
         if !NAMES.filters.contains(name) {
             self.notes.add(at, Error, "UnknownFilter", format!("there is no filter `{name}`"));
         } else if name == "script_tag" {
-            self.notes.add(
-                at,
-                Warning,
-                "ParserBlockingScript",
-                "the script of `script_tag` blocks rendering: use an element with `defer`",
-            );
+            let message = "the script of `script_tag` blocks rendering: use an element with `defer`";
+            self.notes.add(at, Warning, "ParserBlockingScript", message);
         } else if NAMES.deprecated_filters.contains(name) {
             self.notes.add(at, Info, "DeprecatedFilter", format!("the filter `{name}` is deprecated"));
         }
@@ -105,7 +104,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    pub(super) fn path(&mut self, root: &'a str, at: usize, steps: &[Step<'a>]) {
+    fn path(&mut self, root: &'a str, at: usize, steps: &[Step<'a>]) {
         self.read.insert(root);
         self.facts.words.insert(root.to_owned());
         for step in steps {
@@ -161,7 +160,7 @@ impl<'a> Walker<'a, '_> {
     }
 
     /// Records outputs of settings whose text a merchant writes freely.
-    pub(super) fn raw_text(&mut self, filtered: &Filtered<'a>, place: Place, at: usize) {
+    fn raw_text(&mut self, filtered: &Filtered<'a>, place: Place, at: usize) {
         const KEEPS: [&str; 11] = [
             "upcase",
             "downcase",

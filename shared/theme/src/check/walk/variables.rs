@@ -8,6 +8,17 @@ use crate::check::names::Type;
 use crate::scan::liquid::{Token, TokenKind};
 
 impl<'a> Walker<'a, '_> {
+    pub(super) fn capture(&mut self, at: usize, mut parser: Parser<'a>) {
+        if parser.is_done() {
+            self.invalid(at, "`capture` has no name");
+        } else {
+            parser.value();
+            parser.finish("`capture`");
+            self.problems(&mut parser);
+        }
+        self.open("capture", at);
+    }
+
     /// Reads which variables the file defines. A variable may be read before the line that assigns it, in a loop.
     pub(super) fn definitions(&mut self, tokens: &[Token]) {
         for token in tokens {
@@ -60,7 +71,7 @@ impl<'a> Walker<'a, '_> {
         let name = match target {
             Value::Path { root, .. } => root,
             Value::Missing => {
-                self.notes.add(at, Error, SYNTAX, "`assign` has no variable");
+                self.invalid(at, "`assign` has no variable");
                 return;
             }
             _ => "",
@@ -78,7 +89,7 @@ impl<'a> Walker<'a, '_> {
             return;
         }
         if parser.is_done() {
-            self.notes.add(at, Error, SYNTAX, "`assign` has no value");
+            self.invalid(at, "`assign` has no value");
             return;
         }
         let filtered = parser.filtered("`assign`");
