@@ -1,11 +1,11 @@
 use domain::models::meter::Meter;
-use domain::models::{Message, ModelId, StopReason, ToolChoice, estimate};
+use domain::models::{Block, Message, ModelId, ModelRequest, StopReason, ToolChoice, estimate};
 use serde_json::json;
 
-use super::super::Model;
 use super::super::anthropic::Anthropic;
 use super::super::fake::{Fake, FakeResponse, Piece, limits, refuse, whole};
 use super::super::openai::{Dialect, FIRST_MODEL, OpenAi};
+use super::super::{Model, Retry};
 use super::*;
 
 fn request() -> ModelRequest {
