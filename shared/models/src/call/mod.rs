@@ -1,8 +1,8 @@
 //! One request over HTTP and its streamed answer, under time limits.
 
+mod blocks;
 mod endpoint;
 mod reading;
-mod tools;
 mod turns;
 
 use std::borrow::Cow;
@@ -18,10 +18,10 @@ use http::{HeaderName, HeaderValue, Method};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
+pub(crate) use self::blocks::{ToolCall, in_order};
 pub use self::endpoint::{Endpoint, InvalidEndpoint, Limits};
 use self::reading::Reading;
 pub use self::reading::{Framing, frames};
-pub(crate) use self::tools::tool_input;
 pub(crate) use self::turns::{before_newest_words, turns};
 use super::EventStream;
 
