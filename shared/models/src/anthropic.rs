@@ -13,7 +13,7 @@ use domain::models::{
 use serde_json::{Value, json};
 
 use super::cache::{self, Place};
-use super::call::{self, Call, Decode, Endpoint};
+use super::call::{self, Call, Decode, Endpoint, ToolCall};
 use super::{EventStream, Model};
 
 /// The beta that edits contexts.
@@ -219,12 +219,8 @@ pub struct Decoder {
 #[derive(Debug, Clone)]
 enum Partial {
     Text(String),
-    Tool {
-        id: String,
-        name: String,
-        start: Value,
-        json: String,
-    },
+    /// A call, and the input with which it began.
+    Tool(ToolCall, Value),
     /// A provider-specific block, with the JSON of its input if it has one.
     Native {
         block: Value,
@@ -262,13 +258,9 @@ impl Decode for Decoder {
                 for (index, partial) in std::mem::take(&mut self.blocks) {
                     self.close(index, partial, false, &mut events);
                 }
-                self.done.sort_by_key(|(index, _)| *index);
                 events.push(ModelEvent::Finished {
                     stop: self.stop.unwrap_or(StopReason::Other),
-                    assistant_blocks: std::mem::take(&mut self.done)
-                        .into_iter()
-                        .map(|(_, block)| block)
-                        .collect(),
+                    assistant_blocks: call::in_order(&mut self.done),
                     usage: self.usage,
                 });
             }
@@ -294,12 +286,10 @@ impl Decoder {
                 }
                 Partial::Text(text("text"))
             }
-            "tool_use" => Partial::Tool {
-                id: text("id"),
-                name: text("name"),
-                start: block["input"].clone(),
-                json: String::new(),
-            },
+            "tool_use" => {
+                let call = ToolCall { id: text("id"), name: text("name"), json: String::new() };
+                Partial::Tool(call, block["input"].clone())
+            }
             _ => {
                 self.uses(block, events);
                 Partial::Native { block: block.clone(), json: String::new() }
@@ -331,7 +321,10 @@ impl Decoder {
                 so_far.push_str(text("text"));
                 events.push(ModelEvent::TextDelta(text("text").to_owned()));
             }
-            (Some(Partial::Tool { json, .. } | Partial::Native { json, .. }), "input_json_delta") => {
+            (
+                Some(Partial::Tool(ToolCall { json, .. }, _) | Partial::Native { json, .. }),
+                "input_json_delta",
+            ) => {
                 json.push_str(text("partial_json"));
             }
             (Some(Partial::Native { block, .. }), "thinking_delta") => {
@@ -353,19 +346,9 @@ impl Decoder {
         let block = match partial {
             Partial::Text(text) if text.is_empty() => return,
             Partial::Text(text) => Block::Text { text },
-            Partial::Tool { id, name, start, json } => match call::tool_input(&json, start, whole) {
-                Ok(input) => {
-                    events.push(ModelEvent::ToolUse {
-                        id: id.clone(),
-                        name: name.clone(),
-                        input: input.clone(),
-                    });
-                    Block::ToolUse { id, name, input }
-                }
-                Err(reason) => {
-                    events.push(ModelEvent::InvalidToolInput { id, name, raw: json, reason });
-                    return;
-                }
+            Partial::Tool(call, start) => match call.end(start, whole, events) {
+                Some(block) => block,
+                None => return,
             },
             // The API refuses thinking without a signature when it is sent back.
             Partial::Native { block, .. } if block["type"] == "thinking" && block["signature"] == "" => {

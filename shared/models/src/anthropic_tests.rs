@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::sample::{self, said};
 use crate::{responses, strict};
 
 fn model() -> ModelId {
@@ -10,19 +11,12 @@ fn model() -> ModelId {
 }
 
 fn request() -> ModelRequest {
-    ModelRequest {
-        system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
-        tools: vec![tool("query_actions"), tool("read_asset")],
-        tool_choice: ToolChoice::Auto,
-        messages: vec![Message::user("What is due?")],
-        max_output_tokens: 1_000,
-        cache_last_turn: true,
-        ..ModelRequest::default()
-    }
+    let request = sample::request(("query_actions", "Does it."), vec![Message::user("What is due?")]);
+    ModelRequest { tools: vec![tool("query_actions"), tool("read_asset")], ..request }
 }
 
 fn tool(name: &str) -> ToolSpec {
-    ToolSpec { name: name.into(), description: "Does it.".into(), input_schema: json!({"type": "object"}) }
+    sample::spec(name, "Does it.")
 }
 
 fn tool_use(id: &str) -> Block {
@@ -194,15 +188,7 @@ proptest! {
 }
 
 fn decode(frames: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
-    let mut decoder = Decoder::default();
-    let mut events = Vec::new();
-    for frame in frames {
-        events.extend(decoder.data(&frame.to_string())?);
-    }
-    if !matches!(events.last(), Some(ModelEvent::Finished { .. })) {
-        events.extend(decoder.end()?);
-    }
-    Ok(events)
+    sample::whole(Decoder::default(), frames)
 }
 
 fn start() -> Value {
@@ -265,10 +251,6 @@ fn check(middle: &[Value], reason: &str, expected: &[ModelEvent], stop: StopReas
     let frames = [&[start()], middle, &end(reason)].concat();
     let expected = [&begun(), expected, &finished(stop, blocks.to_vec())].concat();
     assert_eq!(decode(&frames), Ok(expected));
-}
-
-fn said(text: &str) -> ModelEvent {
-    ModelEvent::TextDelta(text.into())
 }
 
 fn called(id: &str, input: Value) -> (ModelEvent, Block) {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::anthropic;
 use super::cache::{self, Place};
-use super::call::{self, Call, Decode, Endpoint, Framing};
+use super::call::{self, Call, Decode, Endpoint, Framing, ToolCall};
 use super::{EventStream, Model};
 
 /// What a tool result without text says. The API refuses blank text.
@@ -184,11 +184,7 @@ pub struct Decoder {
 #[derive(Debug, Clone)]
 enum Partial {
     Text(String),
-    Tool {
-        id: String,
-        name: String,
-        json: String,
-    },
+    Tool(ToolCall),
     /// Signed thinking, or thinking that only the provider can read.
     Reasoning {
         text: String,
@@ -216,7 +212,8 @@ impl Decode for Decoder {
                 let partial = if call["type"] == "server_tool_use" || !call.is_object() {
                     Partial::Skipped
                 } else {
-                    Partial::Tool { id: text("toolUseId"), name: text("name"), json: String::new() }
+                    let (id, name) = (text("toolUseId"), text("name"));
+                    Partial::Tool(ToolCall { id, name, json: String::new() })
                 };
                 self.blocks.insert(index()?, partial);
             }
@@ -245,9 +242,7 @@ impl Decode for Decoder {
             _ => {}
         }
         if let (Some(stop), Some(usage)) = (self.stop, self.usage) {
-            self.done.sort_by_key(|(index, _)| *index);
-            let assistant_blocks =
-                std::mem::take(&mut self.done).into_iter().map(|(_, block)| block).collect();
+            let assistant_blocks = call::in_order(&mut self.done);
             events.push(ModelEvent::Finished { stop, assistant_blocks, usage });
         }
         Ok(events)
@@ -289,8 +284,8 @@ impl Decoder {
                 }
             }
         } else if let Some(input) = delta["toolUse"]["input"].as_str() {
-            if let Some(Partial::Tool { json, .. }) = self.blocks.get_mut(&index) {
-                json.push_str(input);
+            if let Some(Partial::Tool(call)) = self.blocks.get_mut(&index) {
+                call.json.push_str(input);
             }
         } else if let Some(thought) = delta["reasoningContent"].as_object() {
             let partial = self.blocks.entry(index).or_insert_with(|| Partial::Reasoning {
@@ -321,19 +316,9 @@ impl Decoder {
         let block = match partial {
             Partial::Text(text) if text.is_empty() => return,
             Partial::Text(text) => Block::Text { text },
-            Partial::Tool { id, name, json } => match call::tool_input(&json, Value::Null, whole) {
-                Ok(input) => {
-                    events.push(ModelEvent::ToolUse {
-                        id: id.clone(),
-                        name: name.clone(),
-                        input: input.clone(),
-                    });
-                    Block::ToolUse { id, name, input }
-                }
-                Err(reason) => {
-                    events.push(ModelEvent::InvalidToolInput { id, name, raw: json, reason });
-                    return;
-                }
+            Partial::Tool(call) => match call.end(Value::Null, whole, events) {
+                Some(block) => block,
+                None => return,
             },
             Partial::Reasoning { redacted, .. } if whole && !redacted.is_empty() => {
                 native(json!({"redactedContent": BASE64.encode(redacted)}))

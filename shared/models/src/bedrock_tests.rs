@@ -1,4 +1,4 @@
-use domain::models::{Effort, Message, Role, SystemBlock, ToolSpec};
+use domain::models::{Effort, Message, Role};
 use futures::StreamExt;
 use proptest::prelude::*;
 use serde_json::json;
@@ -6,6 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::aws::tests::frame;
 use crate::fake::{Fake, FakeResponse, Piece, refuse};
+use crate::sample::{self, WEATHER, message, result, said, tool_use};
 use crate::strict;
 
 fn model() -> ModelId {
@@ -18,41 +19,17 @@ fn thought() -> Block {
 }
 
 fn request() -> ModelRequest {
-    let tool_use =
-        |id: &str, input: Value| Block::ToolUse { id: id.into(), name: "get_weather".into(), input };
-    let result = |id: &str, content: &str, is_error: bool| Block::ToolResult {
-        tool_use_id: id.into(),
-        content: content.into(),
-        is_error,
-    };
-    let others = Block::Native { provider: Provider::Anthropic, block: json!({"type": "thinking"}) };
     let calls = vec![
         thought(),
-        others,
+        Block::Native { provider: Provider::Anthropic, block: json!({"type": "thinking"}) },
         Block::text("Let me look."),
-        tool_use("tu_1", json!({"city": "Paris"})),
-        tool_use("tu_2", json!({})),
+        tool_use("tu_1", "get_weather", json!({"city": "Paris"})),
+        tool_use("tu_2", "get_weather", json!({})),
     ];
-    ModelRequest {
-        system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
-        tools: vec![ToolSpec {
-            name: "get_weather".into(),
-            description: "Says the weather.".into(),
-            input_schema: json!({"type": "object"}),
-        }],
-        tool_choice: ToolChoice::Auto,
-        messages: vec![
-            Message::user("And in Paris?"),
-            Message { role: Role::Assistant, content: calls },
-            Message {
-                role: Role::User,
-                content: vec![Block::text("Well?"), result("tu_1", "22C", false), result("tu_2", " ", true)],
-            },
-        ],
-        max_output_tokens: 1_000,
-        cache_last_turn: true,
-        ..ModelRequest::default()
-    }
+    let results = vec![Block::text("Well?"), result("tu_1", "22C", false), result("tu_2", " ", true)];
+    let messages =
+        vec![Message::user("And in Paris?"), message(Role::Assistant, calls), message(Role::User, results)];
+    sample::request(WEATHER, messages)
 }
 
 #[test]
@@ -142,12 +119,7 @@ fn the_models_id_is_sent_unchanged_and_never_changes_the_path() {
 }
 
 fn decode(frames: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
-    let mut decoder = Decoder::new(&model());
-    let mut events = Vec::new();
-    for frame in frames {
-        events.extend(decoder.data(&frame.to_string())?);
-    }
-    Ok(events)
+    sample::events(&mut Decoder::new(&model()), frames)
 }
 
 fn start() -> Value {
@@ -205,10 +177,6 @@ fn check(frames: &[Value], reason: &str, middle: &[ModelEvent], stop: StopReason
     let started = ModelEvent::Started { model: model() };
     let expected = [&[started], middle, &[ModelEvent::Usage(COUNTED), finished]].concat();
     assert_eq!(decode(&frames), Ok(expected));
-}
-
-fn said(text: &str) -> ModelEvent {
-    ModelEvent::TextDelta(text.into())
 }
 
 fn used(id: &str, input: Value) -> (ModelEvent, Block) {

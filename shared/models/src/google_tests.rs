@@ -1,9 +1,10 @@
-use domain::models::{CacheTtl, Effort, Message, SystemBlock, ToolSpec};
+use domain::models::{Effort, Message, SystemBlock};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::fake::{Fake, FakeResponse, Piece, refuse, whole};
 use super::*;
+use crate::sample::{self, WEATHER, message, result, said, tool_use};
 
 fn native(block: Value) -> Block {
     Block::Native { provider: Provider::Google, block }
@@ -18,53 +19,21 @@ fn model() -> ModelId {
 }
 
 fn request() -> ModelRequest {
-    ModelRequest {
-        system: vec![
-            SystemBlock::cached("rules", CacheTtl::OneHour),
-            SystemBlock::plain(" "),
-            SystemBlock::plain("now: noon"),
-        ],
-        tools: vec![ToolSpec {
-            name: "get_weather".into(),
-            description: "Says the weather.".into(),
-            input_schema: json!({"type": "object"}),
-        }],
-        tool_choice: ToolChoice::Auto,
-        messages: vec![
-            Message::user("And in Paris?"),
-            Message {
-                role: Role::Assistant,
-                content: vec![
-                    Block::Native { provider: Provider::Anthropic, block: json!({"type": "thinking"}) },
-                    Block::text("Let me look."),
-                    signature("s1"),
-                    Block::ToolUse {
-                        id: "fc_1".into(),
-                        name: "get_weather".into(),
-                        input: json!({"city": "Paris"}),
-                    },
-                    Block::ToolUse { id: "fc_2".into(), name: "get_weather".into(), input: json!({}) },
-                    native(json!({"executableCode": {"code": "1"}})),
-                    signature("s2"),
-                ],
-            },
-            Message {
-                role: Role::User,
-                content: vec![
-                    Block::text("Well?"),
-                    Block::ToolResult { tool_use_id: "fc_1".into(), content: "22C".into(), is_error: false },
-                    Block::ToolResult {
-                        tool_use_id: "fc_2".into(),
-                        content: "no city".into(),
-                        is_error: true,
-                    },
-                ],
-            },
-        ],
-        max_output_tokens: 1_000,
-        cache_last_turn: true,
-        ..ModelRequest::default()
-    }
+    let calls = vec![
+        Block::Native { provider: Provider::Anthropic, block: json!({"type": "thinking"}) },
+        Block::text("Let me look."),
+        signature("s1"),
+        tool_use("fc_1", "get_weather", json!({"city": "Paris"})),
+        tool_use("fc_2", "get_weather", json!({})),
+        native(json!({"executableCode": {"code": "1"}})),
+        signature("s2"),
+    ];
+    let results = vec![Block::text("Well?"), result("fc_1", "22C", false), result("fc_2", "no city", true)];
+    let messages =
+        vec![Message::user("And in Paris?"), message(Role::Assistant, calls), message(Role::User, results)];
+    let mut request = sample::request(WEATHER, messages);
+    request.system.insert(1, SystemBlock::plain(" "));
+    request
 }
 
 #[test]
@@ -125,10 +94,7 @@ fn the_models_name_is_sent_unchanged_and_never_changes_the_path() {
 
 fn decode(chunks: &[Value]) -> Result<Vec<ModelEvent>, ModelError> {
     let mut decoder = Decoder::new(&model(), &request());
-    let mut events = Vec::new();
-    for chunk in chunks {
-        events.extend(decoder.data(&chunk.to_string())?);
-    }
+    let mut events = sample::events(&mut decoder, chunks)?;
     events.extend(decoder.end()?);
     Ok(events)
 }
@@ -167,10 +133,6 @@ fn check(chunks: &[Value], middle: &[ModelEvent], stop: StopReason, blocks: &[Bl
     let finished = ModelEvent::Finished { stop, assistant_blocks: blocks.to_vec(), usage: COUNTED };
     let expected = [&[started], middle, &[ModelEvent::Usage(COUNTED), finished]].concat();
     assert_eq!(decode(&chunks), Ok(expected));
-}
-
-fn said(text: &str) -> ModelEvent {
-    ModelEvent::TextDelta(text.into())
 }
 
 #[test]

@@ -4,9 +4,7 @@
 use std::time::Duration;
 
 use domain::models::error::TimeoutPhase;
-use domain::models::{
-    Block, Message, ModelError, ModelEvent, ModelId, ModelRequest, StopReason, ToolChoice, Usage,
-};
+use domain::models::{Block, ModelError, ModelEvent, ModelId, StopReason, Usage};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
@@ -17,6 +15,7 @@ use super::fake::{Fake, FakeResponse, Piece, limits, refuse};
 use super::google::Google;
 use super::openai::{Dialect, OpenAi};
 use super::responses::{self, Responses};
+use super::sample::hello;
 use super::{Limits, Model, Retry};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -330,18 +329,6 @@ fn bedrock(part: Part) -> Vec<Value> {
     }
 }
 
-fn request() -> ModelRequest {
-    ModelRequest {
-        system: vec![],
-        tools: vec![],
-        tool_choice: ToolChoice::Auto,
-        messages: vec![Message::user("Hello")],
-        max_output_tokens: 100,
-        cache_last_turn: false,
-        ..ModelRequest::default()
-    }
-}
-
 /// What was read of an answer.
 #[derive(Debug, Default, PartialEq)]
 struct Read {
@@ -354,7 +341,7 @@ struct Read {
 
 async fn read(wire: Wire, limits: Limits, answers: impl IntoIterator<Item = FakeResponse>) -> Read {
     let fake = Fake::start(answers).await;
-    let mut events = wire.client(&fake, limits).stream(&ModelId::new("m"), &request());
+    let mut events = wire.client(&fake, limits).stream(&ModelId::new("m"), &hello());
     let mut read = Read::default();
     while let Some(event) = events.next().await {
         assert!(read.finished.is_none() && read.error.is_none(), "{wire:?}: nothing follows the end");
@@ -567,7 +554,7 @@ async fn nobody_waits_for_ever() {
         assert_eq!(read(wire, idle, [hangs]).await, expected, "{wire:?}");
 
         let mut fake = Fake::start([FakeResponse::Stream(vec![begun(), Piece::Hang])]).await;
-        let mut events = wire.client(&fake, limits()).stream(&ModelId::new("m"), &request());
+        let mut events = wire.client(&fake, limits()).stream(&ModelId::new("m"), &hello());
         assert!(matches!(events.next().await, Some(Ok(ModelEvent::Started { .. }))), "{wire:?}");
         drop(events);
         let left = tokio::time::timeout(Duration::from_secs(5), fake.left.recv()).await;
@@ -584,7 +571,7 @@ async fn a_models_id_is_sent_as_it_is() {
         let fake = Fake::start(ids.map(|_| answer())).await;
         let client = wire.client(&fake, limits());
         for id in ids {
-            let events: Vec<_> = client.stream(&ModelId::new(id), &request()).collect().await;
+            let events: Vec<_> = client.stream(&ModelId::new(id), &hello()).collect().await;
             assert!(
                 matches!(events.last(), Some(Ok(ModelEvent::Finished { .. }))),
                 "{wire:?} {id}: {events:?}"

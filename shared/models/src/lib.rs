@@ -30,6 +30,8 @@ mod fake;
 mod hard_cases;
 #[cfg(test)]
 mod image_tests;
+#[cfg(test)]
+mod sample;
 
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider};
 use futures::stream::BoxStream;

@@ -11,7 +11,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 
 use super::breakpoints;
-use super::call::{self, Call, Decode, Endpoint};
+use super::call::{self, Call, Decode, Endpoint, ToolCall};
 use super::{EventStream, Model};
 
 /// The model id that selects the first model that the server lists.
@@ -390,20 +390,8 @@ impl Decoder {
         }
         for (index, call) in std::mem::take(&mut self.calls).into_iter().enumerate() {
             let id = if call.id.is_empty() { format!("call_{index}") } else { call.id };
-            let name = call.name;
-            match call::tool_input(&call.arguments, Value::Null, stop != StopReason::MaxTokens) {
-                Ok(input) => {
-                    events.push(ModelEvent::ToolUse {
-                        id: id.clone(),
-                        name: name.clone(),
-                        input: input.clone(),
-                    });
-                    self.blocks.push(Block::ToolUse { id, name, input });
-                }
-                Err(reason) => {
-                    events.push(ModelEvent::InvalidToolInput { id, name, raw: call.arguments, reason });
-                }
-            }
+            let call = ToolCall { id, name: call.name, json: call.arguments };
+            self.blocks.extend(call.end(Value::Null, stop != StopReason::MaxTokens, events));
         }
     }
 

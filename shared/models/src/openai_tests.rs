@@ -1,50 +1,25 @@
-use domain::models::{CacheTtl, Effort, Message, SystemBlock, ToolSpec};
+use domain::models::{CacheTtl, Effort, Message, SystemBlock};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::sample::{self, message, result, tool_use};
 
 fn model() -> ModelId {
     ModelId::new("gpt-6.1-sol")
 }
 
 fn request() -> ModelRequest {
-    ModelRequest {
-        system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
-        tools: vec![ToolSpec {
-            name: "query_actions".into(),
-            description: "Lists actions.".into(),
-            input_schema: json!({"type": "object"}),
-        }],
-        tool_choice: ToolChoice::Auto,
-        messages: vec![
-            Message::user("What is due?"),
-            Message {
-                role: Role::Assistant,
-                content: vec![
-                    Block::Native { provider: Provider::Anthropic, block: json!({"type": "thinking"}) },
-                    Block::text("Let me look."),
-                    Block::ToolUse {
-                        id: "1".into(),
-                        name: "query_actions".into(),
-                        input: json!({"state": "due"}),
-                    },
-                    Block::ToolUse { id: "2".into(), name: "query_actions".into(), input: json!({}) },
-                ],
-            },
-            Message {
-                role: Role::User,
-                content: vec![
-                    Block::ToolResult { tool_use_id: "1".into(), content: "[]".into(), is_error: false },
-                    Block::ToolResult { tool_use_id: "2".into(), content: "no".into(), is_error: true },
-                    Block::text("Well?"),
-                ],
-            },
-        ],
-        max_output_tokens: 1_000,
-        cache_last_turn: true,
-        ..ModelRequest::default()
-    }
+    let calls = vec![
+        Block::Native { provider: Provider::Anthropic, block: json!({"type": "thinking"}) },
+        Block::text("Let me look."),
+        tool_use("1", "query_actions", json!({"state": "due"})),
+        tool_use("2", "query_actions", json!({})),
+    ];
+    let results = vec![result("1", "[]", false), result("2", "no", true), Block::text("Well?")];
+    let messages =
+        vec![Message::user("What is due?"), message(Role::Assistant, calls), message(Role::User, results)];
+    sample::request(("query_actions", "Lists actions."), messages)
 }
 
 #[test]

@@ -16,7 +16,7 @@ use domain::models::{
 use serde_json::{Value, json};
 
 use super::breakpoints;
-use super::call::{self, Call, Decode, Endpoint};
+use super::call::{self, Call, Decode, Endpoint, ToolCall};
 use super::{EventStream, Model};
 
 /// Whose server it is.
@@ -205,7 +205,7 @@ pub struct Decoder {
     dialect: Dialect,
     begun: bool,
     /// Calls that are not complete yet, by their position in the output.
-    calls: BTreeMap<u64, Partial>,
+    calls: BTreeMap<u64, ToolCall>,
     done: Vec<(u64, Block)>,
     called: bool,
     refused: bool,
@@ -214,13 +214,6 @@ pub struct Decoder {
     containers: BTreeSet<String>,
     /// Where in the output searches have begun.
     searching: BTreeSet<u64>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Partial {
-    id: String,
-    name: String,
-    arguments: String,
 }
 
 impl Decode for Decoder {
@@ -243,8 +236,7 @@ impl Decode for Decoder {
             }
             "response.output_item.added" if event["item"]["type"] == "function_call" => {
                 let text = |key: &str| event["item"][key].as_str().unwrap_or_default().to_owned();
-                let partial =
-                    Partial { id: text("call_id"), name: text("name"), arguments: text("arguments") };
+                let partial = ToolCall { id: text("call_id"), name: text("name"), json: text("arguments") };
                 self.calls.insert(place()?, partial);
             }
             // A reply that is cut off during a search has this event alone.
@@ -254,7 +246,7 @@ impl Decode for Decoder {
             }
             "response.function_call_arguments.delta" => {
                 if let (Some(call), Some(delta)) = (self.calls.get_mut(&place()?), event["delta"].as_str()) {
-                    call.arguments.push_str(delta);
+                    call.json.push_str(delta);
                 }
             }
             "response.output_item.done" => self.close(place()?, &event["item"], &mut events),
@@ -316,10 +308,10 @@ impl Decoder {
             "function_call" => {
                 let partial = self.calls.remove(&place).unwrap_or_default();
                 let text = |key: &str, otherwise: String| item[key].as_str().map_or(otherwise, str::to_owned);
-                let call = Partial {
+                let call = ToolCall {
                     id: text("call_id", partial.id),
                     name: text("name", partial.name),
-                    arguments: text("arguments", partial.arguments),
+                    json: text("arguments", partial.json),
                 };
                 self.call(place, call, item["status"] != "incomplete", events);
             }
@@ -390,17 +382,12 @@ impl Decoder {
         (of("web_search_calls").or(rest).unwrap_or(web_searches), code_runs)
     }
 
-    fn call(&mut self, place: u64, call: Partial, whole: bool, events: &mut Vec<ModelEvent>) {
-        let Partial { id, name, arguments } = call;
-        let id = if id.is_empty() { format!("call_{place}") } else { id };
-        self.called = true;
-        match call::tool_input(&arguments, Value::Null, whole) {
-            Ok(input) => {
-                events.push(ModelEvent::ToolUse { id: id.clone(), name: name.clone(), input: input.clone() });
-                self.done.push((place, Block::ToolUse { id, name, input }));
-            }
-            Err(reason) => events.push(ModelEvent::InvalidToolInput { id, name, raw: arguments, reason }),
+    fn call(&mut self, place: u64, mut call: ToolCall, whole: bool, events: &mut Vec<ModelEvent>) {
+        if call.id.is_empty() {
+            call.id = format!("call_{place}");
         }
+        self.called = true;
+        self.done.extend(call.end(Value::Null, whole, events).map(|block| (place, block)));
     }
 
     fn finish(&mut self, response: &Value, events: &mut Vec<ModelEvent>) {
@@ -420,8 +407,7 @@ impl Decoder {
         let (web_searches, code_runs) = self.billed(&response["usage"]);
         let usage = Usage { web_searches, code_runs, ..usage(&response["usage"]) };
         events.push(ModelEvent::Usage(usage));
-        self.done.sort_by_key(|(place, _)| *place);
-        let assistant_blocks = std::mem::take(&mut self.done).into_iter().map(|(_, block)| block).collect();
+        let assistant_blocks = call::in_order(&mut self.done);
         events.push(ModelEvent::Finished { stop, assistant_blocks, usage });
     }
 }

@@ -1,9 +1,10 @@
-use domain::models::{CacheTtl, Effort, Message, SystemBlock, ToolSpec};
+use domain::models::{CacheTtl, Effort, Message, SystemBlock};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::fake::{Fake, FakeResponse, Piece, refuse, whole};
 use super::*;
+use crate::sample::{self, WEATHER, message, result, said, tool_use};
 
 fn reasoning(id: &str) -> Value {
     json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": "gAAA"})
@@ -22,51 +23,18 @@ fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelError> 
 }
 
 fn request() -> ModelRequest {
-    ModelRequest {
-        system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
-        tools: vec![ToolSpec {
-            name: "get_weather".into(),
-            description: "Says the weather.".into(),
-            input_schema: json!({"type": "object"}),
-        }],
-        tool_choice: ToolChoice::Auto,
-        messages: vec![
-            Message::user("And in Paris?"),
-            Message {
-                role: Role::Assistant,
-                content: vec![
-                    Block::Native { provider: Provider::Google, block: json!({"thoughtSignature": "s"}) },
-                    native(reasoning("rs_1")),
-                    Block::text("Let me look."),
-                    Block::ToolUse {
-                        id: "call_1".into(),
-                        name: "get_weather".into(),
-                        input: json!({"city": "Paris"}),
-                    },
-                    Block::ToolUse { id: "call_2".into(), name: "get_weather".into(), input: json!({}) },
-                ],
-            },
-            Message {
-                role: Role::User,
-                content: vec![
-                    Block::ToolResult {
-                        tool_use_id: "call_1".into(),
-                        content: "22C".into(),
-                        is_error: false,
-                    },
-                    Block::ToolResult {
-                        tool_use_id: "call_2".into(),
-                        content: "no city".into(),
-                        is_error: true,
-                    },
-                    Block::text("Well?"),
-                ],
-            },
-        ],
-        max_output_tokens: 1_000,
-        cache_last_turn: true,
-        ..ModelRequest::default()
-    }
+    let calls = vec![
+        Block::Native { provider: Provider::Google, block: json!({"thoughtSignature": "s"}) },
+        native(reasoning("rs_1")),
+        Block::text("Let me look."),
+        tool_use("call_1", "get_weather", json!({"city": "Paris"})),
+        tool_use("call_2", "get_weather", json!({})),
+    ];
+    let results =
+        vec![result("call_1", "22C", false), result("call_2", "no city", true), Block::text("Well?")];
+    let messages =
+        vec![Message::user("And in Paris?"), message(Role::Assistant, calls), message(Role::User, results)];
+    sample::request(WEATHER, messages)
 }
 
 #[test]
@@ -238,10 +206,6 @@ fn check(lines: &[Value], end: Value, middle: &[ModelEvent], stop: StopReason, b
     let finished = ModelEvent::Finished { stop, assistant_blocks: blocks.to_vec(), usage: COUNTED };
     let expected = [&[started], middle, &[ModelEvent::Usage(COUNTED), finished]].concat();
     assert_eq!(decode(&lines), Ok(expected));
-}
-
-fn said(text: &str) -> ModelEvent {
-    ModelEvent::TextDelta(text.into())
 }
 
 fn used(id: &str, input: Value) -> (ModelEvent, Block) {

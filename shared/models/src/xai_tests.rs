@@ -2,34 +2,23 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use domain::models::image::MediaType;
 use domain::models::{
-    Block, CacheTtl, Image, Message, ModelError, ModelEvent, ProviderTool, Role, SystemBlock, ToolSpec,
-    Usage, prices,
+    Block, Image, Message, ModelError, ModelEvent, ProviderTool, Role, SystemBlock, Usage, prices,
 };
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-use super::super::call::Decode;
 use super::super::fake::{Fake, whole};
 use super::super::strict;
 use super::*;
+use crate::sample::{self, WEATHER};
 
 fn model() -> ModelId {
     ModelId::new("grok-4.6")
 }
 
 fn request() -> ModelRequest {
-    ModelRequest {
-        system: vec![SystemBlock::cached("rules", CacheTtl::OneHour), SystemBlock::plain("now: noon")],
-        tools: vec![ToolSpec {
-            name: "get_weather".into(),
-            description: "Says the weather.".into(),
-            input_schema: json!({"type": "object"}),
-        }],
-        provider_tools: ProviderTool::ALL.to_vec(),
-        messages: vec![Message::user("What does oil cost?")],
-        max_output_tokens: 1_000,
-        ..ModelRequest::default()
-    }
+    let request = sample::request(WEATHER, vec![Message::user("What does oil cost?")]);
+    ModelRequest { provider_tools: ProviderTool::ALL.to_vec(), cache_last_turn: false, ..request }
 }
 
 fn encode(request: &ModelRequest) -> Value {
@@ -70,8 +59,7 @@ fn reply(usage: &Value) -> Vec<Value> {
 }
 
 fn decode(lines: &[Value]) -> Vec<ModelEvent> {
-    let mut decoder = responses::Decoder::new(&model(), responses::Dialect::Xai);
-    lines.iter().flat_map(|line| decoder.data(&line.to_string()).unwrap()).collect()
+    sample::events(&mut responses::Decoder::new(&model(), responses::Dialect::Xai), lines).unwrap()
 }
 
 /// The blocks and the usage of a reply.

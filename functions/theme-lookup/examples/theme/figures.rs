@@ -6,6 +6,7 @@ use theme::ThemeIndex;
 
 use crate::Result;
 use crate::bench::quantile;
+use crate::repeated::REPEATED;
 
 const ROUNDS: usize = 15;
 
@@ -154,33 +155,8 @@ pub fn run(files: &[(String, Vec<u8>)]) -> Result<()> {
 
 /// Repeats one piece, to half a megabyte and to a megabyte: the time must grow linearly with the size.
 fn hostile() -> Result<()> {
-    let pieces = [
-        "{% ",
-        "{{ ",
-        "{% comment %}",
-        "{% if a %}",
-        "{% if a %}{% endfor %}",
-        "{% schema %}",
-        "<a b=\"",
-        "<!--",
-        "<script>",
-        "[",
-        "{\"a\":",
-        "[}",
-        "(]",
-        "/*",
-        "`${",
-        "=/[",
-        "\"",
-        "@media{",
-        ".a{",
-        "function a(",
-        "class A ",
-        "customElements.define(",
-        "a",
-    ];
     let mut worst = (0.0, String::new(), 0.0);
-    for piece in pieces {
+    for piece in REPEATED {
         for path in
             ["sections/a.liquid", "assets/a.css", "assets/a.js", "templates/a.json", "locales/fr.json"]
         {

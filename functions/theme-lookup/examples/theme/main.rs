@@ -19,6 +19,8 @@ mod bench;
 mod check;
 mod figures;
 mod gates;
+#[path = "../../../../shared/theme/src/tests/repeated.rs"]
+mod repeated;
 mod svg;
 mod tune;
 

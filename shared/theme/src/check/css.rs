@@ -343,12 +343,8 @@ impl Scanner<'_, '_> {
             }
             None => {
                 if !self.quiet && !self.has_loose {
-                    self.notes.add(
-                        self.closed_odd.unwrap_or(self.at),
-                        Error,
-                        CODE,
-                        "there is a `}` too many",
-                    );
+                    let message = "there is a `}` too many";
+                    self.notes.add(self.closed_odd.unwrap_or(self.at), Error, CODE, message);
                 }
                 self.has_loose = true;
             }
@@ -398,12 +394,8 @@ impl Scanner<'_, '_> {
         }
         let Some((name, value)) = text.split_once(':') else {
             if !self.quiet {
-                self.notes.add(
-                    at,
-                    Warning,
-                    CODE,
-                    format!("the declaration `{}` lacks its colon", clip(text)),
-                );
+                let message = format!("the declaration `{}` lacks its colon", clip(text));
+                self.notes.add(at, Warning, CODE, message);
             }
             return;
         };
@@ -452,12 +444,8 @@ impl Scanner<'_, '_> {
                     trimmed.find(|c: char| !(c.is_ascii_alphabetic() || c == '-')).unwrap_or(trimmed.len());
                 let after = trimmed[word..].trim_start_matches(' ');
                 if word > 1 && after.starts_with(':') && !after.starts_with("::") && !self.quiet {
-                    self.notes.add(
-                        end_of_last,
-                        Warning,
-                        CODE,
-                        "a semicolon is missing after this declaration",
-                    );
+                    let message = "a semicolon is missing after this declaration";
+                    self.notes.add(end_of_last, Warning, CODE, message);
                     return;
                 }
             }

@@ -176,12 +176,8 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
                     && !line.contains("split")
                     && !line.contains("replace")
                 {
-                    notes.add(
-                        at + line.find("\\n").unwrap_or(0),
-                        Error,
-                        CODE,
-                        "line ends are escaped: the line contains `\\n` as text",
-                    );
+                    let message = "line ends are escaped: the line contains `\\n` as text";
+                    notes.add(at + line.find("\\n").unwrap_or(0), Error, CODE, message);
                     break;
                 }
                 at += line.len();
@@ -406,21 +402,13 @@ fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
                 ('"' | '\'', None) => quote = Some(c),
                 (c, Some(open)) if c == open => quote = None,
                 ('“' | '”' | '‘' | '’', None) => {
-                    notes.add(
-                        open + offset,
-                        Error,
-                        "SmartQuotes",
-                        "a curly quote stands in Liquid: use a straight one",
-                    );
+                    let message = "a curly quote stands in Liquid: use a straight one";
+                    notes.add(open + offset, Error, "SmartQuotes", message);
                     break;
                 }
                 ('\u{a0}' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2028}' | '\u{feff}', None) => {
-                    notes.add(
-                        open + offset,
-                        Error,
-                        "InvisibleCharacter",
-                        "an invisible character stands in Liquid",
-                    );
+                    let message = "an invisible character stands in Liquid";
+                    notes.add(open + offset, Error, "InvisibleCharacter", message);
                     break;
                 }
                 ('–' | '—', None) => {
@@ -433,12 +421,8 @@ fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
     }
     for mark in ["=“", "=”", "=‘", "=’"] {
         if let Some(found) = memchr::memmem::find(text.as_bytes(), mark.as_bytes()) {
-            notes.add(
-                found,
-                Error,
-                "SmartQuotes",
-                "a curly quote stands in an attribute: use a straight one",
-            );
+            let message = "a curly quote stands in an attribute: use a straight one";
+            notes.add(found, Error, "SmartQuotes", message);
             break;
         }
     }

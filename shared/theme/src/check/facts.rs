@@ -109,12 +109,8 @@ impl Doc {
                 continue;
             }
             if doc.params.iter().any(|param: &Param| param.name == name) {
-                notes.add(
-                    here,
-                    Warning,
-                    "UniqueDocParamNames",
-                    format!("the parameter `{name}` is there twice"),
-                );
+                let message = format!("the parameter `{name}` is there twice");
+                notes.add(here, Warning, "UniqueDocParamNames", message);
             }
             let element = kind.strip_suffix("[]").unwrap_or(kind);
             if !matches!(element, "" | "string" | "number" | "boolean" | "object")

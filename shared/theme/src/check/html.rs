@@ -436,12 +436,8 @@ impl Reader<'_, '_> {
                     if has_control {
                         self.markup.is_odd = true;
                     } else {
-                        self.notes.add(
-                            element.at,
-                            Error,
-                            "HtmlSyntax",
-                            format!("`<{}` has no `>`", element.name),
-                        );
+                        let message = format!("`<{}` has no `>`", element.name);
+                        self.notes.add(element.at, Error, "HtmlSyntax", message);
                     }
                     return false;
                 }
@@ -520,12 +516,8 @@ impl Reader<'_, '_> {
                 let end = self.at.min(self.bytes.len());
                 self.at += 1;
                 if end == self.bytes.len() {
-                    self.notes.add(
-                        at,
-                        Error,
-                        "StrayQuote",
-                        format!("the value of `{name}` has no closing quote"),
-                    );
+                    let message = format!("the value of `{name}` has no closing quote");
+                    self.notes.add(at, Error, "StrayQuote", message);
                     self.markup.is_odd = true;
                     self.at = end;
                 }
@@ -602,12 +594,8 @@ pub fn check_elements(text: &str, markup: &Markup, notes: &mut Notes) {
         for attribute in &element.attributes {
             let is_new = names.insert(attribute.name.to_ascii_lowercase());
             if !is_new && !attribute.name.contains('{') && !element.has_liquid {
-                notes.add(
-                    attribute.at,
-                    Warning,
-                    "DuplicateAttribute",
-                    format!("the attribute `{}` is there twice", attribute.name),
-                );
+                let message = format!("the attribute `{}` is there twice", attribute.name);
+                notes.add(attribute.at, Warning, "DuplicateAttribute", message);
             }
         }
         match name {
@@ -617,12 +605,8 @@ pub fn check_elements(text: &str, markup: &Markup, notes: &mut Notes) {
                     .value(text, "type")
                     .is_some_and(|kind| kind != "text/javascript" && kind != "application/javascript");
                 if has("src") && !has("defer") && !has("async") && !is_module && !element.has_liquid {
-                    notes.add(
-                        element.at,
-                        Warning,
-                        "ParserBlockingScript",
-                        "the script blocks rendering: add `defer` or `async`",
-                    );
+                    let message = "the script blocks rendering: add `defer` or `async`";
+                    notes.add(element.at, Warning, "ParserBlockingScript", message);
                 }
             }
             "img" if !element.has_liquid => {

@@ -246,12 +246,8 @@ impl CheckedFile {
         let root = match json::parse(&self.text, Span::new(0, self.text.len()), true) {
             Ok(root) => root,
             Err(error) => {
-                notes.add(
-                    error.at,
-                    Severity::Error,
-                    "ValidJSON",
-                    format!("the file is not valid JSON: {}", error.message),
-                );
+                let message = format!("the file is not valid JSON: {}", error.message);
+                notes.add(error.at, Severity::Error, "ValidJSON", message);
                 return Content::None;
             }
         };
@@ -482,23 +478,15 @@ impl CheckedFile {
             let at = token.span.start as usize;
             if name != "schema" {
                 if matches!(self.kind, FileKind::Layout | FileKind::Template) {
-                    notes.add(
-                        at,
-                        Severity::Error,
-                        "StaticStylesheetAndJavascriptTags",
-                        format!("`{name}` is allowed only in sections, blocks and snippets"),
-                    );
+                    let message = format!("`{name}` is allowed only in sections, blocks and snippets");
+                    notes.add(at, Severity::Error, "StaticStylesheetAndJavascriptTags", message);
                 }
                 continue;
             }
             count += 1;
             if !matches!(self.kind, FileKind::Section | FileKind::Block) {
-                notes.add(
-                    at,
-                    Severity::Error,
-                    "ValidSchema",
-                    "a schema is allowed only in sections and blocks",
-                );
+                let message = "a schema is allowed only in sections and blocks";
+                notes.add(at, Severity::Error, "ValidSchema", message);
                 continue;
             }
             if count > 1 {

@@ -124,12 +124,8 @@ impl<'a, 'n> Pairing<'a, 'n> {
             () if !self.is_certain => Warning,
             () => Error,
         };
-        self.notes.add(
-            culprit.unwrap_or(at),
-            severity,
-            "UnclosedElement",
-            format!("`</{name}>` closes nothing"),
-        );
+        let message = format!("`</{name}>` closes nothing");
+        self.notes.add(culprit.unwrap_or(at), severity, "UnclosedElement", message);
     }
 
     fn unclosed(&mut self, name: &str, at: usize) {
@@ -202,11 +198,12 @@ impl<'a, 'n> Pairing<'a, 'n> {
                         name.len() == 2 && name.starts_with('h') && name.as_bytes()[1].is_ascii_digit()
                     };
                     let other = other.clone();
+                    let message = format!("`</{name}>` does not close `<{other}>`");
                     self.notes.add(
                         at,
                         if self.is_snippet { Warning } else { Error },
                         "UnclosedElement",
-                        format!("`</{name}>` does not close `<{other}>`"),
+                        message,
                     );
                     if is_heading(name) && is_heading(&other) {
                         effect.opened.pop();

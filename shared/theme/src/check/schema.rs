@@ -97,22 +97,14 @@ pub fn read(kind: FileKind, text: &str, body: Span, notes: &mut Notes) -> Option
     let root = match json::parse(text, body, false) {
         Ok(root) => root,
         Err(error) => {
-            notes.add(
-                error.at,
-                Error,
-                "ValidJSON",
-                format!("the schema is not valid JSON: {}", error.message),
-            );
+            let message = format!("the schema is not valid JSON: {}", error.message);
+            notes.add(error.at, Error, "ValidJSON", message);
             return None;
         }
     };
     json::duplicates(&root, &mut |member| {
-        notes.add(
-            member.key_at,
-            Warning,
-            "DuplicateKey",
-            format!("the key \"{}\" is there twice", member.key),
-        );
+        let message = format!("the key \"{}\" is there twice", member.key);
+        notes.add(member.key_at, Warning, "DuplicateKey", message);
     });
     if !root.is_object() {
         notes.add(root.at, Error, CODE, format!("a schema must be an object, is {}", root.kind()));
@@ -192,12 +184,8 @@ fn check_name(root: &Node, notes: &mut Notes) {
             Some(text) => {
                 let length = text.chars().count();
                 if length > MAX_NAME && !text.starts_with("t:") {
-                    notes.add(
-                        name.at,
-                        Error,
-                        "ValidSchemaName",
-                        format!("the name has {length} characters; the most are {MAX_NAME}"),
-                    );
+                    let message = format!("the name has {length} characters; the most are {MAX_NAME}");
+                    notes.add(name.at, Error, "ValidSchemaName", message);
                 } else if text.trim().is_empty() && root.get("presets").is_some() {
                     notes.add(name.at, Error, "ValidSchemaName", "the name is empty");
                 }
@@ -230,12 +218,8 @@ fn blocks(kind: FileKind, schema: &mut Schema, notes: &mut Notes) {
         let is_special = name.starts_with('@');
         let is_local = !is_special && node.members().len() > 1;
         if is_special && !matches!(name, "@app" | "@theme") {
-            notes.add(
-                type_node.at,
-                Error,
-                CODE,
-                format!("there is no block type `{name}`: only @app and @theme"),
-            );
+            let message = format!("there is no block type `{name}`: only @app and @theme");
+            notes.add(type_node.at, Error, CODE, message);
         }
         if is_local && kind == FileKind::Block {
             notes.add(node.at, Error, "ValidLocalBlocks", "a theme block can't define blocks of its own");
@@ -244,24 +228,17 @@ fn blocks(kind: FileKind, schema: &mut Schema, notes: &mut Notes) {
             match node.get("name") {
                 None => notes.add(node.at, Error, CODE, format!("the block `{name}` has no `name`")),
                 Some(label) if label.text().is_none() && !label.is_object() => {
-                    notes.add(
-                        label.at,
-                        Error,
-                        CODE,
-                        format!("the name of the block `{name}` must be a string"),
-                    );
+                    let message = format!("the name of the block `{name}` must be a string");
+                    notes.add(label.at, Error, CODE, message);
                 }
                 Some(label)
                     if label
                         .text()
                         .is_some_and(|text| !text.starts_with("t:") && text.chars().count() > MAX_NAME) =>
                 {
-                    notes.add(
-                        label.at,
-                        Error,
-                        "ValidSchemaName",
-                        format!("the name of the block `{name}` has more than {MAX_NAME} characters"),
-                    );
+                    let message =
+                        format!("the name of the block `{name}` has more than {MAX_NAME} characters");
+                    notes.add(label.at, Error, "ValidSchemaName", message);
                 }
                 Some(_) => {}
             }
@@ -272,12 +249,8 @@ fn blocks(kind: FileKind, schema: &mut Schema, notes: &mut Notes) {
         let limit = node.get("limit").map(|limit| {
             let number = limit.number();
             if !number.is_some_and(|number| number >= 1.0 && number.fract() == 0.0) {
-                notes.add(
-                    limit.at,
-                    Error,
-                    CODE,
-                    format!("the limit of the block `{name}` must be a whole number from 1"),
-                );
+                let message = format!("the limit of the block `{name}` must be a whole number from 1");
+                notes.add(limit.at, Error, CODE, message);
             }
             number
         });
@@ -333,12 +306,8 @@ fn toggles(root: &Node, notes: &mut Notes) {
     }
     for toggle in [enabled, disabled].into_iter().flatten() {
         if !toggle.is_object() {
-            notes.add(
-                toggle.at,
-                Error,
-                CODE,
-                "`enabled_on` and `disabled_on` are objects with `templates` and `groups`",
-            );
+            let message = "`enabled_on` and `disabled_on` are objects with `templates` and `groups`";
+            notes.add(toggle.at, Error, CODE, message);
         }
         for member in toggle.members() {
             match member.key.as_str() {
@@ -357,12 +326,8 @@ fn toggles(root: &Node, notes: &mut Notes) {
                         if !matches!(text, "*" | "header" | "footer" | "aside")
                             && !text.starts_with("custom.")
                         {
-                            notes.add(
-                                name.at,
-                                Error,
-                                CODE,
-                                format!("there is no section group type `{text}`"),
-                            );
+                            let message = format!("there is no section group type `{text}`");
+                            notes.add(name.at, Error, CODE, message);
                         }
                     }
                 }
@@ -435,12 +400,9 @@ fn presets(schema: &mut Schema, notes: &mut Notes) {
                 matches!(block.get("static").map(|node| &node.value), Some(json::Value::Bool(true)));
             let type_at = block.get("type").map_or(block.at, |node| node.at);
             if !is_static && !schema.accepts(kind) {
-                notes.add(
-                    type_at,
-                    Error,
-                    "ValidBlockTarget",
-                    format!("the preset has a block of the type `{kind}`, which the schema does not allow"),
-                );
+                let message =
+                    format!("the preset has a block of the type `{kind}`, which the schema does not allow");
+                notes.add(type_at, Error, "ValidBlockTarget", message);
             } else if let Some(def) = schema.block(kind).filter(|def| def.is_local) {
                 if let Some(values) = block.get("settings") {
                     check_stored(values, &def.settings, "ValidSettingsKey", Warning, notes);
@@ -448,23 +410,15 @@ fn presets(schema: &mut Schema, notes: &mut Notes) {
                 if let Some(limit) = def.limit
                     && counts.iter().any(|(name, count)| *name == kind && *count > limit)
                 {
-                    notes.add(
-                        type_at,
-                        Error,
-                        CODE,
-                        format!("the preset has more than {limit} blocks of the type `{kind}`"),
-                    );
+                    let message = format!("the preset has more than {limit} blocks of the type `{kind}`");
+                    notes.add(type_at, Error, CODE, message);
                 }
             }
             store(block, None, &mut stored, 1, notes);
         }
         if total > schema.max_blocks {
-            notes.add(
-                preset.at,
-                Error,
-                CODE,
-                format!("the preset has {total} blocks; the most are {}", schema.max_blocks),
-            );
+            let message = format!("the preset has {total} blocks; the most are {}", schema.max_blocks);
+            notes.add(preset.at, Error, CODE, message);
         }
         orders(preset, notes);
     }
@@ -516,20 +470,12 @@ pub fn orders(holder: &Node, notes: &mut Notes) {
     for id_node in order.items() {
         let id = id_node.text().unwrap_or_default();
         if !blocks.iter().any(|(_, name)| *name == Some(id)) {
-            notes.add(
-                id_node.at,
-                Error,
-                "JSONMissingBlock",
-                format!("`block_order` names the block `{id}`, which is not there"),
-            );
+            let message = format!("`block_order` names the block `{id}`, which is not there");
+            notes.add(id_node.at, Error, "JSONMissingBlock", message);
         }
         if !seen.insert(id) {
-            notes.add(
-                id_node.at,
-                Error,
-                "JSONMissingBlock",
-                format!("`block_order` names the block `{id}` twice"),
-            );
+            let message = format!("`block_order` names the block `{id}` twice");
+            notes.add(id_node.at, Error, "JSONMissingBlock", message);
         }
     }
     for (block, id) in blocks {
@@ -538,12 +484,8 @@ pub fn orders(holder: &Node, notes: &mut Notes) {
             && !is_static
             && !seen.contains(id)
         {
-            notes.add(
-                block.at,
-                Warning,
-                "JSONMissingBlock",
-                format!("the block `{id}` is not in `block_order`, so it is not shown"),
-            );
+            let message = format!("the block `{id}` is not in `block_order`, so it is not shown");
+            notes.add(block.at, Warning, "JSONMissingBlock", message);
         }
     }
 }

@@ -132,12 +132,8 @@ pub fn read(list: &Node, seen: &mut FxHashSet<String>, in_theme: bool, notes: &m
             _ => {}
         }
         if kind == "color_scheme_group" && !in_theme {
-            notes.add(
-                kind_node.at,
-                Error,
-                CODE,
-                "a `color_scheme_group` is allowed only in the theme's settings",
-            );
+            let message = "a `color_scheme_group` is allowed only in the theme's settings";
+            notes.add(kind_node.at, Error, CODE, message);
         }
         let setting = Setting {
             id: id.to_owned(),
@@ -160,12 +156,8 @@ fn check_rest(node: &Node, id: &str, kind: &str, notes: &mut Notes) {
                 let all_known =
                     accept.items().iter().all(|item| matches!(item.text(), Some("youtube" | "vimeo")));
                 if accept.items().is_empty() || !all_known {
-                    notes.add(
-                        accept.at,
-                        Error,
-                        CODE,
-                        format!("`accept` of `{id}` is a list of youtube and vimeo"),
-                    );
+                    let message = format!("`accept` of `{id}` is a list of youtube and vimeo");
+                    notes.add(accept.at, Error, CODE, message);
                 }
             }
         },
@@ -184,12 +176,8 @@ fn check_rest(node: &Node, id: &str, kind: &str, notes: &mut Notes) {
     if let Some(condition) = node.get("visible_if") {
         let text = condition.text().unwrap_or_default().trim();
         if !(text.starts_with("{{") && text.ends_with("}}")) {
-            notes.add(
-                condition.at,
-                Error,
-                "ValidVisibleIf",
-                format!("`visible_if` of `{id}` must be an output: {{{{ … }}}}"),
-            );
+            let message = format!("`visible_if` of `{id}` must be an output: {{{{ … }}}}");
+            notes.add(condition.at, Error, "ValidVisibleIf", message);
         }
     }
 }
@@ -208,12 +196,8 @@ fn range(node: &Node, id: &str, kind: &str, notes: &mut Notes) -> Option<(f64, f
         Some(value) => {
             let number = value.number();
             if number.is_none() {
-                notes.add(
-                    value.at,
-                    Error,
-                    CODE,
-                    format!("`{name}` of the range `{id}` must be a number, is {}", value.kind()),
-                );
+                let message = format!("`{name}` of the range `{id}` must be a number, is {}", value.kind());
+                notes.add(value.at, Error, CODE, message);
             }
             number
         }
@@ -234,12 +218,8 @@ fn range(node: &Node, id: &str, kind: &str, notes: &mut Notes) -> Option<(f64, f
         let at = if node.get("step").is_some() { place("step") } else { place("max") };
         notes.add(at, Error, CODE, format!("the range `{id}` has more than 101 steps"));
     } else if !is_whole(steps) {
-        notes.add(
-            place("step"),
-            Warning,
-            CODE,
-            format!("the step of the range `{id}` does not reach its maximum"),
-        );
+        let message = format!("the step of the range `{id}` does not reach its maximum");
+        notes.add(place("step"), Warning, CODE, message);
     }
     if let Some(unit) = node.get("unit")
         && unit.text().is_none_or(|unit| unit.chars().count() > 3 && !unit.starts_with("t:"))
@@ -271,24 +251,17 @@ fn options(node: &Node, id: &str, kind: &str, notes: &mut Notes) -> Vec<String> 
             match option.get(name) {
                 None => notes.add(option.at, Error, CODE, format!("an option of `{id}` has no `{name}`")),
                 Some(text) if text.text().is_none() && !(name == "label" && text.is_object()) => {
-                    notes.add(
-                        text.at,
-                        Error,
-                        CODE,
-                        format!("the {name} of an option of `{id}` must be a string, is {}", text.kind()),
-                    );
+                    let message =
+                        format!("the {name} of an option of `{id}` must be a string, is {}", text.kind());
+                    notes.add(text.at, Error, CODE, message);
                 }
                 Some(_) => {}
             }
         }
         if let Some(value) = option.text_of("value") {
             if values.iter().any(|other| other == value) {
-                notes.add(
-                    option.at,
-                    Error,
-                    CODE,
-                    format!("the {kind} `{id}` has the option `{value}` twice"),
-                );
+                let message = format!("the {kind} `{id}` has the option `{value}` twice");
+                notes.add(option.at, Error, CODE, message);
             }
             values.push(value.to_owned());
         }

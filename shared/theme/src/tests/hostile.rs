@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::repeated::REPEATED;
 use crate::ThemeIndex;
 use crate::index::{DegradedFile, MAX_FILES, ThemeError};
 use crate::path::PathError;
@@ -120,36 +121,7 @@ proptest! {
 
 #[test]
 fn a_thousand_repetitions_are_read() {
-    let pieces = [
-        "{% ",
-        "{{ ",
-        "{% comment %}",
-        "{% if a %}",
-        "{% endif %}",
-        "{% if a %}{% endfor %}",
-        "{% schema %}",
-        "<a b=\"",
-        "<!--",
-        "<script>",
-        "[",
-        "{\"a\":",
-        "[}",
-        "(",
-        "(]",
-        "/*",
-        "`${",
-        "=/[",
-        "\"",
-        "@media{",
-        ".a{",
-        "a",
-        "{% liquid\n",
-        "customElements.define(",
-        "function a(",
-        "class A ",
-        "\\",
-    ];
-    for piece in pieces {
+    for piece in REPEATED {
         for separator in ["", "\n"] {
             survives(format!("{piece}{separator}").repeat(1_000).as_bytes());
         }

@@ -4,6 +4,7 @@ mod changes;
 pub(super) mod harbour;
 mod hostile;
 mod questions;
+mod repeated;
 mod unused;
 
 use super::ThemeIndex;

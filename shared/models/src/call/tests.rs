@@ -1,24 +1,13 @@
 use domain::models::meter::Meter;
-use domain::models::{Message, ModelId, StopReason, ToolChoice, estimate};
+use domain::models::{Block, ModelId, StopReason, estimate};
 use serde_json::json;
 
-use super::super::Model;
 use super::super::anthropic::Anthropic;
 use super::super::fake::{Fake, FakeResponse, Piece, limits, refuse, whole};
 use super::super::openai::{Dialect, FIRST_MODEL, OpenAi};
+use super::super::{Model, Retry};
 use super::*;
-
-fn request() -> ModelRequest {
-    ModelRequest {
-        system: vec![],
-        tools: vec![],
-        tool_choice: ToolChoice::Auto,
-        messages: vec![Message::user("Hello")],
-        max_output_tokens: 100,
-        cache_last_turn: false,
-        ..ModelRequest::default()
-    }
-}
+use crate::sample::hello;
 
 /// The input that [`HELLO`] reports, in tokens.
 const SAID: u64 = 3;
@@ -50,8 +39,7 @@ async fn outcome(
 ) -> (String, Option<ModelError>, usize) {
     let fake = Fake::start(answers).await;
     let (text, error) =
-        read(Anthropic::new(fake.anthropic().with_limits(limits)).stream(&ModelId::new("m"), &request()))
-            .await;
+        read(Anthropic::new(fake.anthropic().with_limits(limits)).stream(&ModelId::new("m"), &hello())).await;
     (text, error, fake.requests().len())
 }
 
@@ -133,7 +121,7 @@ async fn a_try_that_may_have_been_billed_is_counted() {
     let cut_off = || FakeResponse::Stream(vec![Piece::Break]);
     let begun = || whole(&format!("{start}{overloaded}"));
     let refused = || refuse(429, &[("retry-after", "0")], "{}");
-    let guess = estimate::request_tokens(&ModelId::new("m"), &request());
+    let guess = estimate::request_tokens(&ModelId::new("m"), &hello());
     for (answers, lost, fails, input) in [
         (vec![whole(HELLO)], 0, false, SAID),
         (vec![refused(), whole(HELLO)], 0, false, SAID),
@@ -146,14 +134,14 @@ async fn a_try_that_may_have_been_billed_is_counted() {
     ] {
         let fake = Fake::start(answers).await;
         let events: Vec<_> =
-            Anthropic::new(fake.anthropic()).stream(&ModelId::new("m"), &request()).collect().await;
+            Anthropic::new(fake.anthropic()).stream(&ModelId::new("m"), &hello()).collect().await;
         let counted = events.iter().filter(|event| matches!(event, Ok(ModelEvent::TryLost(_)))).count();
         assert_eq!((counted, events.last().unwrap().is_err()), (lost, fails), "{events:?}");
         // Each try that has begun says what its provider had reported: 3 tokens of input.
         let mut meter = Meter::default();
         events.iter().flatten().for_each(|event| meter.record(event));
         let error = events.iter().find_map(|event| event.as_ref().err());
-        let used = meter.used(&ModelId::new("m"), &request(), error);
+        let used = meter.used(&ModelId::new("m"), &hello(), error);
         assert_eq!(used.input_tokens, input, "{events:?}");
     }
 }
@@ -245,7 +233,7 @@ async fn every_wait_has_a_limit() {
     }
     let nobody = Endpoint::anthropic("http://127.0.0.1:1", "k").unwrap().with_limits(limits());
     assert_eq!(
-        read(Anthropic::new(nobody).stream(&ModelId::new("m"), &request())).await.1,
+        read(Anthropic::new(nobody).stream(&ModelId::new("m"), &hello())).await.1,
         Some(ModelError::Connection { at: "http://127.0.0.1:1".to_owned() })
     );
 }
@@ -259,12 +247,12 @@ async fn a_stream_that_is_dropped_closes_its_connection() {
     ])
     .await;
     let model = Anthropic::new(fake.anthropic());
-    let mut events = model.stream(&ModelId::new("m"), &request());
+    let mut events = model.stream(&ModelId::new("m"), &hello());
     assert!(matches!(events.next().await, Some(Ok(ModelEvent::Started { .. }))));
     drop(events);
     fake.left.recv().await.unwrap();
     // The same before the answer has begun.
-    let mut events = model.stream(&ModelId::new("m"), &request());
+    let mut events = model.stream(&ModelId::new("m"), &hello());
     assert!(tokio::time::timeout(Duration::from_millis(50), events.next()).await.is_err());
     drop(events);
     fake.left.recv().await.unwrap();
@@ -278,7 +266,7 @@ async fn a_model_id_reaches_the_wire_unchanged() {
     let fake = Fake::start(ids.map(|_| whole(DONE)).into_iter().chain([whole(DONE)])).await;
     let model = OpenAi::new(fake.openai(), Dialect::COMPATIBLE);
     for id in ids.into_iter().chain([FIRST_MODEL]) {
-        assert_eq!(read(model.stream(&ModelId::new(id), &request())).await, ("Hi".to_owned(), None), "{id}");
+        assert_eq!(read(model.stream(&ModelId::new(id), &hello())).await, ("Hi".to_owned(), None), "{id}");
     }
     let sent: Vec<Value> = fake.requests().into_iter().map(|(_, body)| body["model"].clone()).collect();
     assert_eq!(json!(sent), json!(["qwen3-max", "openai/o3-mini-high", "org::m", "llama3.2:1b", "first:7b"]));
@@ -293,7 +281,7 @@ async fn an_openai_reply_is_read_to_its_end() {
     )])
     .await;
     let events: Vec<_> = OpenAi::new(fake.openai(), Dialect::OPENAI)
-        .stream(&ModelId::new("m"), &request())
+        .stream(&ModelId::new("m"), &hello())
         .try_collect()
         .await
         .unwrap();

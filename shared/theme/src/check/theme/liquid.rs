@@ -1,0 +1,283 @@
+//! What a Liquid file refers to: other files, assets, texts, names.
+
+use rustc_hash::FxHashSet;
+
+use super::Whole;
+use crate::check::Severity::{Error, Info, Warning};
+use crate::check::facts::{Facts, RenderKind};
+use crate::check::names::NAMES;
+use crate::check::schema::Schema;
+use crate::check::templates::placeholders;
+use crate::check::walk::wrong_property;
+use crate::check::{CheckedFile, Content, LiquidFile, Notes};
+use crate::path::{FileKind, handle};
+
+impl<'a> Whole<'a> {
+    pub(super) fn liquid_file(&self, path: &str, file: &CheckedFile, liquid: &LiquidFile, notes: &mut Notes) {
+        let facts = &liquid.facts;
+        self.renders(facts, notes);
+        for (asset, at) in &facts.assets {
+            let compiled = asset.strip_suffix(".css").is_some_and(|stem| self.assets.contains(stem));
+            let prefix = format!("{asset}.");
+            // `inline_asset_content` finds a file whose extension is left out.
+            let has_extension = asset.rsplit('/').next().unwrap_or(asset).contains('.');
+            let is_short = !has_extension && self.assets.iter().any(|known| known.starts_with(&prefix));
+            if !self.assets.contains(asset.as_str()) && !compiled && !is_short {
+                notes.add(*at, Error, "MissingAsset", format!("there is no asset `{asset}`"));
+            }
+        }
+        self.keys(facts, liquid.schema.as_ref(), notes);
+        // A snippet may get its own `settings` as an argument.
+        let is_argument =
+            self.arguments.get(handle(path)).is_some_and(|given| given.contains_key("settings"));
+        if let Some(settings) = self.settings.filter(|_| file.kind != FileKind::Snippet || !is_argument) {
+            for used in &facts.theme_settings {
+                if !settings.iter().any(|setting| setting.id == used.id) {
+                    let message = format!("the theme has no setting `{}`", used.id);
+                    notes.add(used.at, Warning, "UnknownSetting", message);
+                }
+            }
+        }
+        if !liquid.has_broken_schema {
+            self.own_settings(file, liquid, notes);
+            self.presets(file, liquid, notes);
+        }
+        self.names(path, file, liquid, notes);
+        if file.kind == FileKind::Snippet {
+            let name = handle(path);
+            if !self.rendered.contains(name)
+                && !self.has_open_render
+                && !self.theme.files.is_empty()
+                && self.theme.files.len() > 1
+            {
+                notes.add(0, Info, "OrphanedSnippet", "no file renders this snippet");
+            }
+        }
+        for form in &facts.product_forms {
+            if !liquid.is_broken && !self.gives_variant(file, liquid, *form) {
+                let message = "the product form has no input with the name `id`";
+                notes.add(*form, Error, "MissingVariantId", message);
+            }
+        }
+        if file.kind == FileKind::Layout {
+            for name in ["content_for_header", "content_for_layout"] {
+                if !facts.words.contains(name) && !liquid.is_broken {
+                    let message = format!("the layout does not print `{name}`");
+                    notes.add(0, Error, "RequiredLayoutThemeObject", message);
+                }
+            }
+        }
+        for (name, at) in &facts.unused {
+            notes.add(*at, Info, "UnusedAssign", format!("the variable `{name}` is never read"));
+        }
+        if let Some(doc) = &facts.doc
+            && !facts.includes
+        {
+            for param in &doc.params {
+                if !facts.words.contains(&param.name) && !param.name.contains('.') {
+                    let message = format!("the parameter `{}` is never read", param.name);
+                    notes.add(param.at, Warning, "UnusedDocParam", message);
+                }
+            }
+        }
+    }
+
+    fn renders(&self, facts: &Facts, notes: &mut Notes) {
+        for render in &facts.renders {
+            let Some(name) = render.name.as_deref() else { continue };
+            let (kind, what) = match render.kind {
+                RenderKind::Render | RenderKind::Include => (FileKind::Snippet, "snippet"),
+                RenderKind::Section => (FileKind::Section, "section"),
+                RenderKind::Group => (FileKind::SectionGroup, "section group"),
+                RenderKind::Block => (FileKind::Block, "theme block"),
+                RenderKind::Layout => (FileKind::Layout, "layout"),
+            };
+            if render.kind == RenderKind::Layout && name == "none" {
+                continue;
+            }
+            if !self.has(kind, name) {
+                notes.add(render.at, Error, "MissingTemplate", format!("there is no {what} `{name}`"));
+                continue;
+            }
+            if kind != FileKind::Snippet {
+                continue;
+            }
+            let Some(snippet) = self.liquid_of(kind, name) else { continue };
+            if snippet.is_broken || snippet.facts.includes || render.kind == RenderKind::Include {
+                continue;
+            }
+            for (argument, _, at) in &render.arguments {
+                let is_known = match &snippet.facts.doc {
+                    Some(doc) if !doc.params.is_empty() => {
+                        doc.params.iter().any(|param| param.name == *argument)
+                            || snippet.facts.words.contains(argument)
+                    }
+                    _ => snippet.facts.words.contains(argument),
+                };
+                if !is_known {
+                    let message = format!("the snippet `{name}` does not read the argument `{argument}`");
+                    notes.add(*at, Warning, "UnrecognizedRenderSnippetArguments", message);
+                }
+            }
+            let Some(doc) = &snippet.facts.doc else { continue };
+            for param in doc.params.iter().filter(|param| param.is_required) {
+                let is_given = render.arguments.iter().any(|(argument, ..)| *argument == param.name)
+                    || render.alias.as_ref().is_some_and(|(alias, _)| *alias == param.name);
+                if !is_given {
+                    let message = format!("the snippet `{name}` requires the argument `{}`", param.name);
+                    notes.add(render.at, Warning, "MissingRenderSnippetArguments", message);
+                }
+            }
+        }
+    }
+
+    fn keys(&self, facts: &Facts, schema: Option<&Schema>, notes: &mut Notes) {
+        let has_own = schema.is_some_and(|schema| schema.root.get("locales").is_some());
+        if let Some(texts) = self.texts {
+            for used in &facts.keys {
+                if used.key.starts_with("shopify.")
+                    || used.key.starts_with("customer_accounts.")
+                    || has_own
+                    || !used.key.contains('.')
+                {
+                    continue;
+                }
+                let Some(text) = texts.get(&used.key) else {
+                    // A form of a plural.
+                    let plural = used.key.rsplit_once('.').and_then(|(key, _)| texts.get(key));
+                    if plural.is_some_and(|text| text.is_plural) {
+                        continue;
+                    }
+                    let prefix = format!("{}.", used.key);
+                    let message = if texts.keys().any(|key| key.starts_with(&prefix)) {
+                        format!("the key `{}` is a group of texts, not a text", used.key)
+                    } else {
+                        format!("the default locale has no text `{}`", used.key)
+                    };
+                    notes.add(used.at, Warning, "TranslationKeyExists", message);
+                    continue;
+                };
+                let mut missing: Vec<&str> = placeholders(&text.text)
+                    .into_iter()
+                    .filter(|name| !used.named.iter().any(|given| given == name))
+                    .collect();
+                missing.sort_unstable();
+                if let Some(name) = missing.first() {
+                    let message = format!("the text `{}` needs the argument `{name}`", used.key);
+                    notes.add(used.at, Warning, "MissingTranslationArgument", message);
+                } else if text.is_plural && !used.named.iter().any(|given| given == "count") {
+                    let message = format!("the text `{}` has plurals and needs `count`", used.key);
+                    notes.add(used.at, Warning, "MissingTranslationArgument", message);
+                }
+            }
+        }
+        if let (Some(texts), Some(schema)) = (self.schema_texts, schema) {
+            for (key, at) in &schema.keys {
+                if !texts.contains_key(key) {
+                    let message = format!("the default schema locale has no text `{key}`");
+                    notes.add(*at, Warning, "TranslationKeyExists", message);
+                }
+            }
+        }
+    }
+
+    fn names(&self, path: &str, file: &CheckedFile, liquid: &LiquidFile, notes: &mut Notes) {
+        let facts = &liquid.facts;
+        if liquid.is_broken {
+            return;
+        }
+        let name = handle(path);
+        let given = if file.kind == FileKind::Snippet { self.arguments.get(name) } else { None };
+        let is_open = match file.kind {
+            FileKind::Snippet => {
+                self.included.contains(name) || !self.rendered.contains(name) || self.has_open_render
+            }
+            FileKind::Block => true,
+            _ => facts.includes,
+        };
+        if !is_open {
+            for (word, at) in &facts.unknown_names {
+                // A comment may document an argument that nothing passes yet.
+                let is_documented = file.kind == FileKind::Snippet && facts.commented.contains(word.as_str());
+                if !is_documented && !given.is_some_and(|given| given.contains_key(word.as_str())) {
+                    notes.add(*at, Warning, "UndefinedObject", format!("nothing defines `{word}`"));
+                }
+            }
+        } else if file.kind == FileKind::Block && facts.doc.is_none() && !self.has_static(name) {
+            for (word, at) in &facts.unknown_names {
+                notes.add(*at, Warning, "UndefinedObject", format!("nothing defines `{word}`"));
+            }
+        }
+        let mut no_one = false;
+        if file.kind == FileKind::Snippet {
+            no_one = is_open;
+        }
+        // A misspelt name in a snippet: nobody passes it, and only this place reads it.
+        for chain in &facts.chains {
+            let root = chain.root.as_str();
+            let passed = given.and_then(|given| given.get(root));
+            if passed.is_none() && !NAMES.globals.contains_key(root) {
+                continue; // reported above
+            }
+            let kind = match passed {
+                Some(kinds) => match kinds.split_first() {
+                    Some((first, rest)) if rest.iter().all(|kind| kind == first) => *first,
+                    _ => continue,
+                },
+                None if no_one => continue,
+                None => NAMES.globals[root],
+            };
+            if let Some(message) = wrong_property(kind, &chain.names) {
+                notes.add(chain.at, Warning, "UnknownProperty", message);
+            }
+        }
+    }
+
+    /// Whether some file renders the block statically, so that it may have arguments.
+    fn has_static(&self, name: &str) -> bool {
+        self.theme.files.values().any(|file| match &file.content {
+            Content::Liquid(liquid) => liquid
+                .facts
+                .renders
+                .iter()
+                .any(|render| render.kind == RenderKind::Block && render.name.as_deref() == Some(name)),
+            _ => false,
+        })
+    }
+
+    /// Whether the form at `at`, or a snippet that is rendered within it, has an input for the variant.
+    fn gives_variant(&self, file: &CheckedFile, liquid: &LiquidFile, at: usize) -> bool {
+        let text = &file.text[at..];
+        let body = &text[..text.find("endform").unwrap_or(text.len())];
+        if has_id_input(body) || body.contains("content_for") {
+            return true;
+        }
+        let mut seen = FxHashSet::default();
+        let renders = liquid.facts.renders.iter();
+        let mut open: Vec<&str> = renders
+            .filter(|render| (at..at + body.len()).contains(&render.at))
+            .filter_map(|render| render.name.as_deref())
+            .collect();
+        while let Some(name) = open.pop() {
+            if !seen.insert(name) || seen.len() > 200 {
+                continue;
+            }
+            let Some(snippet) = self.liquid.get(&(FileKind::Snippet, name)) else { return true };
+            if has_id_input(&snippet.text) {
+                return true;
+            }
+            if let Content::Liquid(liquid) = &snippet.content {
+                open.extend(liquid.facts.renders.iter().filter_map(|render| render.name.as_deref()));
+            }
+        }
+        // Only a form that can be sent needs the variant.
+        !body.contains("submit")
+    }
+}
+
+fn has_id_input(text: &str) -> bool {
+    text.contains("name=\"id\"")
+        || text.contains("name='id'")
+        || text.contains("name=id")
+        || text.contains("'id'") && text.contains("name:")
+}

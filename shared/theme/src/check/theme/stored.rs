@@ -1,0 +1,199 @@
+//! What templates, the settings data and locales store.
+
+use rustc_hash::FxHashMap;
+
+use super::Whole;
+use crate::check::Severity::{Error, Info, Warning};
+use crate::check::json::{Node, Value};
+use crate::check::schema::{self, Schema, check_values};
+use crate::check::settings::wrong_value;
+use crate::check::templates::{Translation, placeholders, stored_settings};
+use crate::check::{CheckedFile, Notes};
+use crate::path::{FileKind, handle};
+
+impl<'a> Whole<'a> {
+    pub(super) fn template(&self, path: &str, file: &CheckedFile, root: &Node, notes: &mut Notes) {
+        if let Some(layout) = root.get("layout")
+            && let Some(name) = layout.text()
+            && !self.has(FileKind::Layout, name)
+        {
+            notes.add(layout.at, Error, "MissingTemplate", format!("there is no layout `{name}`"));
+        }
+        let Some(sections) = root.get("sections") else { return };
+        let (list, place) = if file.kind == FileKind::SectionGroup {
+            ("groups", root.text_of("type").unwrap_or_default())
+        } else {
+            let name = handle(path);
+            let stem = name.split('.').next().unwrap_or_default();
+            ("templates", if stem.starts_with("metaobject/") { "metaobject" } else { stem })
+        };
+        let mut counts: FxHashMap<&str, usize> = FxHashMap::default();
+        for member in sections.members() {
+            let section = &member.node;
+            let Some(kind) = section.text_of("type") else { continue };
+            let at = section.get("type").map_or(section.at, |node| node.at);
+            if kind.starts_with("shopify://") || kind == "apps" || kind == "_blocks" {
+                if kind == "apps" && !self.has(FileKind::Section, "apps") {
+                    continue;
+                }
+                if kind != "apps" {
+                    continue;
+                }
+            }
+            if !self.has(FileKind::Section, kind) {
+                notes.add(at, Error, "MissingTemplate", format!("there is no section `{kind}`"));
+                continue;
+            }
+            let Some(liquid) = self.liquid_of(FileKind::Section, kind) else { continue };
+            if liquid.has_broken_schema {
+                continue;
+            }
+            let Some(schema) = &liquid.schema else { continue };
+            if !schema.allows(list, place) {
+                let message = format!("the section `{kind}` is not allowed in `{place}`");
+                notes.add(at, Error, "SectionNotAllowed", message);
+            }
+            let count = counts.entry(kind).or_default();
+            *count += 1;
+            if let Some(limit) = schema.root.get("limit").and_then(Node::number)
+                && *count as f64 > limit
+            {
+                let message = format!("the section `{kind}` is allowed at most {limit} times");
+                notes.add(at, Error, "SectionLimit", message);
+            }
+            if let Some(values) = section.get("settings") {
+                check_values(values, &schema.settings, "ValidSettingsKey", notes);
+            }
+            self.template_blocks(section, schema, liquid.facts.has_static_blocks, 1, notes);
+            let total = schema::children(section).len();
+            if total > schema.max_blocks && total <= schema::MAX_BLOCKS {
+                notes.add(
+                    section.get("blocks").map_or(at, |blocks| blocks.at),
+                    Error,
+                    "TooManyBlocks",
+                    format!(
+                        "the section `{kind}` has at most {} blocks, here are {total}",
+                        schema.max_blocks
+                    ),
+                );
+            }
+        }
+    }
+
+    fn template_blocks(
+        &self,
+        holder: &Node,
+        schema: &'a Schema,
+        has_static: bool,
+        depth: usize,
+        notes: &mut Notes,
+    ) {
+        if depth > 10 {
+            return;
+        }
+        let mut counts: FxHashMap<&str, usize> = FxHashMap::default();
+        for (block, _) in schema::children(holder) {
+            let Some(kind) = block.text_of("type") else { continue };
+            if kind.starts_with("shopify://") || kind == "@app" {
+                continue;
+            }
+            let at = block.get("type").map_or(block.at, |node| node.at);
+            let is_static =
+                matches!(block.get("static").map(|node| &node.value), Some(Value::Bool(true))) && has_static;
+            if !is_static && !schema.accepts(kind) {
+                let message = format!("blocks of the type `{kind}` are not allowed here");
+                notes.add(at, Error, "ValidBlockTarget", message);
+                continue;
+            }
+            let local = schema.block(kind).filter(|def| def.is_local);
+            if local.is_none() && !self.has(FileKind::Block, kind) {
+                notes.add(at, Error, "ValidBlockTarget", format!("there is no theme block `{kind}`"));
+                continue;
+            }
+            let count = counts.entry(kind).or_default();
+            *count += 1;
+            if let Some(limit) = schema.block(kind).and_then(|def| def.limit)
+                && *count as f64 > limit
+            {
+                let message = format!("there are more than {limit} blocks of the type `{kind}`");
+                notes.add(at, Error, "BlockLimit", message);
+            }
+            if let (Some(values), Some(settings)) = (block.get("settings"), self.block_settings(schema, kind))
+            {
+                check_values(values, settings, "ValidSettingsKey", notes);
+            }
+            if local.is_none()
+                && let Some(inner) = self.liquid_of(FileKind::Block, kind)
+                && let Some(inner_schema) = &inner.schema
+            {
+                self.template_blocks(block, inner_schema, inner.facts.has_static_blocks, depth + 1, notes);
+            }
+        }
+    }
+
+    /// Checks the stored values of the theme's settings.
+    pub(super) fn stored(&self, path: &str, root: &Node, notes: &mut Notes) {
+        let Some(settings) = self.settings else { return };
+        if path != "config/settings_data.json" {
+            return;
+        }
+        for values in stored_settings(root) {
+            for member in values.members() {
+                if let Some(setting) = settings.iter().find(|setting| setting.id == member.key)
+                    && let Some((severity, message)) = wrong_value(setting, &member.node, false)
+                {
+                    notes.add(member.node.at, severity, "ValidSettingValue", message);
+                }
+            }
+            // Sections that the theme renders statically store their settings here.
+            for member in values.get("sections").map_or(&[][..], Node::members) {
+                let Some(kind) = member.node.text_of("type") else { continue };
+                let Some(schema) =
+                    self.liquid_of(FileKind::Section, kind).and_then(|liquid| liquid.schema.as_ref())
+                else {
+                    continue;
+                };
+                if let Some(values) = member.node.get("settings") {
+                    check_values(values, &schema.settings, "ValidSettingsKey", notes);
+                }
+            }
+        }
+    }
+
+    pub(super) fn locale(
+        &self,
+        path: &str,
+        file: &CheckedFile,
+        texts: &FxHashMap<String, Translation>,
+        notes: &mut Notes,
+    ) {
+        let default = if file.kind == FileKind::Locale { self.texts } else { self.schema_texts };
+        let Some(default) = default else { return };
+        if path.ends_with(".default.json") || path.ends_with(".default.schema.json") {
+            return;
+        }
+        for (key, text) in texts {
+            match default.get(key) {
+                None => {
+                    if !default.keys().any(|other| other.starts_with(&format!("{key}."))) {
+                        let message = format!("the default locale has no text `{key}`");
+                        notes.add(text.at, Info, "MatchingTranslations", message);
+                    }
+                }
+                Some(original) => {
+                    let (theirs, ours) = (placeholders(&original.text), placeholders(&text.text));
+                    let mut extra: Vec<&&str> = ours.iter().filter(|name| !theirs.contains(*name)).collect();
+                    extra.sort_unstable();
+                    if let Some(name) = extra.first() {
+                        notes.add(text.at, Warning, "TranslationPlaceholder", format!("the text `{key}` has the placeholder `{name}`, which the default locale does not have"));
+                    }
+                }
+            }
+        }
+        let mut missing: Vec<&String> = default.keys().filter(|key| !texts.contains_key(*key)).collect();
+        missing.sort_unstable();
+        for key in missing.into_iter().take(50) {
+            notes.add(0, Info, "MatchingTranslations", format!("the text `{key}` is missing"));
+        }
+    }
+}
