@@ -12,7 +12,7 @@ use domain::models::{
 };
 use serde_json::{Value, json};
 
-use super::cache::{self, Place};
+use super::cache::{self, CachePoint};
 use super::call::{self, Call, Decode, Endpoint, ToolCall};
 use super::{EventStream, Model};
 
@@ -78,9 +78,9 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         .collect();
     for (place, ttl) in cache::marks(request) {
         let block = match place {
-            Place::Tools => tools.last_mut(),
-            Place::System(index) => system.get_mut(index),
-            Place::LastTurn => messages.last_mut().and_then(last_markable),
+            CachePoint::Tools => tools.last_mut(),
+            CachePoint::System(index) => system.get_mut(index),
+            CachePoint::LastTurn => messages.last_mut().and_then(last_markable),
         };
         if let Some(block) = block {
             block["cache_control"] = json!({"type": "ephemeral", "ttl": ttl});

@@ -16,7 +16,7 @@ use domain::models::{
 use serde_json::{Value, json};
 
 use super::anthropic;
-use super::cache::{self, Place};
+use super::cache::{self, CachePoint};
 use super::call::{self, Call, Decode, Endpoint, Framing, ToolCall};
 use super::{EventStream, Model};
 
@@ -103,10 +103,10 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         let point = if long { json!({"type": "default", "ttl": ttl}) } else { json!({"type": "default"}) };
         let point = json!({"cachePoint": point});
         match place {
-            Place::Tools if tools.is_empty() => {}
-            Place::Tools => tools.push(point),
-            Place::System(index) => system.insert(index + 1, point),
-            Place::LastTurn => {
+            CachePoint::Tools if tools.is_empty() => {}
+            CachePoint::Tools => tools.push(point),
+            CachePoint::System(index) => system.insert(index + 1, point),
+            CachePoint::LastTurn => {
                 if let Some(blocks) = messages.last_mut().and_then(|last| last["content"].as_array_mut()) {
                     blocks.push(point);
                 }

@@ -97,7 +97,7 @@ impl Breakers {
         cell
     }
 
-    /// Whether the breakers of others should be read now. Only one caller is told so in each interval.
+    /// Whether the breakers of others should be read now. Only one requester is told so in each interval.
     #[must_use]
     pub fn should_read(&self, now: Timestamp) -> bool {
         let mut read_at = self.read_at.lock().unwrap_or_else(PoisonError::into_inner);

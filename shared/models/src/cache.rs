@@ -7,7 +7,7 @@ const MAX_MARKS: usize = 4;
 
 /// The end of a prefix that a provider should cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CachePoint {
     /// After the last tool.
     Tools,
     /// After the system block with this index, counted without blank blocks.
@@ -18,12 +18,15 @@ pub(super) enum Place {
 
 /// The marks in the order of the request. Keeps the last four, because a later mark covers what an earlier one covers.
 /// No mark lives longer than one before it.
-pub(super) fn marks(request: &ModelRequest) -> Vec<(Place, CacheTtl)> {
+pub(super) fn marks(request: &ModelRequest) -> Vec<(CachePoint, CacheTtl)> {
     let blocks = request.system.iter().filter(|block| !block.text.trim().is_empty());
-    let system: Vec<(Place, CacheTtl)> =
-        blocks.enumerate().filter_map(|(index, block)| Some((Place::System(index), block.cache?))).collect();
-    let tools = system.first().filter(|_| !request.tools.is_empty()).map(|(_, ttl)| (Place::Tools, *ttl));
-    let last_turn = request.cache_last_turn.then_some((Place::LastTurn, CacheTtl::FiveMinutes));
+    let system: Vec<(CachePoint, CacheTtl)> = blocks
+        .enumerate()
+        .filter_map(|(index, block)| Some((CachePoint::System(index), block.cache?)))
+        .collect();
+    let tools =
+        system.first().filter(|_| !request.tools.is_empty()).map(|(_, ttl)| (CachePoint::Tools, *ttl));
+    let last_turn = request.cache_last_turn.then_some((CachePoint::LastTurn, CacheTtl::FiveMinutes));
     let mut marks: Vec<_> = tools.into_iter().chain(system).chain(last_turn).collect();
     marks.drain(..marks.len().saturating_sub(MAX_MARKS));
     let mut longest = CacheTtl::OneHour;

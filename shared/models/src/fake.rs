@@ -14,7 +14,7 @@ use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{Endpoint, Limits, Retry, aws, strict};
+use super::{Endpoint, ModelLimits, Retry, aws, strict};
 
 /// The server's response to one request.
 pub enum FakeResponse {
@@ -106,13 +106,13 @@ impl Fake {
 }
 
 /// Limits that are too long to matter in tests, except for the pauses, which are short.
-pub fn limits() -> Limits {
+pub fn limits() -> ModelLimits {
     let retry = Retry {
         first_pause: Duration::from_millis(1),
         longest_pause: Duration::from_millis(4),
         ..Retry::default()
     };
-    Limits { retry, ..Limits::default() }
+    ModelLimits { retry, ..ModelLimits::default() }
 }
 
 /// A whole answer in one piece.

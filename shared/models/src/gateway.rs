@@ -1,7 +1,7 @@
 //! The one way to call a model: a candidate is chosen, the call is reserved for, read and settled, and if the candidate
 //! fails, the next one is called.
 //!
-//! The gateway knows neither runs nor enrichment. A [`Caller`] says what a call may cost, receives the reply, and may stop it.
+//! The gateway knows neither runs nor enrichment. A [`Requester`] says what a call may cost, receives the reply, and may stop it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,7 +19,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::{BreakerChange, Candidate};
 use base::clock::Clock;
 
-/// How often a caller is asked whether the call should go on.
+/// How often a requester is asked whether the call should go on.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// A call that is about to be made.
@@ -64,7 +64,7 @@ impl fmt::Display for Cause<'_> {
 }
 
 /// The part of the platform that needs a reply: a run, or an enrichment.
-pub trait Caller: Send {
+pub trait Requester: Send {
     type Error: From<ModelError> + Send;
 
     /// Reserves what the call may cost. Returns how long its reply may be, in tokens.
@@ -110,12 +110,12 @@ enum Ended<E> {
 /// Calls the first candidate that works.
 ///
 /// # Errors
-/// The caller's error if it stopped the call; otherwise the error of the last candidate.
-pub async fn call<C: Caller>(
+/// The requester's error if it stopped the call; otherwise the error of the last candidate.
+pub async fn call<C: Requester>(
     candidates: &[Candidate],
     clock: &Clock,
     asked: ModelRequest,
-    caller: &mut C,
+    requester: &mut C,
 ) -> Result<(), C::Error> {
     let max_output_tokens = asked.max_output_tokens;
     let now = clock.now();
@@ -127,7 +127,7 @@ pub async fn call<C: Caller>(
         && !std::ptr::eq(preferred, *first)
     {
         let cause = Cause::Paused { until: *until };
-        caller.fall_back(&Fallback { from: &preferred.model, to: &first.model, cause }).await?;
+        requester.fall_back(&Fallback { from: &preferred.model, to: &first.model, cause }).await?;
     }
     while let Some(candidate) = order.pop_front() {
         let (model, id) = (&candidate.model, candidate.id());
@@ -140,20 +140,20 @@ pub async fn call<C: Caller>(
         let tools_micros = provider_tools::most_micros(&request, model);
         let price = &candidate.price;
         let quote = Quote { model, price, input_tokens, max_output_tokens, tools_micros };
-        request.max_output_tokens = caller.reserve(&quote).await?;
+        request.max_output_tokens = requester.reserve(&quote).await?;
         let gate = candidate.begin(clock.now());
         let mut meter = Meter::default();
-        let ended = read(candidate, &request, caller, &mut meter).await;
+        let ended = read(candidate, &request, requester, &mut meter).await;
         let (verdict, error) = match &ended {
             Ok(()) => (Verdict::Healthy, None),
             Err(Ended::Model(error)) => (Verdict::of(error), Some(error)),
             Err(Ended::Stopped(_)) => (Verdict::Unknown, None),
         };
         if let Some(change) = candidate.end(gate, verdict, clock.now()) {
-            caller.breaker_changed(&change).await;
+            requester.breaker_changed(&change).await;
         }
         let used = meter.used(id, &request, error);
-        caller.settle(model, used, price.cost_micros(&used)).await?;
+        requester.settle(model, used, price.cost_micros(&used)).await?;
         let error = match ended {
             Ok(()) => return Ok(()),
             Err(Ended::Stopped(error)) => return Err(error),
@@ -163,10 +163,10 @@ pub async fn call<C: Caller>(
             order.retain(|other| !other.shares_endpoint(candidate));
         }
         match order.front() {
-            Some(next) if error.may_work_elsewhere() && !caller.has_shown() => {
+            Some(next) if error.may_work_elsewhere() && !requester.has_shown() => {
                 tracing::warn!(from = %model, to = %next.model, %error, "another model is called");
                 let cause = Cause::Failed(&error);
-                caller.fall_back(&Fallback { from: model, to: &next.model, cause }).await?;
+                requester.fall_back(&Fallback { from: model, to: &next.model, cause }).await?;
             }
             _ => return Err(error.into()),
         }
@@ -175,10 +175,10 @@ pub async fn call<C: Caller>(
 }
 
 /// Reads a reply to its end, or until something stops it.
-async fn read<C: Caller>(
+async fn read<C: Requester>(
     candidate: &Candidate,
     request: &ModelRequest,
-    caller: &mut C,
+    requester: &mut C,
     meter: &mut Meter,
 ) -> Result<(), Ended<C::Error>> {
     let mut events = candidate.stream(request);
@@ -188,14 +188,14 @@ async fn read<C: Caller>(
         let event = tokio::select! {
             event = events.next() => event,
             _ = look.tick() => {
-                caller.look().await.map_err(Ended::Stopped)?;
+                requester.look().await.map_err(Ended::Stopped)?;
                 continue;
             }
         };
         let event = event.unwrap_or(Err(ModelError::Truncated)).map_err(Ended::Model)?;
         meter.record(&event);
         let is_last = matches!(event, ModelEvent::Finished { .. });
-        caller.event(event).await.map_err(Ended::Stopped)?;
+        requester.event(event).await.map_err(Ended::Stopped)?;
         if is_last {
             return Ok(());
         }

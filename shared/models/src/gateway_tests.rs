@@ -90,7 +90,7 @@ struct Notes {
     changes: usize,
 }
 
-impl Caller for Notes {
+impl Requester for Notes {
     type Error = Why;
 
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, Why> {
@@ -271,7 +271,7 @@ async fn a_model_whose_breaker_is_open_is_not_called() {
     for at in 0..3 {
         let mut notes = Notes::default();
         let _ = scene.call(&mut notes).await;
-        // The caller is told why the preferred model is not called.
+        // The requester is told why the preferred model is not called.
         let paused = notes.fallbacks[0].ends_with("is not called until 1970-01-01T00:01:00Z");
         assert_eq!((notes.fallbacks.len(), paused), (1, at > 0), "{:?}", notes.fallbacks);
     }

@@ -16,7 +16,7 @@ use super::google::Google;
 use super::openai::{Dialect, OpenAi};
 use super::responses::{self, Responses};
 use super::sample::hello;
-use super::{Limits, Model, Retry};
+use super::{Model, ModelLimits, Retry};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wire {
@@ -63,7 +63,7 @@ const USED: Usage = Usage {
 };
 
 impl Wire {
-    fn client(self, fake: &Fake, limits: Limits) -> Box<dyn Model> {
+    fn client(self, fake: &Fake, limits: ModelLimits) -> Box<dyn Model> {
         match self {
             A => Box::new(Anthropic::new(fake.anthropic().with_limits(limits))),
             C => Box::new(OpenAi::new(fake.openai().with_limits(limits), Dialect::OPENAI)),
@@ -339,7 +339,7 @@ struct Read {
     sent: usize,
 }
 
-async fn read(wire: Wire, limits: Limits, answers: impl IntoIterator<Item = FakeResponse>) -> Read {
+async fn read(wire: Wire, limits: ModelLimits, answers: impl IntoIterator<Item = FakeResponse>) -> Read {
     let fake = Fake::start(answers).await;
     let mut events = wire.client(&fake, limits).stream(&ModelId::new("m"), &hello());
     let mut read = Read::default();
@@ -366,8 +366,8 @@ fn whole(bytes: Vec<u8>) -> FakeResponse {
     FakeResponse::Stream(vec![Piece::Bytes(bytes)])
 }
 
-fn once() -> Limits {
-    Limits { retry: Retry { tries: 1, ..limits().retry }, ..limits() }
+fn once() -> ModelLimits {
+    ModelLimits { retry: Retry { tries: 1, ..limits().retry }, ..limits() }
 }
 
 fn said(text: &str) -> Read {
@@ -545,10 +545,10 @@ async fn nobody_waits_for_ever() {
     let short = Duration::from_millis(40);
     for wire in WIRES {
         let begun = || Piece::Bytes(wire.bytes(&[Part::Start, Part::Text("Half")]));
-        let silent = Limits { first_byte: short, ..once() };
+        let silent = ModelLimits { first_byte: short, ..once() };
         let expected = failed("", ModelError::Timeout(TimeoutPhase::FirstByte));
         assert_eq!(read(wire, silent, [FakeResponse::Silence]).await, expected, "{wire:?}");
-        let idle = Limits { idle: short, ..once() };
+        let idle = ModelLimits { idle: short, ..once() };
         let hangs = FakeResponse::Stream(vec![begun(), Piece::Hang]);
         let expected = failed("Half", ModelError::Timeout(TimeoutPhase::Idle));
         assert_eq!(read(wire, idle, [hangs]).await, expected, "{wire:?}");

@@ -37,7 +37,7 @@ use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider};
 use futures::stream::BoxStream;
 
 pub use breakers::BreakerChange;
-pub use call::{Endpoint, InvalidEndpoint, Limits};
+pub use call::{Endpoint, InvalidEndpoint, ModelLimits};
 pub use openai::FIRST_MODEL;
 pub use retry::Retry;
 pub use routing::{Candidate, Models, OwnerModels, Route};
@@ -51,6 +51,6 @@ pub trait Model: Send + Sync {
     fn provider(&self) -> Provider;
 
     /// Returns a stream that starts the call when it is first polled. Failures before the first event are retried if
-    /// that may help. After the caller has received an event, nothing is retried.
+    /// that may help. After the requester has received an event, nothing is retried.
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream;
 }

@@ -23,7 +23,7 @@ use super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::responses::{self, Responses};
 use super::xai::Xai;
 use super::{
-    Canary, Endpoint, EventStream, InvalidEndpoint, Limits, Model, Retry, ServerConfig, ServerOfOwner,
+    Canary, Endpoint, EventStream, InvalidEndpoint, Model, ModelLimits, Retry, ServerConfig, ServerOfOwner,
 };
 
 /// The most tries of a provider, and the longest pause between them, if another provider can be called instead.
@@ -185,7 +185,7 @@ impl Models {
     ///
     /// # Errors
     /// Never for models that were built from a configuration.
-    pub fn with_limits(&self, limits: Limits) -> Result<Self, InvalidEndpoint> {
+    pub fn with_limits(&self, limits: ModelLimits) -> Result<Self, InvalidEndpoint> {
         let models = Self::from_config(&ModelsConfig { limits, ..ModelsConfig::clone(&self.config) })?;
         Ok(Self { breakers: self.breakers.clone(), ..models })
     }
@@ -471,7 +471,7 @@ fn of_servers<'a>(
     ModelClass::ALL.map(of).into()
 }
 
-fn before_fallback(limits: Limits) -> Limits {
+fn before_fallback(limits: ModelLimits) -> ModelLimits {
     let retry = Retry {
         tries: limits.retry.tries.min(TRIES_BEFORE_FALLBACK),
         longest_wait: limits.retry.longest_wait.min(LONGEST_WAIT_BEFORE_FALLBACK),
@@ -479,7 +479,7 @@ fn before_fallback(limits: Limits) -> Limits {
         after_timeouts: false,
         ..limits.retry
     };
-    Limits { first_byte: limits.first_byte.min(FIRST_BYTE_BEFORE_FALLBACK), retry, ..limits }
+    ModelLimits { first_byte: limits.first_byte.min(FIRST_BYTE_BEFORE_FALLBACK), retry, ..limits }
 }
 
 /// The address of a provider.
@@ -509,7 +509,7 @@ fn client(
     vendor: Vendor,
     key: &str,
     config: &ModelsConfig,
-    limits: Limits,
+    limits: ModelLimits,
     is_deployments: bool,
 ) -> Result<Client, InvalidEndpoint> {
     let at = address(vendor, config);
@@ -639,13 +639,13 @@ mod tests {
 
     #[test]
     fn a_provider_that_can_be_replaced_is_not_waited_for_long() {
-        let usual = Limits::default();
+        let usual = ModelLimits::default();
         let limits = before_fallback(usual);
         assert!(limits.retry.tries < usual.retry.tries && limits.first_byte < usual.first_byte);
         let error = ModelError::RateLimited { retry_after: Some(Duration::from_secs(3)) };
         assert_eq!(usual.retry.pause(1, &error, 0.0), Some(Duration::from_secs(3)));
         assert_eq!(limits.retry.pause(1, &error, 0.0), None);
-        let tight = Limits { first_byte: Duration::from_secs(1), ..usual };
+        let tight = ModelLimits { first_byte: Duration::from_secs(1), ..usual };
         assert_eq!(before_fallback(tight).first_byte, tight.first_byte);
     }
 
@@ -767,7 +767,7 @@ mod tests {
             matches!(first(&OwnerModels::default()).gate(now), Gate::Open { .. }),
             "calls share a breaker"
         );
-        let again = models.with_limits(Limits::default()).unwrap();
+        let again = models.with_limits(ModelLimits::default()).unwrap();
         let again = again.route(&Ask::default(), &OwnerModels::default(), 0).unwrap();
         assert!(matches!(again.candidates[0].gate(now), Gate::Open { .. }), "also under other limits");
 

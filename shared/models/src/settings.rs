@@ -9,7 +9,7 @@ use domain::reach::Policy;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use super::Limits;
+use super::ModelLimits;
 use super::openai::FIRST_MODEL;
 use base::aws_keys::AwsKeys;
 
@@ -54,7 +54,7 @@ pub struct ModelsConfig {
     /// Whether calls of the demo model are counted at the prices of a small model, for tests of budgets. It never costs
     /// money.
     pub demo_costs: bool,
-    pub limits: Limits,
+    pub limits: ModelLimits,
     pub features: Features,
     /// What servers of owners may lead to. `ReachConfig` reads it.
     pub reach: Arc<Policy>,

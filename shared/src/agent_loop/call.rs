@@ -7,7 +7,7 @@ use domain::models::{Block, ModelError, ModelEvent, ModelRef, ModelRequest, Stop
 use domain::runs::form::StopReader;
 use domain::runs::{EventKind, Reservation, Run, RunError, RunFallback};
 use jiff::Timestamp;
-use models::gateway::{self, Caller, Cause, Fallback, Quote};
+use models::gateway::{self, Cause, Fallback, Quote, Requester};
 use models::{BreakerChange, Route};
 use serde_json::{Value, json};
 
@@ -125,7 +125,7 @@ pub async fn call(
         run.prefix_hash = Some(request.prefix_hash(preferred.id()));
     }
     let partial = PartialReply::of(run, shown);
-    let mut caller = RunCaller {
+    let mut requester = RunRequester {
         cx,
         recorder,
         limits,
@@ -136,8 +136,8 @@ pub async fn call(
         settle: Vec::new(),
         usage: None,
     };
-    let ended = gateway::call(&route.candidates, &cx.clock, request, &mut caller).await;
-    let RunCaller { recorder, reply, settle, usage, .. } = caller;
+    let ended = gateway::call(&route.candidates, &cx.clock, request, &mut requester).await;
+    let RunRequester { recorder, reply, settle, usage, .. } = requester;
     match ended.and_then(|()| reply.ok_or(CallError::Model(ModelError::Truncated))) {
         Ok(reply) => Ok(Replied { reply, settle, usage }),
         Err(error) => {
@@ -189,7 +189,7 @@ impl PartialReply {
 }
 
 /// A run that calls a model.
-struct RunCaller<'a> {
+struct RunRequester<'a> {
     cx: &'a Cx,
     recorder: &'a mut Recorder,
     limits: CallLimits,
@@ -203,7 +203,7 @@ struct RunCaller<'a> {
     usage: Option<(EventKind, Value)>,
 }
 
-impl RunCaller<'_> {
+impl RunRequester<'_> {
     async fn text(&mut self, chat: &str) -> Result<(), CallError> {
         let chat = self.partial.stops.feed(chat);
         self.pass(&chat).await
@@ -219,7 +219,7 @@ impl RunCaller<'_> {
     }
 }
 
-impl Caller for RunCaller<'_> {
+impl Requester for RunRequester<'_> {
     type Error = CallError;
 
     /// Shortens the longest reply to what the ceilings pay for, and reserves the highest possible cost under each of them.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{ConfigError, Env, ReachConfig, on_or_off};
 use models::{
-    Addresses, BedrockConfig, Canary, Endpoint, InvalidEndpoint, Limits, ModelsConfig, ServerConfig,
+    Addresses, BedrockConfig, Canary, Endpoint, InvalidEndpoint, ModelLimits, ModelsConfig, ServerConfig,
 };
 
 /// # Errors
@@ -89,7 +89,7 @@ pub fn read(env: Env<'_>) -> Result<ModelsConfig, ConfigError> {
         addresses: Addresses::default(),
         demo_url: None,
         demo_costs: false,
-        limits: Limits::default(),
+        limits: ModelLimits::default(),
         features,
         reach: ReachConfig::read(env)?.policy,
     };

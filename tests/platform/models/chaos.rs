@@ -23,7 +23,7 @@ use domain::models::routing::Ask;
 use futures::{StreamExt, stream};
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
-use models::{Addresses, Limits, ModelsConfig, Retry};
+use models::{Addresses, ModelLimits, ModelsConfig, Retry};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use reqwest::Method;
@@ -325,7 +325,7 @@ async fn with_one_healthy_provider_turns_succeed_and_cost_what_was_charged() {
         anthropic_key: key(),
         xai_key: key(),
         addresses: Addresses { anthropic: url.clone(), xai: url, ..Addresses::default() },
-        limits: Limits { first_byte: FIRST_BYTE, idle: FIRST_BYTE, retry, ..Limits::default() },
+        limits: ModelLimits { first_byte: FIRST_BYTE, idle: FIRST_BYTE, retry, ..ModelLimits::default() },
         ..ModelsConfig::default()
     };
     let budget = BudgetConfig { day_micros: i64::MAX / 4, ..BudgetConfig::default() };

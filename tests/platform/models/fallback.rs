@@ -14,7 +14,7 @@ use domain::models::ModelTier;
 use domain::models::breaker::Gate;
 use domain::models::routing::Ask;
 use futures::{StreamExt, stream};
-use models::{Addresses, Candidate, Limits, ModelsConfig, Retry};
+use models::{Addresses, Candidate, ModelLimits, ModelsConfig, Retry};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::Config;
@@ -30,7 +30,7 @@ use tests::things::Caller;
 enum Fails {
     Status(u16),
     /// With the status 429, and a pause of this many seconds.
-    Limits(u64),
+    ModelLimits(u64),
     /// The answer never begins.
     Hangs,
     /// The answer ends after its first event.
@@ -85,7 +85,7 @@ async fn fail(State((calls, how)): State<Shared>, Json(body): Json<Value>) -> Re
     let events = |text: String| ([("content-type", "text/event-stream")], text).into_response();
     match how {
         Fails::Status(status) => (StatusCode::from_u16(status).unwrap(), Json(error)).into_response(),
-        Fails::Limits(wait) => {
+        Fails::ModelLimits(wait) => {
             (StatusCode::TOO_MANY_REQUESTS, [("retry-after", wait.to_string())], Json(error)).into_response()
         }
         Fails::Hangs => {
@@ -114,7 +114,7 @@ async fn scene() -> (Stage, Failing, ScriptedModel) {
         longest_pause: Duration::from_millis(2),
         ..Retry::default()
     };
-    let limits = Limits { first_byte: Duration::from_millis(500), retry, ..Limits::default() };
+    let limits = ModelLimits { first_byte: Duration::from_millis(500), retry, ..ModelLimits::default() };
     let key = || Some("key".to_owned());
     let models =
         ModelsConfig { anthropic_key: key(), xai_key: key(), addresses, limits, ..ModelsConfig::default() };
@@ -133,7 +133,7 @@ async fn a_provider_that_fails_is_replaced() {
         (Fails::Status(500), "model_failed"),
         (Fails::Status(503), "model_failed"),
         (Fails::Status(401), "model_key_refused"),
-        (Fails::Limits(3_600), "model_rate_limited"),
+        (Fails::ModelLimits(3_600), "model_rate_limited"),
         (Fails::Hangs, "model_timeout"),
         (Fails::Ends, "model_answer_broken"),
     ] {
@@ -183,7 +183,7 @@ async fn scheduled_runs_use_the_same_providers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_is_left_alone_for_as_long_as_it_asks() {
     let (stage, failing, working) = scene().await;
-    failing.fails(Fails::Limits(60));
+    failing.fails(Fails::ModelLimits(60));
     say(&stage, "Hello").await;
     assert_eq!(failing.calls(), 1);
     let until = stage.clock.now() + jiff::SignedDuration::from_secs(60);
@@ -215,7 +215,7 @@ async fn a_provider_is_left_alone_for_as_long_as_it_asks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_share_what_they_know_about_providers() {
     let (stage, failing, working) = scene().await;
-    failing.fails(Fails::Limits(60));
+    failing.fails(Fails::ModelLimits(60));
     say(&stage, "Hello").await;
     assert_eq!(failing.calls(), 1);
     let here = &stage.h.platform.cx;

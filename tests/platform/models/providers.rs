@@ -14,14 +14,14 @@ use models::bedrock::Bedrock;
 use models::google::Google;
 use models::openai::{Dialect, OpenAi};
 use models::responses::{self, Responses};
-use models::{Endpoint, Limits, Model, Retry};
+use models::{Endpoint, Model, ModelLimits, Retry};
 use serde_json::json;
 use tests::providers::Providers;
 use tests::skips::installed;
 use tokio::process::Command;
 
 fn clients(url: &str) -> Vec<(&'static str, Box<dyn Model>)> {
-    let once = Limits { retry: Retry { tries: 1, ..Retry::default() }, ..Limits::default() };
+    let once = ModelLimits { retry: Retry { tries: 1, ..Retry::default() }, ..ModelLimits::default() };
     let keys = shared::config::AwsKeys {
         access_key_id: "AKIDKEY".into(),
         secret_access_key: "secret".into(),

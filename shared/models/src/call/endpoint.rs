@@ -26,7 +26,7 @@ const MAX_LIST_BYTES: usize = 1024 * 1024;
 
 /// Time limits.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ModelLimits {
     pub connect: Duration,
     /// The longest time until the answer's headers arrive.
     pub first_byte: Duration,
@@ -37,7 +37,7 @@ pub struct Limits {
     pub retry: Retry,
 }
 
-impl Default for Limits {
+impl Default for ModelLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -56,7 +56,7 @@ pub struct Endpoint {
     pub(super) headers: HeaderMap,
     /// Signs each request, for AWS.
     pub(super) signer: Option<Arc<Signer>>,
-    pub(super) limits: Limits,
+    pub(super) limits: ModelLimits,
     client: Arc<OnceLock<reqwest::Client>>,
     /// Judges the address of an owner's server, and connects to what it has judged.
     guarded: Option<Guarded>,
@@ -139,14 +139,14 @@ impl Endpoint {
             base: base.trim_end_matches('/').into(),
             headers: headers.into_iter().collect(),
             signer: None,
-            limits: Limits::default(),
+            limits: ModelLimits::default(),
             client: Arc::default(),
             guarded: None,
         })
     }
 
     #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Self {
+    pub fn with_limits(self, limits: ModelLimits) -> Self {
         Self { limits, client: Arc::default(), ..self }
     }
 

@@ -19,8 +19,8 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 pub(crate) use self::blocks::{ToolCall, in_order};
-pub use self::endpoint::{Endpoint, InvalidEndpoint, Limits};
-use self::reading::Reading;
+pub use self::endpoint::{Endpoint, InvalidEndpoint, ModelLimits};
+use self::reading::AnswerReader;
 pub use self::reading::{Framing, frames};
 pub(crate) use self::turns::{before_newest_words, turns};
 use super::EventStream;
@@ -71,7 +71,7 @@ pub(super) fn stream<D: Decode>(
     decoder: D,
 ) -> EventStream {
     let tries =
-        Tries { endpoint, provider, call: Some(call), decoder, deadline: None, failures: 0, failed: None };
+        Attempts { endpoint, provider, call: Some(call), decoder, deadline: None, failures: 0, failed: None };
     stream::unfold(Some(tries), |tries| async move {
         let mut tries = tries?;
         match tries.next().await {
@@ -87,7 +87,7 @@ pub(super) fn stream<D: Decode>(
 }
 
 /// The tries of one call.
-struct Tries<D> {
+struct Attempts<D> {
     endpoint: Endpoint,
     provider: Provider,
     call: Option<Result<Call, ModelError>>,
@@ -105,7 +105,7 @@ enum Try {
     Lost(Usage),
 }
 
-impl<D: Decode> Tries<D> {
+impl<D: Decode> Attempts<D> {
     async fn next(&mut self) -> Result<Try, ModelError> {
         let limits = self.endpoint.limits;
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + limits.deadline);
@@ -145,7 +145,7 @@ impl<D: Decode> Tries<D> {
     }
 }
 
-/// One try, until the first event that a caller would notice. A failure before that can be retried; then `seen` has the
+/// One try, until the first event that a requester would notice. A failure before that can be retried; then `seen` has the
 /// events before it.
 async fn open<D: Decode>(
     endpoint: &Endpoint,
@@ -175,7 +175,7 @@ async fn open<D: Decode>(
         future::ready(fits)
     });
     let events = frames(D::FRAMING, bytes.map_err(|_| ModelError::ConnectionLost));
-    let reading = Reading {
+    let reading = AnswerReader {
         events,
         decoder,
         ready: VecDeque::new(),
@@ -183,7 +183,7 @@ async fn open<D: Decode>(
         deadline,
         over: false,
     };
-    let mut events = stream::unfold(reading, Reading::next).boxed();
+    let mut events = stream::unfold(reading, AnswerReader::next).boxed();
     while let Some(event) = events.next().await {
         let event = event?;
         let unnoticed = matches!(event, ModelEvent::Started { .. } | ModelEvent::Usage(_));

@@ -36,7 +36,7 @@ pub fn frames(
 }
 
 /// An answer that is being read.
-pub(super) struct Reading<D> {
+pub(super) struct AnswerReader<D> {
     /// The data of each event.
     pub(super) events: BoxStream<'static, Result<String, ModelError>>,
     pub(super) decoder: D,
@@ -46,7 +46,7 @@ pub(super) struct Reading<D> {
     pub(super) over: bool,
 }
 
-impl<D: Decode> Reading<D> {
+impl<D: Decode> AnswerReader<D> {
     pub(super) async fn next(mut self) -> Option<(Result<ModelEvent, ModelError>, Self)> {
         loop {
             if let Some(event) = self.ready.pop_front() {

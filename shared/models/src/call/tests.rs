@@ -35,7 +35,7 @@ data: {"type":"message_stop"}
 /// The text of a call or its error, and how often it was sent.
 async fn outcome(
     answers: impl IntoIterator<Item = FakeResponse>,
-    limits: Limits,
+    limits: ModelLimits,
 ) -> (String, Option<ModelError>, usize) {
     let fake = Fake::start(answers).await;
     let (text, error) =
@@ -180,7 +180,7 @@ async fn a_failure_after_the_first_piece_is_returned_to_the_caller() {
     let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n";
     let begun = cut("event: content_block_stop");
     let check = async |pieces: Vec<Piece>, expected: ModelError| {
-        let limits = Limits { idle: Duration::from_millis(50), ..limits() };
+        let limits = ModelLimits { idle: Duration::from_millis(50), ..limits() };
         let (text, error, sent) = outcome([FakeResponse::Stream(pieces)], limits).await;
         assert_eq!((text.as_str(), error, sent), ("Grüße 👋", Some(expected), 1));
     };
@@ -215,13 +215,13 @@ async fn an_answer_without_an_end_is_broken_off() {
 #[tokio::test]
 async fn every_wait_has_a_limit() {
     let short = Duration::from_millis(40);
-    let once = Limits { retry: Retry { tries: 1, ..limits().retry }, ..limits() };
-    let (_, error, _) = outcome([FakeResponse::Silence], Limits { first_byte: short, ..once }).await;
+    let once = ModelLimits { retry: Retry { tries: 1, ..limits().retry }, ..limits() };
+    let (_, error, _) = outcome([FakeResponse::Silence], ModelLimits { first_byte: short, ..once }).await;
     assert_eq!(error, Some(ModelError::Timeout(TimeoutPhase::FirstByte)));
     let (_, error, _) =
-        outcome([FakeResponse::Stream(vec![Piece::Hang])], Limits { idle: short, ..once }).await;
+        outcome([FakeResponse::Stream(vec![Piece::Hang])], ModelLimits { idle: short, ..once }).await;
     assert_eq!(error, Some(ModelError::Timeout(TimeoutPhase::Idle)));
-    let deadline = Limits { deadline: short, ..limits() };
+    let deadline = ModelLimits { deadline: short, ..limits() };
     for answer in [
         FakeResponse::Silence,
         FakeResponse::Stream(vec![Piece::Hang]),

@@ -6,12 +6,12 @@ use domain::accounts::quota::Month;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::{KeptOrNot, Place, keep, read, valid};
+use super::{KeptOrNot, Location, keep, read, valid};
 use crate::store::keys;
 use crate::store::models::ModelSettings;
 use crate::store::usage::{LIFETIME, Used};
 
-pub(super) fn account(place: &Place<'_>, record: &Value) -> KeptOrNot {
+pub(super) fn account(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let mut account: Account = read(record)?;
     valid(account.check())?;
     account.alerts.sort_unstable();
@@ -21,11 +21,11 @@ pub(super) fn account(place: &Place<'_>, record: &Value) -> KeptOrNot {
     keep(keys::account(place.owner), &Account { plan, billing_mode, overage, ..account })
 }
 
-pub(super) fn model_settings(place: &Place<'_>, record: &Value) -> KeptOrNot {
+pub(super) fn model_settings(place: &Location<'_>, record: &Value) -> KeptOrNot {
     keep(keys::model_settings(place.owner), &read::<ModelSettings>(record)?)
 }
 
-pub(super) fn used(place: &Place<'_>, month: &Month, record: &Value) -> KeptOrNot {
+pub(super) fn used(place: &Location<'_>, month: &Month, record: &Value) -> KeptOrNot {
     let used: Used = read(record)?;
     let (date, ..) = keys::usage_parts(place.sk).ok_or("has no valid key")?;
     if !month.has(date) {

@@ -4,17 +4,17 @@ use domain::actions::{Action, Occurrence};
 use domain::ids::ActionId;
 use serde_json::Value;
 
-use super::{KeptOrNot, Place, keep, read, valid};
+use super::{KeptOrNot, Location, keep, read, valid};
 use crate::store::actions::OCCURRENCE_LIFETIME;
 use crate::store::keys;
 
-pub(super) fn action(place: &Place<'_>, record: &Value) -> KeptOrNot {
+pub(super) fn action(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let action: Action = read(record)?;
     valid(action.check())?;
     keep(keys::action(place.owner, action.id), &action.unapproved())
 }
 
-pub(super) fn occurrence(place: &Place<'_>, _: &ActionId, record: &Value) -> KeptOrNot {
+pub(super) fn occurrence(place: &Location<'_>, _: &ActionId, record: &Value) -> KeptOrNot {
     let occurrence: Occurrence = read(record)?;
     if !occurrence.state.is_final() {
         return Ok(None);

@@ -5,21 +5,21 @@ use domain::ids::{ActionId, AgentId, AssetId, ChatId};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{KeptOrNot, Place, keep, read, valid};
+use super::{KeptOrNot, Location, keep, read, valid};
 use crate::store::keys;
 
-pub(super) fn agent(place: &Place<'_>, record: &Value) -> KeptOrNot {
+pub(super) fn agent(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let agent: Agent = read(record)?;
     valid(agent.check())?;
     keep(keys::agent(place.owner, agent.agent_id), &agent)
 }
 
-pub(super) fn metrics(place: &Place<'_>, agent: &AgentId, record: &Value) -> KeptOrNot {
+pub(super) fn metrics(place: &Location<'_>, agent: &AgentId, record: &Value) -> KeptOrNot {
     keep(keys::agent_metrics(place.owner, *agent), &read::<AgentMetrics>(record)?)
 }
 
 /// A mark that something belongs to the agent. Proposals stay behind.
-pub(super) fn child(place: &Place<'_>, agent: &AgentId, _: &Value) -> KeptOrNot {
+pub(super) fn child(place: &Location<'_>, agent: &AgentId, _: &Value) -> KeptOrNot {
     #[derive(Serialize)]
     struct Mark {}
     let sk = place.sk;

@@ -4,33 +4,33 @@ use domain::chats::{Chat, Thread};
 use domain::ids::{ActionId, ChatId};
 use serde_json::Value;
 
-use super::{KeptOrNot, Named, Place, keep, naming, read, valid};
+use super::{KeptOrNot, Location, Named, keep, naming, read, valid};
 use crate::blobs::BlobKey;
 use crate::store::messages::StoredMessage;
 use crate::store::{chats, keys};
 
-pub(super) fn chat(place: &Place<'_>, record: &Value) -> KeptOrNot {
+pub(super) fn chat(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let chat: Chat = read(record)?;
     valid(chat.check())?;
     keep(keys::chat(place.owner, chat.chat_id), &chat)
 }
 
-pub(super) fn generated(place: &Place<'_>, _: &ChatId, _: &Value) -> KeptOrNot {
+pub(super) fn generated(place: &Location<'_>, _: &ChatId, _: &Value) -> KeptOrNot {
     match place.sk.strip_prefix("GEN#") {
         Some(id) => place.plain(&chats::generated(id)),
         None => Ok(None),
     }
 }
 
-pub(super) fn message_about_action(place: &Place<'_>, action: &ActionId, record: &Value) -> KeptOrNot {
+pub(super) fn message_about_action(place: &Location<'_>, action: &ActionId, record: &Value) -> KeptOrNot {
     message(place, Thread::Action(*action), record)
 }
 
-pub(super) fn message_of_chat(place: &Place<'_>, chat: &ChatId, record: &Value) -> KeptOrNot {
+pub(super) fn message_of_chat(place: &Location<'_>, chat: &ChatId, record: &Value) -> KeptOrNot {
     message(place, Thread::Chat(*chat), record)
 }
 
-fn message(place: &Place<'_>, thread: Thread, record: &Value) -> KeptOrNot {
+fn message(place: &Location<'_>, thread: Thread, record: &Value) -> KeptOrNot {
     let stored: StoredMessage = read(record)?;
     let (owner, message) = (place.owner, &stored.message);
     valid(message.check())?;

@@ -4,7 +4,7 @@ use domain::log::{Entry, InstanceId, SessionId};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{KeptOrNot, Named, Place, is_number, keep, naming, of_line, read};
+use super::{KeptOrNot, Location, Named, is_number, keep, naming, of_line, read};
 use crate::blobs::BlobKey;
 use crate::store::keys;
 use crate::store::logs::{
@@ -15,12 +15,12 @@ use crate::store::logs::{
 /// More lines than any log has.
 const MANY_LINES: u64 = 1_000_000_000_000;
 
-pub(super) fn session_listed(place: &Place<'_>, record: &Value) -> KeptOrNot {
+pub(super) fn session_listed(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let session: LogSession = read(record)?;
     keep(session.key_in_list(place.owner), &session)
 }
 
-pub(super) fn session(place: &Place<'_>, session: &SessionId, record: &Value) -> KeptOrNot {
+pub(super) fn session(place: &Location<'_>, session: &SessionId, record: &Value) -> KeptOrNot {
     let found: LogSession = read(record)?;
     if found.session_id != *session {
         return Err("does not belong to its key".to_owned());
@@ -28,7 +28,7 @@ pub(super) fn session(place: &Place<'_>, session: &SessionId, record: &Value) ->
     keep(keys::log_session(place.owner, session), &found)
 }
 
-pub(super) fn session_of_agent(place: &Place<'_>, _: &InstanceId, record: &Value) -> KeptOrNot {
+pub(super) fn session_of_agent(place: &Location<'_>, _: &InstanceId, record: &Value) -> KeptOrNot {
     let (_, session) = place.sk.split_once('#').unwrap_or_default();
     let listed: AgentSession = read(record)?;
     if session != listed.session_id.as_str() {
@@ -37,7 +37,7 @@ pub(super) fn session_of_agent(place: &Place<'_>, _: &InstanceId, record: &Value
     place.plain(&listed)
 }
 
-pub(super) fn head(place: &Place<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
+pub(super) fn head(place: &Location<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
     let head: LogHead = read(record)?;
     if head.entries > MANY_LINES || head.sealed > head.entries {
         return Err("has impossible numbers of lines".to_owned());
@@ -45,7 +45,12 @@ pub(super) fn head(place: &Place<'_>, _: &SessionId, record: &Value) -> KeptOrNo
     of_line(keep(keys::log_head(place.owner, &head.session_id, &head.agent_id), &head), head.entries)
 }
 
-pub(super) fn line(place: &Place<'_>, session: &SessionId, agent: &InstanceId, record: &Value) -> KeptOrNot {
+pub(super) fn line(
+    place: &Location<'_>,
+    session: &SessionId,
+    agent: &InstanceId,
+    record: &Value,
+) -> KeptOrNot {
     if !is_number(place.sk, "LINE#") {
         return Ok(None);
     }
@@ -63,7 +68,7 @@ pub(super) fn line(place: &Place<'_>, session: &SessionId, agent: &InstanceId, r
 }
 
 pub(super) fn segment(
-    place: &Place<'_>,
+    place: &Location<'_>,
     session: &SessionId,
     agent: &InstanceId,
     record: &Value,
@@ -78,35 +83,35 @@ pub(super) fn segment(
     of_line(naming(kept, vec![object]), segment.last)
 }
 
-pub(super) fn hot(place: &Place<'_>, record: &Value) -> KeptOrNot {
+pub(super) fn hot(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let hot: HotLog = read(record)?;
     keep(hot.key(place.owner), &hot)
 }
 
-pub(super) fn latest(place: &Place<'_>, record: &Value) -> KeptOrNot {
+pub(super) fn latest(place: &Location<'_>, record: &Value) -> KeptOrNot {
     place.plain(&read::<LatestLog>(record)?)
 }
 
-pub(super) fn name(place: &Place<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
+pub(super) fn name(place: &Location<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
     place.plain(&read::<GivenName>(record)?)
 }
 
-pub(super) fn names(place: &Place<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
+pub(super) fn names(place: &Location<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
     place.plain(&read::<GivenNames>(record)?)
 }
 
-pub(super) fn once(place: &Place<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
+pub(super) fn once(place: &Location<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
     remembered(place, &read::<LoggedOnce>(record)?)
 }
 
-pub(super) fn launch(place: &Place<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
+pub(super) fn launch(place: &Location<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
     remembered(place, &read::<Launch>(record)?)
 }
 
-pub(super) fn stop(place: &Place<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
+pub(super) fn stop(place: &Location<'_>, _: &SessionId, record: &Value) -> KeptOrNot {
     remembered(place, &read::<EarlyStop>(record)?)
 }
 
-fn remembered<T: Serialize>(place: &Place<'_>, record: &T) -> KeptOrNot {
+fn remembered<T: Serialize>(place: &Location<'_>, record: &T) -> KeptOrNot {
     place.expiring(place.key(), record, place.now, REMEMBERED)
 }

@@ -120,7 +120,7 @@ pub fn restore(owner: &Owner, line: Line, now: Timestamp) -> Result<Restore, Str
     {
         return Ok(Restore::Unfinished(id));
     }
-    let place = Place { owner, partition: &partition, sk: &sk, now };
+    let place = Location { owner, partition: &partition, sk: &sk, now };
     let told = |told: String| format!("the record {sk:?} of {:?} {told}", partition.kind());
     let kept = kept(&place, &record).map_err(told)?;
     let thing = Kind::of(&partition.of(owner), &sk).and_then(|kind| kind.thing);
@@ -139,14 +139,14 @@ fn read<T: DeserializeOwned>(record: &Value) -> Result<T, String> {
 }
 
 /// Where a record is stored.
-struct Place<'a> {
+struct Location<'a> {
     owner: &'a Owner,
     partition: &'a Partition,
     sk: &'a str,
     now: Timestamp,
 }
 
-impl Place<'_> {
+impl Location<'_> {
     /// The key that the line says.
     fn key(&self) -> Key {
         Key::new(self.partition.of(self.owner), self.sk)
@@ -204,7 +204,7 @@ macro_rules! restore_with {
         $partition:ident $(($($fields:tt)*))? = $pk:literal $about:tt $records:tt
     )*) => {
         /// What a record becomes. A record of no known kind stays behind.
-        fn kept(place: &Place<'_>, record: &Value) -> KeptOrNot {
+        fn kept(place: &Location<'_>, record: &Value) -> KeptOrNot {
             $(restore_in!(place record [$partition $(($($fields)*))?] $records);)*
             Ok(None)
         }

@@ -10,26 +10,26 @@ use serde_json::Value;
 use theme::index::{MAX_FILES, MAX_THEME_BYTES};
 use theme::path::check_path;
 
-use super::{KeptOrNot, Named, Place, keep, naming, read, valid, without};
+use super::{KeptOrNot, Location, Named, keep, naming, read, valid, without};
 use crate::blobs::BlobKey;
 use crate::store::documents::{DocumentVersion, StoredDocument};
 use crate::store::keys;
 use crate::store::themes::IMPORT_KEPT;
 
-pub(super) fn project(place: &Place<'_>, record: &Value) -> KeptOrNot {
+pub(super) fn project(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let project: Project = read(record)?;
     valid(project.check())?;
     keep(keys::project(place.owner, project.project_id), &project)
 }
 
-pub(super) fn document(place: &Place<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+pub(super) fn document(place: &Location<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
     let kept: StoredDocument = read(record)?;
     valid(kept.document.clone().validated())?;
     keep(keys::document(place.owner, *project, &kept.workflow), &kept)
 }
 
 pub(super) fn document_version(
-    place: &Place<'_>,
+    place: &Location<'_>,
     project: &ProjectId,
     workflow: &Workflow,
     record: &Value,
@@ -40,7 +40,7 @@ pub(super) fn document_version(
 }
 
 pub(super) fn document_text(
-    place: &Place<'_>,
+    place: &Location<'_>,
     _: &ProjectId,
     workflow: &Workflow,
     record: &Value,
@@ -53,7 +53,7 @@ pub(super) fn document_text(
     place.expiring(place.key(), &kept, place.now, SignedDuration::from_hours(24 * VERSION_DAYS))
 }
 
-pub(super) fn theme(place: &Place<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+pub(super) fn theme(place: &Location<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
     let (owner, state): (_, ThemeState) = (place.owner, read(record)?);
     valid(state.check(MAX_FILES as u64, MAX_THEME_BYTES as u64))?;
     let map = state.map.iter().map(|map| BlobKey::theme_map(owner, *project, &map.sha256).into());
@@ -63,14 +63,14 @@ pub(super) fn theme(place: &Place<'_>, project: &ProjectId, record: &Value) -> K
     without(naming(kept, map), "map")
 }
 
-pub(super) fn enrichment(place: &Place<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+pub(super) fn enrichment(place: &Location<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
     let (owner, enrichment): (_, Enrichment) = (place.owner, read(record)?);
     let notes = enrichment.notes.map(|notes| BlobKey::theme_notes(owner, *project, notes).into());
     let kept = keep(keys::enrichment(owner, *project), &Enrichment { hold: None, ..enrichment });
     without(naming(kept, notes.into_iter().collect()), "notes")
 }
 
-pub(super) fn theme_import(place: &Place<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+pub(super) fn theme_import(place: &Location<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
     let import: Import = read(record)?;
     if !import.state.is_final() {
         return Ok(None);
@@ -80,7 +80,7 @@ pub(super) fn theme_import(place: &Place<'_>, project: &ProjectId, record: &Valu
 }
 
 pub(super) fn theme_file(
-    place: &Place<'_>,
+    place: &Location<'_>,
     project: &ProjectId,
     generation: &ImportId,
     record: &Value,

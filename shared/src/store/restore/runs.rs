@@ -5,7 +5,7 @@ use domain::runs::{Run, RunEvent};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{KeptOrNot, Named, Place, is_number, naming, read};
+use super::{KeptOrNot, Location, Named, is_number, naming, read};
 use crate::blobs::BlobKey;
 use crate::store::keys;
 use crate::store::runs::{LIFETIME, RunOutput};
@@ -17,7 +17,7 @@ const MANY_STEPS: u32 = 9_999;
 /// The highest number of an event. Keys have ten digits for it.
 const MANY_EVENTS: u64 = 9_999_999_999;
 
-pub(super) fn listed(place: &Place<'_>, _: &Value) -> KeptOrNot {
+pub(super) fn listed(place: &Location<'_>, _: &Value) -> KeptOrNot {
     #[derive(Serialize)]
     struct Listed {
         run_id: RunId,
@@ -26,12 +26,12 @@ pub(super) fn listed(place: &Place<'_>, _: &Value) -> KeptOrNot {
     place.expiring(keys::run_listed(place.owner, id), &Listed { run_id: id }, id.instant(), LIFETIME)
 }
 
-pub(super) fn run(place: &Place<'_>, id: &RunId, record: &Value) -> KeptOrNot {
+pub(super) fn run(place: &Location<'_>, id: &RunId, record: &Value) -> KeptOrNot {
     let run: Run = read(record)?;
     place.expiring(keys::run(place.owner, run.run_id), &run, id.instant(), LIFETIME)
 }
 
-pub(super) fn event(place: &Place<'_>, id: &RunId, record: &Value) -> KeptOrNot {
+pub(super) fn event(place: &Location<'_>, id: &RunId, record: &Value) -> KeptOrNot {
     let event: RunEvent = read(record)?;
     if !(1..=MANY_EVENTS).contains(&event.id) {
         return Err(format!("has an invalid `id`: must be 1 to {MANY_EVENTS}, is {}", event.id));
@@ -39,7 +39,7 @@ pub(super) fn event(place: &Place<'_>, id: &RunId, record: &Value) -> KeptOrNot 
     place.expiring(keys::run_event(place.owner, *id, event.id), &event, id.instant(), LIFETIME)
 }
 
-pub(super) fn step(place: &Place<'_>, id: &RunId, record: &Value) -> KeptOrNot {
+pub(super) fn step(place: &Location<'_>, id: &RunId, record: &Value) -> KeptOrNot {
     let (owner, part): (_, StepPart) = (place.owner, read(record)?);
     let is_numbered = |number: u32| number <= MANY_STEPS;
     if part.n == 0 || !is_numbered(part.n) || !part.call.is_none_or(is_numbered) {
@@ -50,6 +50,6 @@ pub(super) fn step(place: &Place<'_>, id: &RunId, record: &Value) -> KeptOrNot {
     naming(kept, object.into_iter().map(Named::from).collect())
 }
 
-pub(super) fn output(place: &Place<'_>, _: &RunId, record: &Value) -> KeptOrNot {
+pub(super) fn output(place: &Location<'_>, _: &RunId, record: &Value) -> KeptOrNot {
     if is_number(place.sk, "OUT#") { place.plain(&read::<RunOutput>(record)?) } else { Ok(None) }
 }

@@ -8,7 +8,7 @@ use crate::text::Span;
 
 /// Where a piece of Liquid stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum HtmlContext {
     Text,
     /// Inside a tag, outside of values.
     Head,
@@ -63,7 +63,7 @@ pub struct Markup {
     pub styles: Vec<Span>,
     /// Bodies of `{% stylesheet %}`, in which Liquid does not work.
     pub stylesheets: Vec<Span>,
-    pub places: Vec<Place>,
+    pub places: Vec<HtmlContext>,
     pub items: Vec<Item>,
     /// Whether something made the structure uncertain.
     pub is_odd: bool,
@@ -109,7 +109,7 @@ pub fn read(text: &str, tokens: &[Token], notes: &mut Notes) -> Markup {
         tokens,
         next: 0,
         at: 0,
-        markup: Markup { places: vec![Place::Text; tokens.len()], ..Markup::default() },
+        markup: Markup { places: vec![HtmlContext::Text; tokens.len()], ..Markup::default() },
         notes,
         controls: Vec::new(),
         count: 0,
@@ -139,7 +139,7 @@ impl Reader<'_, '_> {
     }
 
     /// If Liquid stands here, moves past it and returns its token.
-    fn liquid(&mut self, place: Place) -> Option<Option<Token>> {
+    fn liquid(&mut self, place: HtmlContext) -> Option<Option<Token>> {
         if self.bytes[self.at] != b'{' || !matches!(self.bytes.get(self.at + 1), Some(b'{' | b'%')) {
             return None;
         }
@@ -167,7 +167,7 @@ impl Reader<'_, '_> {
 
     fn run(&mut self) {
         while self.at < self.bytes.len() {
-            match self.liquid(Place::Text) {
+            match self.liquid(HtmlContext::Text) {
                 Some(Some(token)) => {
                     self.token(&token);
                     continue;
@@ -265,7 +265,7 @@ impl Reader<'_, '_> {
         let start = self.at;
         while self.at < self.bytes.len() {
             let here = self.at;
-            match self.liquid(Place::Style) {
+            match self.liquid(HtmlContext::Style) {
                 Some(Some(Token { kind: TokenKind::Tag { name, .. }, .. }))
                     if name.of(self.text) == "endstyle" =>
                 {
@@ -310,7 +310,7 @@ impl Reader<'_, '_> {
                 return;
             }
             // Liquid runs within comments, too.
-            match self.liquid(Place::Comment) {
+            match self.liquid(HtmlContext::Comment) {
                 Some(Some(Token { kind: TokenKind::Tag { .. }, .. })) => {}
                 Some(_) => {}
                 None => self.at += 1,
@@ -327,7 +327,7 @@ impl Reader<'_, '_> {
                 b if b.is_ascii_whitespace() || matches!(b, b'>' | b'/' | b'<' | b'"' | b'\'' | b'=') => {
                     break;
                 }
-                b'{' => match self.liquid(Place::Head) {
+                b'{' => match self.liquid(HtmlContext::Head) {
                     Some(Some(Token { kind: TokenKind::Output { .. }, .. })) => {}
                     Some(_) => self.markup.is_odd = true,
                     None => self.at += 1,
@@ -406,7 +406,7 @@ impl Reader<'_, '_> {
                 return true;
             };
             if byte == b'{'
-                && let Some(token) = self.liquid(Place::Head)
+                && let Some(token) = self.liquid(HtmlContext::Head)
             {
                 element.has_liquid = true;
                 has_control |= !matches!(
@@ -480,7 +480,7 @@ impl Reader<'_, '_> {
                     self.at += 1;
                 }
                 b'<' => break,
-                b'{' => match self.liquid(Place::Head) {
+                b'{' => match self.liquid(HtmlContext::Head) {
                     Some(_) => {}
                     None => self.at += 1,
                 },
@@ -509,7 +509,7 @@ impl Reader<'_, '_> {
                 self.at += 1;
                 let start = self.at;
                 while self.at < self.bytes.len() && self.bytes[self.at] != quote {
-                    if self.liquid(Place::Value).is_none() {
+                    if self.liquid(HtmlContext::Value).is_none() {
                         self.at += 1;
                     }
                 }
@@ -532,7 +532,7 @@ impl Reader<'_, '_> {
                     if byte == b'"' || byte == b'\'' {
                         self.stray_quote(None, has_control);
                     }
-                    if self.liquid(Place::Value).is_none() {
+                    if self.liquid(HtmlContext::Value).is_none() {
                         self.at += 1;
                     }
                 }
@@ -547,9 +547,9 @@ impl Reader<'_, '_> {
     fn raw(&mut self, name: &str, index: usize, open: usize) {
         let start = self.at;
         let place = match name {
-            "script" => Place::Script,
-            "style" => Place::Style,
-            _ => Place::Text,
+            "script" => HtmlContext::Script,
+            "style" => HtmlContext::Style,
+            _ => HtmlContext::Text,
         };
         let end = format!("</{name}");
         let depth = self.controls.len();

@@ -10,8 +10,8 @@ use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Us
 use domain::projects::enrichment::Stop;
 use domain::runs::Reservation;
 use jiff::{SignedDuration, Timestamp};
-use models::gateway::{self, Caller, Fallback, Quote};
-use models::{BreakerChange, Candidate, Limits, Models, Retry};
+use models::gateway::{self, Fallback, Quote, Requester};
+use models::{BreakerChange, Candidate, ModelLimits, Models, Retry};
 use theme::enrich::answer::Raw;
 use theme::enrich::prompt::TOOL;
 
@@ -46,8 +46,13 @@ const BROKEN_AGAIN: SignedDuration = SignedDuration::from_hours(1);
 /// platform's clock, and each try has its own reservation.
 pub(super) fn models(cx: &Cx) -> Result<Models> {
     let once = Retry { tries: 1, ..RETRY };
-    let limits =
-        Limits { first_byte: CALL / 2, idle: CALL / 2, deadline: CALL, retry: once, ..Limits::default() };
+    let limits = ModelLimits {
+        first_byte: CALL / 2,
+        idle: CALL / 2,
+        deadline: CALL,
+        retry: once,
+        ..ModelLimits::default()
+    };
     cx.models.with_limits(limits).map_err(|error| Error::internal(error.to_string()))
 }
 
@@ -135,13 +140,13 @@ async fn once(
     request: &ModelRequest,
     budget: &mut PassBudget,
 ) -> Result<Result<ModelAnswer, ModelError>, Failure> {
-    let mut caller =
-        PassCaller { cx, owner, budget, reserved: None, model: None, text: String::new(), called: None };
+    let mut requester =
+        PassRequester { cx, owner, budget, reserved: None, model: None, text: String::new(), called: None };
     let mut request = request.clone();
     cx.config.models.features.apply(&mut request);
-    match gateway::call(candidates, &cx.clock, request, &mut caller).await {
+    match gateway::call(candidates, &cx.clock, request, &mut requester).await {
         Ok(()) => {
-            let PassCaller { model, text, called, .. } = caller;
+            let PassRequester { model, text, called, .. } = requester;
             let model = model.unwrap_or_else(|| candidates[0].id().clone());
             Ok(Ok(ModelAnswer { raw: called.unwrap_or(Raw::Text(text)), model }))
         }
@@ -162,7 +167,7 @@ impl From<ModelError> for NoAnswer {
 }
 
 /// A pass that calls a model.
-struct PassCaller<'a> {
+struct PassRequester<'a> {
     cx: &'a Cx,
     owner: &'a Owner,
     budget: &'a mut PassBudget,
@@ -173,7 +178,7 @@ struct PassCaller<'a> {
     called: Option<Raw>,
 }
 
-impl Caller for PassCaller<'_> {
+impl Requester for PassRequester<'_> {
     type Error = NoAnswer;
 
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, NoAnswer> {
@@ -245,7 +250,7 @@ impl Caller for PassCaller<'_> {
     }
 }
 
-impl PassCaller<'_> {
+impl PassRequester<'_> {
     /// Reserves the highest cost of a call under the ceilings of the owner's day and month.
     async fn take(&mut self, mut reservation: Reservation) -> Result<(), Failure> {
         let (spender, at, micros) = (Spender::owner(self.owner), reservation.at, reservation.micros);

@@ -16,7 +16,7 @@ use super::Notes;
 use super::Severity::{Error, Warning};
 use super::expression::Parser;
 use super::facts::Facts;
-use super::html::Place;
+use super::html::HtmlContext;
 use super::names::Type;
 use crate::path::FileKind;
 use crate::scan::DegradedReason;
@@ -78,7 +78,7 @@ pub fn walk(
     text: &str,
     tokens: &[Token],
     degraded: &[(usize, DegradedReason)],
-    places: &[Place],
+    places: &[HtmlContext],
     notes: &mut Notes,
 ) -> Walked {
     let mut walker = Walker {
@@ -98,7 +98,7 @@ pub fn walk(
     walker.unclosed_pieces(degraded);
     walker.definitions(tokens);
     for (index, token) in tokens.iter().enumerate() {
-        walker.token(token, places.get(index).copied().unwrap_or(Place::Text));
+        walker.token(token, places.get(index).copied().unwrap_or(HtmlContext::Text));
     }
     walker.close_rest();
     walker.unused();
@@ -106,7 +106,7 @@ pub fn walk(
 }
 
 impl<'a> Walker<'a, '_> {
-    fn token(&mut self, token: &Token, place: Place) {
+    fn token(&mut self, token: &Token, place: HtmlContext) {
         let at = token.span.start as usize;
         match token.kind {
             TokenKind::Output { markup } => {

@@ -5,12 +5,12 @@ use super::types::wrong_property;
 use crate::check::Severity::{Error, Info, Warning};
 use crate::check::expression::{Filter, Filtered, Parser, Step, Value};
 use crate::check::facts::{ChainUse, KeyUse, RawText, SettingUse};
-use crate::check::html::Place;
+use crate::check::html::HtmlContext;
 use crate::check::names::{NAMES, arity};
 
 impl<'a> Walker<'a, '_> {
     /// Reads an output, which has a place in the markup, or an `echo`, which has none.
-    pub(super) fn printed(&mut self, at: usize, mut parser: Parser<'a>, place: Option<Place>) {
+    pub(super) fn printed(&mut self, at: usize, mut parser: Parser<'a>, place: Option<HtmlContext>) {
         if parser.is_done() {
             let what = if place.is_some() { "an output" } else { "`echo`" };
             self.notes.add(at, Warning, "EmptyOutput", format!("{what} has no value"));
@@ -160,7 +160,7 @@ impl<'a> Walker<'a, '_> {
     }
 
     /// Records outputs of settings whose text a merchant writes freely.
-    fn raw_text(&mut self, filtered: &Filtered<'a>, place: Place, at: usize) {
+    fn raw_text(&mut self, filtered: &Filtered<'a>, place: HtmlContext, at: usize) {
         const KEEPS: [&str; 11] = [
             "upcase",
             "downcase",
@@ -174,14 +174,14 @@ impl<'a> Walker<'a, '_> {
             "replace",
             "newline_to_br",
         ];
-        if !matches!(place, Place::Text | Place::Value)
+        if !matches!(place, HtmlContext::Text | HtmlContext::Value)
             || !filtered.filters.iter().all(|filter| KEEPS.contains(&filter.name))
         {
             return;
         }
         let Value::Path { root, steps, .. } = &filtered.value else { return };
         let [Step::Name("settings"), Step::Name(id)] = steps.as_slice() else {
-            if place == Place::Value
+            if place == HtmlContext::Value
                 && filtered.filters.is_empty()
                 && let Some(Step::Name(last @ ("title" | "alt" | "vendor"))) = steps.last()
                 && matches!(self.type_of_value(&filtered.value).name, "string")
@@ -199,7 +199,7 @@ impl<'a> Walker<'a, '_> {
                 at,
                 is_block,
                 types,
-                in_value: place == Place::Value,
+                in_value: place == HtmlContext::Value,
             });
         }
     }
