@@ -110,6 +110,7 @@ mod runs {
     mod durable;
     mod long_replies;
     mod long_results;
+    mod now;
 }
 
 /// Stored data: old versions, faults of AWS, and the walk over an owner's items.

@@ -98,8 +98,8 @@ async fn why(
 )]
 async fn preview(
     State(cx): State<Cx>,
-    _: Caller,
+    caller: Caller,
     Json(input): Json<Preview>,
 ) -> Result<axum::Json<FireTimes>> {
-    schedules::preview(&cx, input).await.map(axum::Json)
+    schedules::preview(&cx, &caller.owner, input).await.map(axum::Json)
 }

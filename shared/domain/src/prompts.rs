@@ -1,12 +1,15 @@
 //! The prompts. Blocks that are the same in every call come first, so that providers can cache them. They contain no times and
-//! no new ids. What changes (the assets and actions in view) is part of the newest message.
+//! no new ids. What changes (the time, the assets and actions in view) is part of the newest message, or of the task.
 
-use crate::actions::{Action, Occurrence};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::actions::{Action, Occurrence, OccurrenceKind, approximately};
 use crate::agents::Agent;
 use crate::assets::Asset;
 use crate::ids::AssetId;
 use crate::models::{CacheTtl, SystemBlock};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, moment_in_words};
 
 const SETUP: &str = "<lamplighter:setup>
 You help a person to set up an agent. Find out three things. Ask one short question at a time:
@@ -104,6 +107,33 @@ fn about(agent: &Agent) -> String {
         text.push_str(&format!("\n# How to work\n{}\n", agent.instructions));
     }
     text
+}
+
+/// A run that begins this long after its due time is told that it is late.
+const LATE: SignedDuration = SignedDuration::from_mins(1);
+
+/// What time it is for the person, for the newest message of a turn.
+#[must_use]
+pub fn now(at: Timestamp, zone: &TimeZone) -> String {
+    format!("<now>\nIt is {}. The person lives by this time.\n</now>", moment_in_words(at, zone))
+}
+
+/// What time it is for a run that began at `at`, and when it was due.
+#[must_use]
+pub fn run_now(occurrence: &Occurrence, at: Timestamp, zone: &TimeZone) -> String {
+    let due = match occurrence.kind {
+        OccurrenceKind::Manual => "A person has started this run by hand.".to_owned(),
+        OccurrenceKind::Scheduled | OccurrenceKind::CatchUp => {
+            let due = moment_in_words(occurrence.due_at, zone);
+            let late = at.duration_since(occurrence.due_at);
+            let lateness = match late >= LATE {
+                true => format!(", and begins {} late", approximately(late)),
+                false => String::new(),
+            };
+            format!("This run was due on {due}{lateness}.")
+        }
+    };
+    format!("<now>\nIt is {}. {due}\n</now>", moment_in_words(at, zone))
 }
 
 /// The newest assets and actions of an agent, one line each, for its newest message.
@@ -251,6 +281,52 @@ mod tests {
             assert!(blocks.iter().skip(1).all(|block| block.cache == Some(CacheTtl::FiveMinutes)));
         }
     }
+
+    #[test]
+    fn a_run_is_told_its_due_time_in_every_zone_on_every_day_of_a_year() {
+        use jiff::ToSpan;
+        use jiff::civil::date;
+        use serde_json::json;
+
+        use crate::actions::samples::approved;
+        use crate::ids::RunId;
+
+        let zones = [
+            "UTC",
+            "Europe/Berlin",
+            "Europe/London",
+            "America/New_York",
+            "America/Los_Angeles",
+            "America/Sao_Paulo",
+            "Africa/Cairo",
+            "Asia/Kathmandu",
+            "Asia/Tokyo",
+            "Australia/Lord_Howe",
+            "Pacific/Apia",
+            "America/St_Johns",
+        ];
+        for zone in zones {
+            let action = approved(&json!({"cron": "0 9 * * *", "timezone": zone}));
+            let schedule = action.schedule.as_ref().unwrap();
+            let zone = schedule.time_zone();
+            let mut day = date(2026, 11, 22);
+            let mut last = day.at(0, 0, 0, 0).to_zoned(zone.clone()).unwrap().timestamp();
+            for _ in 0..366 {
+                let due = schedule.next_after(last, last).unwrap();
+                let mut occurrence = Occurrence::manual(&action, RunId::from_uuid(uuid::Uuid::nil()), due);
+                occurrence.kind = OccurrenceKind::Scheduled;
+                let began = due + SignedDuration::from_mins(2);
+                let told = run_now(&occurrence, began, zone);
+                let when =
+                    format!("{}, {} {} {},", day.strftime("%A"), day.day(), day.strftime("%B"), day.year());
+                assert!(told.starts_with(&format!("<now>\nIt is {when} 09:02 (")), "{told}");
+                assert!(told.contains(&format!("This run was due on {when} 09:00 (")), "{told}");
+                assert!(told.ends_with(", and begins 2 min late.\n</now>"), "{told}");
+                (day, last) = (day + 1.day(), due);
+            }
+        }
+    }
+
     #[test]
     fn an_action_is_shown_with_its_last_runs() {
         use serde_json::json;

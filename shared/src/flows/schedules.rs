@@ -1,12 +1,14 @@
-//! Previews of schedules, before anybody approves one.
+//! The zone that an owner lives by, and previews of schedules before anybody approves one.
 
-use domain::schedule::ScheduleInput;
+use domain::ids::Owner;
+use domain::schedule::{ScheduleInput, zone_or_utc};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::process::compute::Stop;
 
@@ -40,10 +42,30 @@ pub struct FireTimes {
     pub schedule_text: String,
 }
 
+/// The zone of the owner's account.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn zone_of(data: &Data, owner: &Owner) -> Result<TimeZone> {
+    Ok(zone_or_utc(&data.store.account(owner).await?.value.timezone))
+}
+
+/// The schedule in the zone of the owner's account, if it names none.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn in_zone_of(data: &Data, owner: &Owner, schedule: ScheduleInput) -> Result<ScheduleInput> {
+    if schedule.timezone.is_some() {
+        return Ok(schedule);
+    }
+    Ok(schedule.or_in(&data.store.account(owner).await?.value.timezone))
+}
+
 /// # Errors
 /// 400 with everything that is wrong with the schedule or the count.
-pub async fn preview(cx: &Cx, input: Preview) -> Result<FireTimes> {
+pub async fn preview(cx: &Cx, owner: &Owner, input: Preview) -> Result<FireTimes> {
     let Preview { schedule, from, count } = input;
+    let schedule = in_zone_of(cx, owner, schedule).await?;
     let mut errors = FieldErrors::default();
     let schedule = errors.nest("schedule", schedule.validate());
     if !(1..=MAX_COUNT).contains(&count) {

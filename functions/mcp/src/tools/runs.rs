@@ -40,5 +40,8 @@ pub async fn read_proposal(client: Client, arguments: ReadProposal) -> ToolResul
 
 pub async fn preview_schedule(client: Client, arguments: PreviewSchedule) -> ToolResult {
     let PreviewSchedule { schedule, from, count } = arguments;
-    to_json(schedules::preview(&client.cx, Preview { schedule, from, count: count.unwrap_or(5) }).await?)
+    to_json(
+        schedules::preview(&client.cx, &client.owner, Preview { schedule, from, count: count.unwrap_or(5) })
+            .await?,
+    )
 }

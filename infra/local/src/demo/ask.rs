@@ -98,13 +98,19 @@ impl Ask {
 
 /// Separates the person's message from what the platform shows next to it.
 fn apart(text: &str) -> (String, String) {
-    let (before, view, after) = match (text.find("<in_view>"), text.rfind("</in_view>")) {
+    let (text, _) = without(text, "<now>", "</now>");
+    without(&text, "<in_view>", "</in_view>")
+}
+
+/// A text without the part between two marks, and that part.
+fn without(text: &str, begins: &str, ends: &str) -> (String, String) {
+    let (before, part, after) = match (text.find(begins), text.rfind(ends)) {
         (Some(begin), Some(end)) if begin < end => {
-            (&text[..begin], &text[begin + "<in_view>".len()..end], &text[end + "</in_view>".len()..])
+            (&text[..begin], &text[begin + begins.len()..end], &text[end + ends.len()..])
         }
         _ => (text, "", ""),
     };
-    (format!("{before}{after}").trim().to_owned(), view.trim().to_owned())
+    (format!("{before}{after}").trim().to_owned(), part.trim().to_owned())
 }
 
 /// A text, or the texts of text blocks.

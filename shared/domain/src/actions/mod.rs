@@ -54,6 +54,7 @@ pub use approval::{AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Differ
 pub use define::DefineAction;
 pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};
 pub use occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
+pub(crate) use plan::approximately;
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};
 pub use reason::{Reason, ReasonCode};

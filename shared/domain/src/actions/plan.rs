@@ -266,7 +266,7 @@ impl<'a> Planner<'a> {
 }
 
 /// A duration for sentences, with at most two units: "3 h 20 min".
-pub(super) fn approximately(length: SignedDuration) -> String {
+pub(crate) fn approximately(length: SignedDuration) -> String {
     let minutes = length.as_mins();
     match (minutes / 1_440, minutes / 60 % 24, minutes % 60) {
         (0, 0, 0) => format!("{} s", length.as_secs()),

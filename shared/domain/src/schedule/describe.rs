@@ -1,6 +1,8 @@
 //! A schedule as an English sentence.
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 use super::{Cron, Schedule, Timing};
 
@@ -38,6 +40,23 @@ pub(super) fn sentence(schedule: &Schedule) -> String {
     }
     text.push_str(&format!(" ({}).", schedule.timezone()));
     text
+}
+
+/// A moment as a person in this zone says it: "Wednesday, 25 November 2026, 14:31 (Europe/Berlin, UTC+01:00)". The offset tells the
+/// two hours apart that have the same name when the clock is set back.
+#[must_use]
+pub fn moment_in_words(at: Timestamp, zone: &TimeZone) -> String {
+    let local = at.to_zoned(zone.clone());
+    let weekday = WEEKDAYS[usize::try_from(local.weekday().to_sunday_zero_offset()).unwrap_or_default()];
+    let month = MONTHS[usize::try_from(local.month() - 1).unwrap_or_default()];
+    format!(
+        "{weekday}, {} {month} {}, {} ({}, UTC{})",
+        local.day(),
+        local.year(),
+        local.strftime("%H:%M"),
+        zone.iana_name().unwrap_or("UTC"),
+        local.strftime("%:z"),
+    )
 }
 
 fn wall(at: DateTime) -> String {
@@ -174,5 +193,58 @@ fn list(parts: &[String]) -> String {
         [] => String::new(),
         [only] => only.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_told_in_the_zone_of_the_person() {
+        let told = |at: &str, zone: &str| {
+            moment_in_words(at.parse().expect("an instant"), &TimeZone::get(zone).expect("a zone"))
+        };
+        for (at, zone, expected) in [
+            (
+                "2026-11-25T13:31:59Z",
+                "Europe/Berlin",
+                "Wednesday, 25 November 2026, 14:31 (Europe/Berlin, UTC+01:00)",
+            ),
+            (
+                "2026-11-30T23:30:00Z",
+                "Asia/Kathmandu",
+                "Tuesday, 1 December 2026, 05:15 (Asia/Kathmandu, UTC+05:45)",
+            ),
+            (
+                "2027-01-01T04:00:00Z",
+                "America/New_York",
+                "Thursday, 31 December 2026, 23:00 (America/New_York, UTC-05:00)",
+            ),
+            ("2026-03-01T00:00:00Z", "UTC", "Sunday, 1 March 2026, 00:00 (UTC, UTC+00:00)"),
+            // The clock is set forward at 02:00, and back at 03:00.
+            (
+                "2026-03-29T00:59:00Z",
+                "Europe/Berlin",
+                "Sunday, 29 March 2026, 01:59 (Europe/Berlin, UTC+01:00)",
+            ),
+            (
+                "2026-03-29T01:00:00Z",
+                "Europe/Berlin",
+                "Sunday, 29 March 2026, 03:00 (Europe/Berlin, UTC+02:00)",
+            ),
+            (
+                "2026-10-25T00:30:00Z",
+                "Europe/Berlin",
+                "Sunday, 25 October 2026, 02:30 (Europe/Berlin, UTC+02:00)",
+            ),
+            (
+                "2026-10-25T01:30:00Z",
+                "Europe/Berlin",
+                "Sunday, 25 October 2026, 02:30 (Europe/Berlin, UTC+01:00)",
+            ),
+        ] {
+            assert_eq!(told(at, zone), expected);
+        }
     }
 }

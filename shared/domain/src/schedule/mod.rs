@@ -37,6 +37,7 @@ use sha2::{Digest, Sha256};
 use crate::ids::ActionId;
 
 pub use cron::Cron;
+pub use describe::moment_in_words;
 pub use length::Length;
 pub use moment::Moment;
 pub use wire::ScheduleInput;
@@ -48,6 +49,12 @@ pub use wire::ScheduleInput;
 pub fn timezone_named(name: &str) -> Result<String, String> {
     let zone = zone::parse(name)?;
     Ok(zone.iana_name().unwrap_or("UTC").to_owned())
+}
+
+/// The zone with this name. UTC if the rules of this build do not know the name.
+#[must_use]
+pub fn zone_or_utc(name: &str) -> TimeZone {
+    zone::parse(name).unwrap_or(TimeZone::UTC)
 }
 
 /// The times at which an action is due. It is always valid, because it can only come from [`ScheduleInput::validate`]

@@ -36,7 +36,7 @@ pub struct ScheduleInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "0 9 * * MON-FRI")]
     pub cron: Option<String>,
-    /// An IANA name. Default: UTC.
+    /// An IANA name. Default: the account's time zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "Europe/Berlin")]
     pub timezone: Option<String>,
@@ -64,6 +64,14 @@ pub struct ScheduleInput {
 }
 
 impl ScheduleInput {
+    /// The schedule in the zone with this name, if it names none.
+    #[must_use]
+    pub fn or_in(self, zone: &str) -> Self {
+        Self { timezone: self.timezone.or_else(|| Some(zone.to_owned())), ..self }
+    }
+
+    /// Without a zone, UTC.
+    ///
     /// # Errors
     /// Every invalid field, with its limit.
     pub fn validate(self) -> Result<Schedule, FieldErrors> {

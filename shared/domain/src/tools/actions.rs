@@ -79,7 +79,7 @@ fn plan(needed: &[&str]) -> Value {
         "at": text("Once: an RFC 3339 instant, or a date and time in `timezone`, such as 2026-12-01T09:00.", 64),
         "every": text("Again and again after a length of time, such as 90m or 1h 30m.", 64),
         "cron": text("Five fields in `timezone`, such as 0 9 * * MON-FRI.", 200),
-        "timezone": text("IANA name, such as Europe/Berlin.", 64),
+        "timezone": text("IANA name, such as Europe/Berlin. Default: the person's.", 64),
     });
     let schedule = json!({
         "type": "object", "properties": schedule, "additionalProperties": false,

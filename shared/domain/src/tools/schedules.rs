@@ -50,7 +50,7 @@ pub(super) fn schedule(description: &str) -> Value {
              @daily, @weekly, @monthly.",
             "0 9 * * MON-FRI",
         ),
-        "timezone": shown("IANA time zone. Default UTC.", "Europe/Berlin"),
+        "timezone": shown("IANA time zone. Default: that of the account.", "Europe/Berlin"),
         "overlap": choice(
             &["skip", "queue", "replace"],
             "If an earlier run is still active at a due time. Default skip.",

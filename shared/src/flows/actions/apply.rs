@@ -20,7 +20,7 @@ use super::{
 };
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{existing, messages, proposals};
+use crate::flows::{existing, messages, proposals, schedules};
 use crate::money::ceilings;
 use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
@@ -69,6 +69,7 @@ pub async fn schedule(
     id: ActionId,
     input: ScheduleInput,
 ) -> Result<ActionView> {
+    let input = schedules::in_zone_of(cx, owner, input).await?;
     let mut errors = FieldErrors::default();
     let Some(schedule) = errors.nest("schedule", input.validate()) else { return Err(errors.into()) };
     let action = load(cx, owner, id).await?.value;
@@ -110,6 +111,9 @@ pub async fn change(
                 return Err(FieldErrors::one("proposal_id", message).into());
             }
         };
+    }
+    if let Some(Some(schedule)) = patch.schedule.take() {
+        patch.schedule = Some(Some(schedules::in_zone_of(cx, owner, schedule).await?));
     }
     let budget = patch.budget;
     let patch: ValidPatch = patch.validate()?;

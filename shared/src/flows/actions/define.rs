@@ -11,6 +11,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::proposals;
+use crate::flows::schedules;
 use crate::money::ceilings;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
@@ -43,7 +44,10 @@ pub async fn define(
         }
     };
     let id = ActionId::from_uuid(cx.clock.uuid());
-    let new = input.complete(draft, &agent, cx.config.budget.run_micros)?;
+    let mut new = input.complete(draft, &agent, cx.config.budget.run_micros)?;
+    if let Some(schedule) = new.schedule.take() {
+        new.schedule = Some(schedules::in_zone_of(cx, owner, schedule).await?);
+    }
     let action = new.validate()?.define(id, agent.agent_id, cx.clock.now());
     ceilings::check_month(cx, CeilingOf::ActionMonth, action.budget.per_month_micros)?;
 

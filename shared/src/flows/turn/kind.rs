@@ -12,6 +12,7 @@ use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, Owner, ProposalId};
 use domain::models::routing::{AgentRole, Ask, Work};
 use domain::models::{Block, Message, ModelTier, StopReason};
+use domain::prompts;
 use domain::runs::{EventKind, Run};
 use domain::tools::actions::GENERATE_ACTIONS;
 use domain::tools::assets::GENERATE_ASSET;
@@ -25,7 +26,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::flows::messages::images;
 use crate::flows::proposals::{self, Origin};
-use crate::flows::{actions, tools};
+use crate::flows::{actions, schedules, tools};
 use crate::money::ceilings::MonthCeilings;
 use crate::store::Store;
 
@@ -53,8 +54,6 @@ impl Turn {
     pub fn terms(&self, config: &Config, run: &Run) -> Terms {
         let agent = self.agent.as_ref();
         let tier = agent.map_or(ModelTier::Standard, |agent| agent.model_tier);
-        // The time starts again after a wait for a person.
-        let works_since = run.resumed_at.unwrap_or(run.created_at);
         let ceiling_micros = agent.and_then(|agent| agent.budget.per_run_micros);
         Terms {
             policy: Policy {
@@ -63,7 +62,7 @@ impl Turn {
                 max_repairs: 1,
                 continues_cut_off: false,
                 checked: None,
-                until: works_since.checked_add(LONGEST).unwrap_or(Timestamp::MAX),
+                until: works_since(run).checked_add(LONGEST).unwrap_or(Timestamp::MAX),
             },
             tier,
             // Whoever talks to an agent gets the models of its tier. The setup conversation writes an agent, and a conversation
@@ -113,21 +112,27 @@ impl Kind for Turn {
     }
 
     async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
-        let (mut history, view) = tokio::try_join!(
+        let (mut history, view, zone) = tokio::try_join!(
             self.conversation.history(&cx, cx.owner, MAX_HISTORY),
             self.conversation.in_view(&cx, cx.owner, self.agent.as_ref()),
+            schedules::zone_of(&cx, cx.owner),
         )?;
+        let mut before = prompts::now(works_since(cx.run), &zone);
+        if let Some(view) = view {
+            before.push('\n');
+            before.push_str(&view);
+        }
         // Messages since this turn began belong to the next turn.
         if let Some(own) = history.iter().rposition(|message| message.run_id == Some(cx.run.run_id)) {
             history.truncate(own + 1);
         }
         let mut messages = window(&history, MAX_HISTORY_BYTES);
         images::load(&cx, cx.owner, self.conversation.thread(), &mut messages).await?;
-        if let (Some(last), Some(view)) = (messages.last_mut(), view) {
-            // The view is placed before the newest message and is not stored. So the earlier history stays the same from turn
-            // to turn, and the provider can cache it.
+        if let Some(last) = messages.last_mut() {
+            // Time and view are placed before the newest message and are not stored. So the earlier history stays the same from
+            // turn to turn, and the provider can cache it.
             let at = last.content.iter().position(|block| matches!(block, Block::Text { .. })).unwrap_or(0);
-            last.content.insert(at, Block::text(view));
+            last.content.insert(at, Block::text(before));
         }
         // It is not stored, so that the conversation stays the same for later turns.
         if let (Some(last), Some(json)) = (messages.last_mut(), &cx.run.form.json) {
@@ -243,6 +248,11 @@ fn propose(owner: &Owner, proposed: Vec<(EventKind, Proposal)>) -> Result<Perfor
     }
     performed.result.content = told.join("\n");
     Ok(performed)
+}
+
+/// Since when a turn is under way, in all processes together. After a wait for a person, this begins again.
+fn works_since(run: &Run) -> Timestamp {
+    run.resumed_at.unwrap_or(run.created_at)
 }
 
 fn origin(run: &Run, agent_id: AgentId) -> Origin {

@@ -6,6 +6,7 @@ use domain::agent_loop::{Purpose, Reply, Step};
 use domain::ids::Owner;
 use domain::models::Usage;
 use domain::runs::{EventKind, Run, RunEvent, RunState};
+use domain::schedule::moment_in_words;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -17,6 +18,7 @@ use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::records;
+use crate::flows::schedules;
 use crate::money::quota::Quota;
 use crate::store::keys::Guard;
 use crate::store::runs::RunOutput;
@@ -32,6 +34,10 @@ pub(super) async fn begin(
 ) -> Result<Option<Driver<ActionRun>>> {
     let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
     let claimed = &occurrence.value;
+    let zone = match &action.schedule {
+        Some(schedule) => schedule.time_zone().clone(),
+        None => schedules::zone_of(cx, owner).await?,
+    };
     let mut tries = Tries::default();
     let mut charge = Charge::Included;
     loop {
@@ -41,7 +47,9 @@ pub(super) async fn begin(
             && let Some(answers) =
                 answers_since_wait(cx, owner, &action, claimed, start.steps.is_empty()).await?
         {
-            start.hear(cx, owner, answers).await?;
+            // The task says when the run began, which may be days ago.
+            let now = moment_in_words(start.now, &zone);
+            start.hear(cx, owner, format!("It is now {now}.\n\n{answers}")).await?;
         }
         // A run counts once for the plan: together with its first event.
         let quota = if start.is_first() { Quota::of(cx, owner).await? } else { Quota::NONE };
@@ -63,7 +71,7 @@ pub(super) async fn begin(
                 let settled = (claimed.usage, claimed.cost_micros);
                 let occurrence = Versioned { value: started, version: occurrence.version + 1 };
                 let began_at_cost = settled.1;
-                let kind = ActionRun { agent, action, occurrence, outputs, settled, began_at_cost };
+                let kind = ActionRun { agent, action, occurrence, zone, outputs, settled, began_at_cost };
                 let terms = kind.terms();
                 let run = Versioned { value: run, version: version + 1 };
                 let recorder = Recorder::new(cx.clone(), owner.clone(), run, event.id);

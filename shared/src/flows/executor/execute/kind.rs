@@ -8,12 +8,13 @@ use domain::chats::ProposalBody;
 use domain::chats::signals::Deliverable;
 use domain::ids::{AssetId, Owner, ProposalId, RunId};
 use domain::models::routing::Ask;
-use domain::models::{Message, Role, StopReason, Usage};
+use domain::models::{Block, Message, Role, StopReason, Usage};
 use domain::prompts;
 use domain::runs::{EventKind, Run};
 use domain::tools::questions::AskPerson;
 use domain::tools::{Setting, ToolCall};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::agent_loop::{Kind, KindCx, Moment, Performed, Staged, Terms};
@@ -43,6 +44,8 @@ pub(super) struct ActionRun {
     pub agent: Agent,
     pub action: Action,
     pub occurrence: Versioned<Occurrence>,
+    /// The zone of the schedule, or of the owner.
+    pub zone: TimeZone,
     pub outputs: Vec<RunOutput>,
     /// The usage and cost that are stored in the occurrence.
     pub settled: (Usage, i64),
@@ -95,7 +98,12 @@ impl Kind for ActionRun {
     }
 
     async fn history(&self, _: KindCx<'_>) -> Result<Vec<Message>> {
-        Ok(vec![Message::user(prompts::task(&self.action))])
+        // The same in every process that works on the run, so that the provider can cache what follows.
+        let occurrence = &self.occurrence.value;
+        let began = occurrence.started_at.unwrap_or(occurrence.due_at);
+        let now = prompts::run_now(occurrence, began, &self.zone);
+        let content = vec![Block::text(now), Block::text(prompts::task(&self.action))];
+        Ok(vec![Message { role: Role::User, content }])
     }
 
     async fn to_check(&self, cx: KindCx<'_>) -> Result<String> {
