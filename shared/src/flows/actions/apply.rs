@@ -112,8 +112,8 @@ pub async fn change(
             }
         };
     }
-    if let Some(Some(schedule)) = patch.schedule.take() {
-        patch.schedule = Some(Some(schedules::in_zone_of(cx, owner, schedule).await?));
+    if let Some(Some(schedule)) = &mut patch.schedule {
+        *schedule = schedules::in_zone_of(cx, owner, std::mem::take(schedule)).await?;
     }
     let budget = patch.budget;
     let patch: ValidPatch = patch.validate()?;
