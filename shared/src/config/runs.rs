@@ -1,11 +1,32 @@
 //! How runs work: where, for how long they wait, what they reach, and where their lines are stored.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use domain::reach::{InvalidHost, Policy};
 
 use super::outside::OutsideTools;
 use super::{ConfigError, Env};
+
+/// The whole number in a variable. `None` if the variable is not set.
+fn number<N: FromStr + PartialOrd + Display>(
+    env: Env<'_>,
+    variable: &'static str,
+    allowed: RangeInclusive<N>,
+    unit: &str,
+) -> Result<Option<N>, ConfigError> {
+    let Some(text) = env(variable) else { return Ok(None) };
+    match text.parse() {
+        Ok(number) if allowed.contains(&number) => Ok(Some(number)),
+        _ => {
+            let (least, most) = allowed.into_inner();
+            let problem = format!("must be {least} to {most} {unit}, is `{text}`");
+            Err(ConfigError { variable, problem })
+        }
+    }
+}
 
 /// The executors of scheduled runs.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +45,8 @@ impl ExecutorsConfig {
     /// # Errors
     /// If the value is not a whole number from 1 to 1000.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
-        let variable = "LAMPLIGHTER_EXECUTORS";
-        let Some(text) = env(variable) else { return Ok(Self::default()) };
-        match text.parse() {
-            Ok(count) if (1..=1_000).contains(&count) => Ok(Self { count }),
-            _ => Err(ConfigError { variable, problem: format!("must be 1 to 1000 executors, is `{text}`") }),
-        }
+        let count = number(env, "LAMPLIGHTER_EXECUTORS", 1..=1_000, "executors")?;
+        Ok(count.map_or_else(Self::default, |count| Self { count }))
     }
 }
 
@@ -51,14 +68,11 @@ impl Default for RunsConfig {
 
 impl RunsConfig {
     /// # Errors
-    /// If the number of days is not one.
+    /// If the value is not a whole number from 1 to 28.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
-        let variable = "LAMPLIGHTER_ANSWER_DAYS";
-        let Some(text) = env(variable) else { return Ok(Self::default()) };
-        match text.parse() {
-            Ok(answer_days) if (1..=28).contains(&answer_days) => Ok(Self { answer_days, ..Self::default() }),
-            _ => Err(ConfigError { variable, problem: format!("must be 1 to 28 days, is `{text}`") }),
-        }
+        let runs = Self::default();
+        let days = number(env, "LAMPLIGHTER_ANSWER_DAYS", 1..=28, "days")?;
+        Ok(Self { answer_days: days.unwrap_or(runs.answer_days), ..runs })
     }
 }
 
@@ -101,11 +115,7 @@ impl LogsConfig {
     /// # Errors
     /// If the value is not a whole number from 1 to 65535.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
-        let variable = "LAMPLIGHTER_LOG_HOT_DAYS";
-        let Some(text) = env(variable) else { return Ok(Self::default()) };
-        match text.parse() {
-            Ok(hot_days) if hot_days > 0 => Ok(Self { hot_days }),
-            _ => Err(ConfigError { variable, problem: format!("must be 1 to 65535 days, is `{text}`") }),
-        }
+        let hot_days = number(env, "LAMPLIGHTER_LOG_HOT_DAYS", 1..=u16::MAX, "days")?;
+        Ok(hot_days.map_or_else(Self::default, |hot_days| Self { hot_days }))
     }
 }
