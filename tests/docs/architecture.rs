@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::store::keys::Kind;
+use shared::store::keys::RecordKind;
 
 use crate::page::{column, compare, first_column, in_backticks, read, root, section};
 
@@ -57,7 +57,7 @@ fn data_model() -> String {
     let mut table =
         "| record | partition key | sort key | deleted after | imported |\n|---|---|---|---|---|\n"
             .to_owned();
-    for Kind { what, partition, sort, deleted, is_restored, .. } in Kind::all() {
+    for RecordKind { what, partition, sort, deleted, is_restored, .. } in RecordKind::all() {
         let (what, partition) = (what.trim_end_matches('.'), partition.replace("U#{owner}", "U"));
         let imported = if *is_restored { "yes" } else { "" };
         let row = format!("| {what} | `{partition}` | `{sort}` | {deleted} | {imported} |\n");

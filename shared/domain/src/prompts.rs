@@ -109,13 +109,16 @@ fn about(agent: &Agent) -> String {
     text
 }
 
-/// A run that begins this long after its due time is told that it is late.
-const LATE: SignedDuration = SignedDuration::from_mins(1);
+/// A shorter delay is not worth telling.
+const TOLD_LATE: SignedDuration = SignedDuration::from_mins(1);
 
 /// What time it is for the person, for the newest message of a turn.
 #[must_use]
 pub fn now(at: Timestamp, zone: &TimeZone) -> String {
-    format!("<now>\nIt is {}. The person lives by this time.\n</now>", moment_in_words(at, zone))
+    format!(
+        "<now>\nIt is {}. Times that the person names are in this zone.\n</now>",
+        moment_in_words(at, zone)
+    )
 }
 
 /// What time it is for a run that began at `at`, and when it was due.
@@ -126,7 +129,7 @@ pub fn run_now(occurrence: &Occurrence, at: Timestamp, zone: &TimeZone) -> Strin
         OccurrenceKind::Scheduled | OccurrenceKind::CatchUp => {
             let due = moment_in_words(occurrence.due_at, zone);
             let late = at.duration_since(occurrence.due_at);
-            let lateness = match late >= LATE {
+            let lateness = match late >= TOLD_LATE {
                 true => format!(", and begins {} late", approximately(late)),
                 false => String::new(),
             };

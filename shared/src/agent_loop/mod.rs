@@ -1,7 +1,7 @@
 //! The agent loop's shell: it asks the domain what a run does next, does it, and stores the result.
 //!
-//! The shell knows no kind of run. A [`Kind`] says what the model is told, which tools it has, what a call does and which
-//! limits hold. Every reply is stored whole before its calls begin, and every result as it ends, so that any process can
+//! The shell knows no kind of run. [`Terms`] say which limits hold, and what the model is told in every call. A [`Kind`] says which
+//! tools the model has, what was said before, and what a call does. Every reply is stored whole before its calls begin, and every result as it ends, so that any process can
 //! go on with a run from what is stored.
 //!
 //! - [`recorder`]: the one writer of a run's record and events
@@ -99,7 +99,7 @@ impl Deref for KindCx<'_> {
 
 /// What the loop is about to store.
 #[derive(Clone, Copy, Debug)]
-pub enum Moment<'a> {
+pub enum ToStore<'a> {
     /// A reply of the model, with what it has cost.
     Reply,
     /// The mark that a call outside the platform begins, with the name of its tool.
@@ -148,7 +148,7 @@ pub trait Kind: Send + Sync {
     fn complete(&self, _run: &Run, _reply: &mut Reply) {}
 
     /// What must be stored together with what the loop is about to store. The run's record has marks of its own.
-    fn stage(&self, _cx: KindCx<'_>, _moment: Moment<'_>) -> Result<Staged<Self::Change>> {
+    fn stage(&self, _cx: KindCx<'_>, _step: ToStore<'_>) -> Result<Staged<Self::Change>> {
         Ok(Staged::nothing())
     }
 
@@ -216,7 +216,7 @@ pub enum Rest {
 /// Drives a run.
 pub struct Driver<K> {
     pub cx: Cx,
-    pub terms: Terms,
+    terms: Terms,
     pub kind: K,
     pub recorder: Recorder,
     pub transcript: Transcript,
@@ -434,7 +434,7 @@ impl<K: Kind> Driver<K> {
         }
         let last_event = self.recorder.last_event() + events.len() as u64;
         let step = self.journal.reply(&self.cx, self.recorder.owner(), purpose, &reply, last_event).await?;
-        let staged = self.kind.stage(self.kind_cx(), Moment::Reply)?;
+        let staged = self.kind.stage(self.kind_cx(), ToStore::Reply)?;
         let writes = [step].into_iter().chain(settle).collect();
         match self.commit(run, events, writes, staged).await? {
             Stored::Yes => {}

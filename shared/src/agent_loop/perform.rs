@@ -17,7 +17,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::call::CallError;
 use super::recorder::Stored;
-use super::{Driver, Kind, Moment, Performed, Rest};
+use super::{Driver, Kind, Performed, Rest, ToStore};
 use crate::config::outside::{Called, OutsideCall};
 use crate::error::Result;
 use crate::store::Tries;
@@ -259,7 +259,7 @@ impl<K: Kind> Driver<K> {
         let ends_outside = self.is_open(call_id);
         if ends_outside {
             run.open_call = None;
-            staged = staged.and(self.kind.stage(self.kind_cx(), Moment::EffectEnds)?);
+            staged = staged.and(self.kind.stage(self.kind_cx(), ToStore::EffectEnds)?);
         }
         let last_event = self.recorder.last_event() + events.len() as u64;
         let owner = self.recorder.owner();
@@ -304,7 +304,7 @@ impl<K: Kind> Driver<K> {
         let attempt = before.map_or(0, |open| open.attempt) + 1;
         let hash = self.hash(call);
         run.open_call = Some(OpenCall { call_id, tool: tool.name.to_owned(), hash, attempt });
-        let staged = self.kind.stage(self.kind_cx(), Moment::EffectBegins(tool.name))?;
+        let staged = self.kind.stage(self.kind_cx(), ToStore::EffectBegins(tool.name))?;
         let events = vec![(EventKind::ToolRequested, announced)];
         match self.commit(run, events, Vec::new(), staged).await? {
             Stored::Yes => {

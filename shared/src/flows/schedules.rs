@@ -1,4 +1,4 @@
-//! The zone that an owner lives by, and previews of schedules before anybody approves one.
+//! The time zone of an owner, and previews of schedules before anybody approves one.
 
 use domain::ids::Owner;
 use domain::schedule::{ScheduleInput, zone_or_utc};

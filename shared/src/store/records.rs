@@ -428,7 +428,7 @@ macro_rules! partition {
 
 /// A kind of record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct RecordKind {
     /// The name of the function that builds its key.
     pub name: &'static str,
     /// What it is.
@@ -445,7 +445,7 @@ pub struct Kind {
     pub thing: Option<&'static str>,
 }
 
-impl Kind {
+impl RecordKind {
     /// All kinds, by partition key and sort key.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         KINDS.iter().copied().flatten()
@@ -488,7 +488,7 @@ macro_rules! kinds {
         $(#[$doc:meta])*
         $partition:ident $(($($fields:tt)*))? = $pk:literal $about:tt $records:tt
     )*) => {
-        const KINDS: &[&[Kind]] = &[$(kinds_in!($pk $records),)* KINDS_OF_NOBODY];
+        const KINDS: &[&[RecordKind]] = &[$(kinds_in!($pk $records),)* KINDS_OF_NOBODY];
         $(keys_in!([$partition $(($($fields)*))?] $records);)*
     };
 }
@@ -499,7 +499,7 @@ macro_rules! kinds_in {
         $key:ident $arguments:tt = $sk:literal $(with $with:tt)? $(guards $guard:ident)?
             $(lists $list:ident($prefix:expr))? $(deleted $deleted:literal)? => $fate:tt $(as $thing:literal)?;
     )*}) => {
-        &[$(Kind {
+        &[$(RecordKind {
             name: stringify!($key),
             what: [$($doc),+][0].trim_ascii(),
             partition: concat!("U#{owner}#", $pk),
@@ -564,7 +564,7 @@ macro_rules! kinds_of_nobody {
             $(with ($($pk_with:tt)*), ($($sk_with:tt)*))?
             $(lists $list:ident($prefix:expr))? $(deleted $deleted:literal)?;
     )*) => {
-        const KINDS_OF_NOBODY: &[Kind] = &[$(Kind {
+        const KINDS_OF_NOBODY: &[RecordKind] = &[$(RecordKind {
             name: stringify!($key),
             what: [$($doc),+][0].trim_ascii(),
             partition: $pk,
@@ -626,7 +626,7 @@ mod tests {
 
     #[test]
     fn a_sort_key_has_the_first_kind_that_fits() {
-        let name = |pk, sk| Kind::of(pk, sk).map(|kind| kind.name);
+        let name = |pk, sk| RecordKind::of(pk, sk).map(|kind| kind.name);
         assert_eq!(name("U#me#LOGIMPORT", "OPEN#imp_1"), Some("open_log_import"));
         assert_eq!(name("U#me#LOGIMPORT", "imp_1"), Some("log_import"));
         assert_eq!(name("U#me#RUN#run_1", "STEP#0001#0000"), Some("run_step"));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base::clock::{Clock, ManualClock};
 use lamplighter_local::platform::PlatformConfig;
-use shared::store::keys::Kind;
+use shared::store::keys::RecordKind;
 use tests::Harness;
 use tests::golden::{Golden, differences, key};
 
@@ -63,11 +63,12 @@ fn every_kind_of_record_is_among_the_stored_data() {
     let mut found = BTreeSet::new();
     for item in &golden().items {
         let (pk, sk) = key(item);
-        let kind = Kind::of(&pk, &sk);
+        let kind = RecordKind::of(&pk, &sk);
         found
             .insert(kind.unwrap_or_else(|| panic!("no kind in store/records.rs has the key {pk} {sk}")).name);
     }
-    let missing: Vec<&str> = Kind::all().map(|kind| kind.name).filter(|name| !found.contains(name)).collect();
+    let missing: Vec<&str> =
+        RecordKind::all().map(|kind| kind.name).filter(|name| !found.contains(name)).collect();
     assert_eq!(
         missing,
         WITHOUT_AN_ITEM.map(|(name, _)| name),

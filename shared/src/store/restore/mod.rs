@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::keys::{Key, Kind};
+use super::keys::{Key, RecordKind};
 use super::partitions::Partition;
 use super::records::{is_kind, records};
 use super::table::{Attributes, Extras, item};
@@ -123,7 +123,7 @@ pub fn restore(owner: &Owner, line: Line, now: Timestamp) -> Result<Restore, Str
     let place = Location { owner, partition: &partition, sk: &sk, now };
     let told = |told: String| format!("the record {sk:?} of {:?} {told}", partition.kind());
     let kept = kept(&place, &record).map_err(told)?;
-    let thing = Kind::of(&partition.of(owner), &sk).and_then(|kind| kind.thing);
+    let thing = RecordKind::of(&partition.of(owner), &sk).and_then(|kind| kind.thing);
     let Some(Kept { key, item, objects, without, line }) = kept else {
         return Ok(Restore::LeftOut { partition, thing });
     };

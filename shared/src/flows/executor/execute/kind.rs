@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::agent_loop::{Kind, KindCx, Moment, Performed, Staged, Terms};
+use crate::agent_loop::{Kind, KindCx, Performed, Staged, Terms, ToStore};
 use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::flows::proposals::{self, Origin};
@@ -129,19 +129,19 @@ impl Kind for ActionRun {
         }
     }
 
-    fn stage(&self, cx: KindCx<'_>, moment: Moment<'_>) -> Result<Staged<Change>> {
+    fn stage(&self, cx: KindCx<'_>, step: ToStore<'_>) -> Result<Staged<Change>> {
         let fence = self.occurrence.value.fence;
-        let (command, settled) = match moment {
-            Moment::Reply => {
+        let (command, settled) = match step {
+            ToStore::Reply => {
                 let usage = cx.run.usage.since(&self.settled.0);
                 let cost_micros = cx.run.cost_micros - self.settled.1;
                 let command = OccurrenceCommand::StepDone { fence, usage, cost_micros };
                 (command, (cx.run.usage, cx.run.cost_micros))
             }
-            Moment::EffectBegins(effect) => {
+            ToStore::EffectBegins(effect) => {
                 (OccurrenceCommand::EffectBegun { fence, effect: effect.to_owned() }, self.settled)
             }
-            Moment::EffectEnds => (OccurrenceCommand::EffectEnded { fence }, self.settled),
+            ToStore::EffectEnds => (OccurrenceCommand::EffectEnded { fence }, self.settled),
         };
         let next = self.occurrence.value.transition(command, cx.clock.now());
         let next = next.map_err(|refused| Error::internal(refused.to_string()))?;

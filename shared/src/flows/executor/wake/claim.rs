@@ -51,7 +51,7 @@ pub(super) async fn claim(
         let Some(Loaded { action, live }) = loaded else { return Ok(None) };
         let now = cx.clock.now();
         let Some(occurrence) = next_occurrence(cx, owner, &action.value, live).await? else {
-            if has_right_count(cx, owner, &action, now).await? {
+            if count_is_right(cx, owner, &action, now).await? {
                 return Ok(None);
             }
             continue;
@@ -100,9 +100,9 @@ pub(super) async fn claim(
     }
 }
 
-/// Corrects an action that counts queued runs although there are none. Without a correction, it would be processed again and
-/// again. `false` if the action has changed meanwhile.
-async fn has_right_count(cx: &Cx, owner: &Owner, action: &Versioned<Action>, now: Timestamp) -> Result<bool> {
+/// Makes sure that an action without a next occurrence counts no queued runs, and corrects the count if it does. Otherwise the
+/// action would be processed again and again. `false` if somebody has changed the action meanwhile.
+async fn count_is_right(cx: &Cx, owner: &Owner, action: &Versioned<Action>, now: Timestamp) -> Result<bool> {
     if action.value.live_run.is_some() || action.value.queued == 0 {
         return Ok(true);
     }
