@@ -78,7 +78,7 @@ fn the_data_model_is_the_list_of_records() {
     }
     assert!(
         page[start..end] == table,
-        "the table of records in {PAGE} is not the list in shared/src/store/records.rs: run `cargo xtask bless data-model`"
+        "the table of records in {PAGE} is not the list in shared/src/store/record_kinds.rs: run `cargo xtask bless data-model`"
     );
 }
 

@@ -16,7 +16,7 @@ use shared::edge::stream;
 use shared::flows::existing;
 use shared::flows::runs;
 use shared::flows::runs::RunView;
-use shared::flows::runs::calls::{self, ApproveCall, RejectCall, ResolveCall};
+use shared::flows::runs::answers::{self, ApproveCall, RejectCall, ResolveCall};
 use shared::runtime::function::Invocation;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
@@ -183,6 +183,6 @@ async fn answered(
     call: CallId,
     said: Answer,
 ) -> Result<axum::Json<RunView>> {
-    let run = calls::answer(cx, caller, once, run, call, &said).await?;
+    let run = answers::answer(cx, caller, once, run, call, &said).await?;
     Ok(axum::Json(runs::view(cx, &caller.owner, run).await?))
 }

@@ -259,7 +259,7 @@ impl Platform {
 
         if on_disk {
             // Only this process uses the folder, so every earlier lease holder is dead.
-            match shared::flows::executor::restart::free_leases(&cx).await {
+            match shared::flows::executor::free_leases::of_previous_process(&cx).await {
                 Ok(_) => {}
                 // On a full disk, accounts can be read and deleted. The leases end when their time is over.
                 Err(error) if is_full(&error) => {

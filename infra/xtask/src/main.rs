@@ -55,7 +55,7 @@ Usage: cargo xtask bless [NAME...]
 
   snapshots   the snapshots of insta, in the crates that use it
   openapi     infra/openapi.json, from the handlers
-  data-model  the table of records in docs/architecture.md, from shared/src/store/records.rs
+  data-model  the table of records in docs/architecture.md, from shared/src/store/record_kinds.rs
   golden      tests/golden/data.json. Only to add a kind of record: data that an earlier version wrote must stay readable
 
 Without a name: snapshots, openapi and data-model.

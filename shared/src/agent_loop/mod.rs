@@ -7,13 +7,13 @@
 //! - [`recorder`]: the one writer of a run's record and events
 //! - [`journal`]: the stored steps
 //! - [`mod@call`]: one call of a model
-//! - `raise`: the card that asks a person to raise a ceiling of costs
+//! - `ask_to_raise`: the card that asks a person to raise a ceiling of costs
 //! - `perform`: the calls of tools, and those that wait for a person
 
+mod ask_to_raise;
 pub mod call;
 pub mod journal;
 mod perform;
-mod raise;
 pub mod recorder;
 
 use std::ops::Deref;

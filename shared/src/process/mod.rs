@@ -3,9 +3,9 @@
 pub mod compute;
 pub mod deletions;
 pub mod due_queue;
+pub mod held_places;
 pub mod keyed_locks;
 pub mod live_runs;
 pub mod metrics;
-pub mod places;
 pub mod themes;
 pub mod used_up;

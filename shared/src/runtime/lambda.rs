@@ -23,7 +23,7 @@ use crate::config::{Config, warn_of_unknown_variables};
 use crate::context::Cx;
 use crate::edge::app;
 use crate::error::{Error, Result, caught};
-use crate::process::places::Places;
+use crate::process::held_places::Places;
 use crate::request::BasePath;
 use crate::runtime::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
 use crate::runtime::{logging, model_keys};

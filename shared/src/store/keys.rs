@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::due_item::{DueItem, DueTarget};
 
-pub use super::records::*;
+pub use super::record_kinds::*;
 pub use super::table::key::{Guard, Key, Range, sortable};
 
 /// The name of the index over all owners' due items.

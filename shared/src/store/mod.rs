@@ -33,7 +33,7 @@ mod proposals;
 mod provider_keys;
 pub mod quota;
 mod rates;
-mod records;
+mod record_kinds;
 pub mod restore;
 pub mod runs;
 mod servers;

@@ -14,7 +14,7 @@ use jiff::{Timestamp, ToSpan};
 
 use super::table::Attributes;
 
-pub use super::records::Partition;
+pub use super::record_kinds::Partition;
 
 /// The month before the first one that can have a record of usage.
 const BEFORE_USAGE: Date = date(2025, 12, 1);

@@ -8,7 +8,7 @@ use domain::ids::ActionId;
 use jiff::{SignedDuration, Timestamp};
 use models::ModelsConfig;
 use serde_json::{Value, json};
-use shared::flows::executor::restart;
+use shared::flows::executor::free_leases;
 use shared::flows::executor::route;
 use shared::flows::{actions, due};
 use shared::store::keys::SHARDS;
@@ -299,7 +299,7 @@ async fn a_restart_sends_queued_items_again() {
     let queue = stage.h.platform.engines().queue("scheduled-executor").unwrap();
     let cx = &stage.h.platform.cx;
     assert_eq!(entries(&stage, minute(12)).await, []);
-    restart::free_leases(cx).await.unwrap();
+    free_leases::of_previous_process(cx).await.unwrap();
     stage.at(10);
     for message in queue.receive(10, Duration::ZERO).await {
         queue.delete(message.receipt).unwrap();
@@ -333,7 +333,7 @@ async fn a_restart_catches_up_the_newest_due_time() {
         for message in queue.receive(10, Duration::ZERO).await {
             queue.delete(message.receipt).unwrap();
         }
-        restart::free_leases(&stage.h.platform.cx).await.unwrap();
+        free_leases::of_previous_process(&stage.h.platform.cx).await.unwrap();
         stage.sweep().await;
         for _ in 0..4 {
             stage.executors.work().await;

@@ -12,7 +12,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use shared::config::{Config, ExecutorsConfig};
 use shared::flows::{actions, agents, due};
-use shared::process::places::Places;
+use shared::process::held_places::Places;
 use shared::runtime::function::{Invocation, Trigger};
 use shared::store::table::Order;
 use shared::store::{DueItem, Once};

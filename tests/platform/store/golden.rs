@@ -64,8 +64,9 @@ fn every_kind_of_record_is_among_the_stored_data() {
     for item in &golden().items {
         let (pk, sk) = key(item);
         let kind = RecordKind::of(&pk, &sk);
-        found
-            .insert(kind.unwrap_or_else(|| panic!("no kind in store/records.rs has the key {pk} {sk}")).name);
+        found.insert(
+            kind.unwrap_or_else(|| panic!("no kind in store/record_kinds.rs has the key {pk} {sk}")).name,
+        );
     }
     let missing: Vec<&str> =
         RecordKind::all().map(|kind| kind.name).filter(|name| !found.contains(name)).collect();

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::backlog;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::process::places::{AbortOnDrop, Entered, Held, OfOwner, Places};
+use crate::process::held_places::{AbortOnDrop, Entered, Held, OfOwner, Places};
 use crate::store::{Store, Tries};
 
 /// The shortest wait of a holder before it renews its lease.

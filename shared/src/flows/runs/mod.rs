@@ -1,6 +1,6 @@
 //! Runs of conversations and of actions: read, followed, answered and cancelled.
 
-pub mod calls;
+pub mod answers;
 mod cancel;
 pub mod follow;
 mod view;

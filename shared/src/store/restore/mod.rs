@@ -8,7 +8,7 @@ mod actions;
 mod agents;
 mod assets;
 mod chats;
-mod check;
+mod check_item;
 mod logs;
 mod projects;
 mod runs;
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::keys::{Key, RecordKind};
 use super::partitions::Partition;
-use super::records::{is_kind, records};
+use super::record_kinds::{is_kind, records};
 use super::table::{Attributes, Extras, item};
 use crate::blobs::BlobKey;
 
@@ -130,7 +130,7 @@ pub fn restore(owner: &Owner, line: Line, now: Timestamp) -> Result<Restore, Str
     if key.pk != partition.of(owner) || key.sk != sk {
         return Err(told("does not belong to its key".to_owned()));
     }
-    check::item(&partition, &item).map_err(told)?;
+    check_item::item(&partition, &item).map_err(told)?;
     Ok(Restore::Item(Box::new(Restored { partition, key, version, item, line, thing, objects, without })))
 }
 

@@ -3,7 +3,7 @@
 //! An executor claims the occurrence, and stores every reply together with it, under the fence of the claim. So an executor that
 //! was believed dead cannot write any more.
 
-mod begin;
+mod claim_or_resume;
 mod end;
 mod kind;
 
@@ -37,7 +37,7 @@ pub async fn run(cx: &Cx, owner: &Owner, claimed: ClaimedRun, deadline: Timestam
     let run_id = claimed.occurrence.value.run_id;
     let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
     let work = async {
-        let begun = Box::pin(begin::begin(cx, owner, claimed, deadline)).await?;
+        let begun = Box::pin(claim_or_resume::begin(cx, owner, claimed, deadline)).await?;
         let Some(mut run) = begun else { return Ok(()) };
         let fence = run.kind.occurrence.value.fence;
         let ending = if run.recorder.run().charge == Charge::Refused {

@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::flows::actions::{self, Loaded};
 use crate::flows::executor::backlog;
 use crate::flows::executor::execute::{self, ClaimedRun};
+use crate::process::held_places::Entered;
 use crate::process::metrics;
-use crate::process::places::Entered;
 use crate::store::table::Order;
 use crate::store::{Store, Tries, Versioned};
 

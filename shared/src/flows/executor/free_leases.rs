@@ -26,7 +26,7 @@ const PER_SHARD: usize = 1_000;
 ///
 /// # Errors
 /// If the table does not answer.
-pub async fn free_leases(cx: &Cx) -> Result<usize> {
+pub async fn of_previous_process(cx: &Cx) -> Result<usize> {
     let (mut freed, mut owners) = (0, HashSet::new());
     for shard in 0..SHARDS {
         let until = cx.clock.now() + LONGEST_LEASE;
