@@ -53,6 +53,9 @@ async fn main() {
     theme(&h, &mut paths).await;
     context(&h, &mut paths).await;
     logs(&h, &mut paths).await;
+    // Last, because this provider would be called for the turns, the run and the descriptions of the theme.
+    let key = h.request(Method::PUT, "/account/provider-keys/google");
+    send(key.json(&json!({"key": "AIza-0123456789-golden"}))).await.expect(200);
     // Nothing is in progress, so the answers match the stored data.
     tokio::time::sleep(Duration::from_secs(2)).await;
 
@@ -121,8 +124,6 @@ async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
         "prices": {"*": "free", "glm": {"input": 600_000, "output": 2_200_000}},
     });
     send(h.request(Method::PUT, "/account/servers/mine").json(&server)).await.expect(200);
-    let key = h.request(reqwest::Method::PUT, "/account/provider-keys/google");
-    send(key.json(&json!({"key": "AIza-0123456789-golden"}))).await.expect(200);
     let own = h.post_once("/projects", "second", json!({"name": "Shop"})).await.expect(201);
     paths.extend([
         format!("/agents/{agent}"),
@@ -155,6 +156,9 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     h.post(&format!("{path}/run"), json!({})).await.expect(202);
     let runs = until(h, &format!("{path}/runs"), |runs| runs["data"][0]["state"] == "succeeded").await;
     let run = id(&runs["data"][0], "run_id");
+    let notes =
+        h.request(Method::PUT, &format!("{path}/notebook")).json(&json!({"text": "Seen until 4711."}));
+    send(notes).await.expect(200);
     h.post(&format!("{path}/messages"), json!({"content": "What happened in the last run?"}))
         .await
         .expect(200);
@@ -178,6 +182,8 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
         format!("{path}/runs/{run}"),
         format!("{path}/runs/{run}/outputs"),
         format!("{path}/messages"),
+        format!("{path}/notebook"),
+        format!("{path}/notebook/versions"),
         format!("/runs/{run}"),
     ]);
 }

@@ -111,6 +111,7 @@ mod runs {
     mod long_replies;
     mod long_results;
     mod now;
+    mod since_last;
 }
 
 /// Stored data: old versions, faults of AWS, and the walk over an owner's items.

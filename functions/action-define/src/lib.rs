@@ -5,6 +5,7 @@
 
 mod approvals;
 mod lifecycle;
+mod notebook;
 mod routes;
 mod runs;
 
@@ -17,4 +18,4 @@ pub const FUNCTION: Function = Function {
     models: Models::none,
 };
 
-shared::routes!(in routes, lifecycle, approvals, runs);
+shared::routes!(in routes, lifecycle, approvals, runs, notebook);

@@ -22,6 +22,7 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     ("GET", "/account/api-keys", PAGE),
     ("GET", "/actions", &["limit", "cursor", "state", "agent_id"]),
     ("GET", "/actions/{action_id}/messages", PAGE),
+    ("GET", "/actions/{action_id}/notebook/versions", PAGE),
     ("GET", "/actions/{action_id}/runs", PAGE),
     ("GET", "/actions/{action_id}/why", &["at"]),
     ("GET", "/agents", &["limit", "cursor", "status"]),

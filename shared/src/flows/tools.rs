@@ -145,6 +145,8 @@ pub async fn look_up(
         | ToolCall::SaveOutput(_)
         | ToolCall::AskPerson(_)
         | ToolCall::ReadResult(_)
-        | ToolCall::ChangeAction(_) => Err("this tool does not look anything up".to_owned()),
+        | ToolCall::ChangeAction(_)
+        | ToolCall::Note(_)
+        | ToolCall::NothingNew(_) => Err("this tool does not look anything up".to_owned()),
     })
 }

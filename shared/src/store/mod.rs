@@ -26,6 +26,7 @@ pub mod log_imports;
 pub mod logs;
 pub mod messages;
 mod models;
+pub mod notebooks;
 pub mod partitions;
 pub mod places;
 mod projects;

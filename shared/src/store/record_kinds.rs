@@ -74,11 +74,17 @@ macro_rules! records {
         Action(action: ActionId) = "ACTION#{action}" (kind: "actions", exported: true, setting: false) {
             /// What was approved last of an action.
             approval() = "APPROVED" => [left out] as "approvals";
+            /// The outputs of the newest runs of an action that have succeeded.
+            last_outputs() = "LAST" => [restored by actions::last_outputs];
             /// The live turn of the conversation about an action.
             action_live_turn() = "LIVE" guards Conversation deleted "30 days" => [left out];
             /// A message about an action.
             action_message(message: MessageId) = "MSG#{message}" lists action_messages("MSG#")
                 => [restored by chats::message_about_action] as "messages";
+            /// A version of the notebook of an action.
+            /// The newest 50 are kept.
+            notebook_version(version: u64) = "NOTE#{version:010}" guards Notebook
+                lists notebook_versions("NOTE#") => [restored by actions::notebook];
             /// An occurrence of an action.
             occurrence(run: RunId) = "RUN#{run}" guards Occurrence
                 lists occurrences("RUN#") deleted "400 days after it was due"

@@ -731,7 +731,10 @@ async fn a_second_completion_does_not_count() {
     assert!(bodies.iter().all(|body| body["state"] == "completed" && body["version"] == 2));
     assert_eq!(h.post(&complete, json!({})).await.expect(200), bodies[0]);
     let metrics = h.get(&format!("/agents/{agent}")).await.expect(200)["metrics"].clone();
-    assert_eq!(metrics, json!({"assets": 0, "actions_completed": 1, "actions_failed": 0, "cost_micros": 0}));
+    assert_eq!(
+        metrics,
+        json!({"assets": 0, "actions_completed": 1, "actions_failed": 0, "cost_micros": 0, "runs_nothing_new": 0})
+    );
 }
 
 #[tokio::test]

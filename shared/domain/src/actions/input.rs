@@ -298,7 +298,7 @@ mod tests {
             (
                 json!({"grants": ["save_output", "send_email"]}),
                 "grants: must be names of query_actions, query_assets, read_asset, generate_asset, \
-                 generate_actions, save_output, ask_person, has \"send_email\"",
+                 generate_actions, save_output, ask_person, note, nothing_new, has \"send_email\"",
             ),
             (
                 json!({"budget": {"per_run_micros": 0}}),

@@ -29,6 +29,7 @@ pub mod approval;
 pub mod change;
 pub mod define;
 pub mod input;
+pub mod notebook;
 pub mod occurrence;
 #[cfg(test)]
 mod occurrence_tests;
@@ -53,6 +54,7 @@ pub use action::{Action, Approval, AskedBudget, Budget};
 pub use approval::{AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, approval_hash};
 pub use define::DefineAction;
 pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};
+pub use notebook::{Notebook, NotebookText};
 pub use occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
 pub(crate) use plan::approximately;
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};

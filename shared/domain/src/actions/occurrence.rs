@@ -100,6 +100,8 @@ pub enum OccurrenceState {
     Claimed,
     Running,
     Succeeded,
+    /// It ran and ended without an output, because there was nothing to report since the last run.
+    NothingNew,
     Failed,
     /// It waits for a person's answer.
     Waiting,
@@ -112,11 +114,12 @@ pub enum OccurrenceState {
 }
 
 impl OccurrenceState {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Due,
         Self::Claimed,
         Self::Running,
         Self::Succeeded,
+        Self::NothingNew,
         Self::Failed,
         Self::Waiting,
         Self::Missed,
@@ -140,6 +143,7 @@ impl OccurrenceState {
             Self::Claimed => "claimed",
             Self::Running => "running",
             Self::Succeeded => "succeeded",
+            Self::NothingNew => "nothing_new",
             Self::Failed => "failed",
             Self::Waiting => "waiting",
             Self::Missed => "missed",
@@ -251,6 +255,11 @@ impl Occurrence {
         self.finished_at = Some(now);
         self.reason = None;
         self.reason_code = None;
+    }
+
+    /// Notes that its outputs equal those of the last run.
+    pub fn flag_as_same(&mut self) {
+        self.because(ReasonCode::SameAsLast, "its output equals that of the last run");
     }
 
     pub(super) fn because(&mut self, code: ReasonCode, text: &str) {

@@ -31,7 +31,8 @@ fn fail(fence: u64, retryable: bool) -> OccurrenceCommand {
 /// An occurrence in `state` with fence 1, at noon. A lease lasts fifteen minutes.
 fn in_state(state: OccurrenceState) -> Occurrence {
     use OccurrenceState::{
-        Cancelled, Claimed, Due, Failed, Held, Missed, Running, Skipped, Succeeded, Unknown, Waiting,
+        Cancelled, Claimed, Due, Failed, Held, Missed, NothingNew, Running, Skipped, Succeeded, Unknown,
+        Waiting,
     };
     let then = |occurrence: Occurrence, command| occurrence.transition(command, noon()).unwrap();
     let claimed = then(due(), claim(15));
@@ -41,6 +42,10 @@ fn in_state(state: OccurrenceState) -> Occurrence {
         Claimed => claimed,
         Running => running(),
         Succeeded => then(running(), OccurrenceCommand::Succeed { fence: 1, score: Some(90), note: None }),
+        NothingNew => {
+            let reason = "no article since 4711".to_owned();
+            then(running(), OccurrenceCommand::NothingNew { fence: 1, reason })
+        }
         Failed => then(running(), fail(1, false)),
         Waiting => then(
             running(),

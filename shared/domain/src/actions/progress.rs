@@ -45,6 +45,11 @@ pub enum OccurrenceCommand {
         score: Option<u8>,
         note: Option<Reason>,
     },
+    /// It ended without an output, because there is nothing to report.
+    NothingNew {
+        fence: u64,
+        reason: String,
+    },
     /// It is tried again after [`backoff`] if a retry may help and attempts are left.
     Fail {
         fence: u64,
@@ -103,6 +108,7 @@ impl OccurrenceCommand {
             Self::StepDone { .. } => "store a step of",
             Self::HandOver { .. } => "hand over",
             Self::Succeed { .. } => "complete",
+            Self::NothingNew { .. } => "complete",
             Self::Fail { .. } => "fail",
             Self::Wait { .. } => "suspend",
             Self::Drift { .. } => "hold",
@@ -150,6 +156,7 @@ impl OccurrenceCommand {
             | Self::StepDone { fence, .. }
             | Self::HandOver { fence }
             | Self::Succeed { fence, .. }
+            | Self::NothingNew { fence, .. }
             | Self::Fail { fence, .. }
             | Self::Wait { fence, .. }
             | Self::Drift { fence }
@@ -236,6 +243,7 @@ impl Occurrence {
                 | OccurrenceCommand::EffectEnded { .. }
                 | OccurrenceCommand::StepDone { .. }
                 | OccurrenceCommand::Succeed { .. }
+                | OccurrenceCommand::NothingNew { .. }
                 | OccurrenceCommand::Wait { .. } => state == Running,
                 _ => matches!(state, Claimed | Running),
             };
@@ -279,6 +287,10 @@ impl Occurrence {
                 if let Some(note) = note {
                     next.because(note.code, &note.text);
                 }
+            }
+            OccurrenceCommand::NothingNew { reason, .. } => {
+                next.finish(OccurrenceState::NothingNew, now);
+                next.because(ReasonCode::NothingNew, &reason);
             }
             OccurrenceCommand::Fail { error, retryable, .. } => {
                 if retryable && self.check_attempts().is_ok() {

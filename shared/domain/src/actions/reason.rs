@@ -59,10 +59,14 @@ pub enum ReasonCode {
     NotChecked,
     /// The owner's limit of runs that are under way was reached.
     TooManyRuns,
+    /// The run found nothing to report since the last run.
+    NothingNew,
+    /// It succeeded, and its outputs equal those of the last run.
+    SameAsLast,
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -83,5 +87,7 @@ impl ReasonCode {
         Self::Cancelled,
         Self::NotChecked,
         Self::TooManyRuns,
+        Self::NothingNew,
+        Self::SameAsLast,
     ];
 }

@@ -40,6 +40,8 @@ pub struct Why {
 pub enum WhyCode {
     /// It ran, and succeeded.
     Ran,
+    /// It ran, and there was nothing to report since the last run.
+    NothingNew,
     Failed,
     /// It runs now.
     Running,
@@ -120,7 +122,17 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
         attempts => format!(" on attempt {attempts}"),
     };
     match occurrence.state {
-        OccurrenceState::Succeeded => (WhyCode::Ran, format!("{subject} succeeded{ended}{attempts}.")),
+        OccurrenceState::Succeeded => {
+            let flag = match (occurrence.reason_code, &occurrence.reason) {
+                (Some(ReasonCode::SameAsLast), Some(same)) => format!(", but {same}"),
+                _ => String::new(),
+            };
+            (WhyCode::Ran, format!("{subject} succeeded{ended}{attempts}{flag}."))
+        }
+        OccurrenceState::NothingNew => (
+            WhyCode::NothingNew,
+            format!("{subject} ran and had nothing new to report{ended}{attempts}: {reason}."),
+        ),
         OccurrenceState::Failed => (WhyCode::Failed, format!("{subject} failed{ended}{attempts}: {reason}.")),
         OccurrenceState::Running | OccurrenceState::Claimed => match occurrence.lease() {
             Some(lease) if lease.is_over(now) => (

@@ -79,6 +79,10 @@ pub enum Outcome {
         score: Option<u8>,
         note: Option<Reason>,
     },
+    /// There is nothing to report since the last run.
+    NothingNew {
+        reason: String,
+    },
     Failed {
         code: &'static str,
         detail: String,
@@ -143,6 +147,11 @@ fn after_work(transcript: &Transcript, policy: &Policy, last: &Step) -> Next {
     }
     if let Some(reason) = last.results.iter().find_map(CallResult::asks) {
         return Next::Finish(Outcome::Waiting { reason: reason.clone() });
+    }
+    if transcript.outputs == 0
+        && let Some(reason) = last.results.iter().find_map(CallResult::has_nothing_new)
+    {
+        return Next::Finish(Outcome::NothingNew { reason: reason.to_owned() });
     }
     if let Some((code, detail)) = repeats::find(&transcript.steps).and_then(repeats::Repeats::stops) {
         return Next::Finish(Outcome::failed(code, detail));

@@ -89,6 +89,8 @@ pub enum After {
     Repair,
     /// A person is asked, and the run waits.
     Ask(Reason),
+    /// The run ends without an output, for this reason.
+    NothingNew(String),
 }
 
 impl Call {
@@ -138,6 +140,25 @@ impl CallResult {
 
     pub fn asked(content: impl Into<String>, is_error: bool, reason: Reason) -> Self {
         Self { content: content.into(), is_error, after: After::Ask(reason) }
+    }
+
+    /// The run ends, because there is nothing to report.
+    #[must_use]
+    pub fn nothing_new(reason: String) -> Self {
+        Self {
+            content: "the run ends without an output".to_owned(),
+            is_error: false,
+            after: After::NothingNew(reason),
+        }
+    }
+
+    /// Why the run ends without an output.
+    #[must_use]
+    pub fn has_nothing_new(&self) -> Option<&str> {
+        match &self.after {
+            After::NothingNew(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     /// What a person is asked.

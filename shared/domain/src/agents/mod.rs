@@ -70,6 +70,8 @@ pub struct AgentMetrics {
     /// How many runs of its actions have succeeded, scheduled ones and those that were started by hand, each once; and how many
     /// actions a person has completed.
     pub actions_completed: i64,
+    /// How many runs of its actions have ended without an output, because there was nothing to report.
+    pub runs_nothing_new: i64,
     /// How many runs of its actions have failed, and how many actions failed because their time passed without a run.
     pub actions_failed: i64,
     /// The cost of its turns and runs, in micro-dollars.

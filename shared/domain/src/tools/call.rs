@@ -6,6 +6,7 @@ use super::ToolDef;
 use super::actions::QueryActions;
 use super::arguments::parse;
 use super::assets::{QueryAssets, ReadAsset, SaveOutput};
+use super::notes::{Note, NothingNew};
 use super::questions::AskPerson;
 use super::results::ReadResult;
 use crate::assets::NewAsset;
@@ -28,6 +29,9 @@ pub enum ToolCall {
     AskPerson(AskPerson),
     /// Not yet checked against the action.
     ChangeAction(ActionChange),
+    /// Not yet checked against the limits of a notebook.
+    Note(Note),
+    NothingNew(NothingNew),
 }
 
 impl ToolCall {
@@ -47,6 +51,8 @@ impl ToolCall {
             "save_output" => parse::<SaveOutput>(input).map(|output| Self::SaveOutput(output.into())),
             "ask_person" => parse(input).map(Self::AskPerson),
             "change_action" => parse(input).map(Self::ChangeAction),
+            "note" => parse(input).map(Self::Note),
+            "nothing_new" => parse(input).map(Self::NothingNew),
             _ => Err("it is not available here".to_owned()),
         };
         call.map_err(|reason| format!("The call of {} was not made: {reason}.", tool.name))

@@ -158,6 +158,8 @@ mod tests {
             ("save_output", "rrraar"),
             ("ask_person", "rrraar"),
             ("change_action", "rrarrr"),
+            ("note", "rrraar"),
+            ("nothing_new", "rrraar"),
         ];
         let of_own: &[Row] = &[("read_result", "raaaar")];
         let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();

@@ -22,6 +22,7 @@ pub mod context;
 mod decide;
 mod def;
 pub mod logs;
+pub mod notes;
 mod output;
 pub mod projects;
 pub mod proposals;
@@ -61,6 +62,8 @@ pub const LOOP: Table = &[
     &assets::SAVE_OUTPUT,
     &questions::ASK_PERSON,
     &actions::CHANGE_ACTION,
+    &notes::NOTE,
+    &notes::NOTHING_NEW,
 ];
 
 /// The tools of the MCP server, in the order in which it lists them.

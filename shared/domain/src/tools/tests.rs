@@ -34,7 +34,7 @@ fn each_place_offers_its_own() {
         let grants: Vec<String> = grants.iter().map(ToString::to_string).collect();
         names(offered(LOOP, Setting::Run { grants: &grants }))
     };
-    let unattended = "query_actions query_assets read_asset save_output ask_person";
+    let unattended = "query_actions query_assets read_asset save_output ask_person note nothing_new";
     let cases = [
         (
             names(offered(LOOP, Setting::Chat)),
@@ -50,11 +50,11 @@ fn each_place_offers_its_own() {
         (run(&["query_assets", "ready_to_create", "change_action", "gone_since"]), unattended),
         (
             run(&["generate_actions"]),
-            "query_actions query_assets read_asset generate_actions save_output ask_person",
+            "query_actions query_assets read_asset generate_actions save_output ask_person note nothing_new",
         ),
         (
             grantable().collect::<Vec<_>>().join(" "),
-            "query_actions query_assets read_asset generate_asset generate_actions save_output ask_person",
+            "query_actions query_assets read_asset generate_asset generate_actions save_output ask_person note nothing_new",
         ),
         (
             names(LOOP.iter().copied().filter(|tool| tool.needs_grant())),

@@ -42,6 +42,18 @@ pub struct ApprovalView {
     pub current: ApprovalContent,
     /// The differences between the two. Empty if nothing was ever approved.
     pub changes: Vec<Difference>,
+    /// The notebook of the action. Its runs read and rewrite it, so an approval does not bind it. `GET /actions/{action_id}/notebook`
+    /// returns the text.
+    pub notebook: NotebookSize,
+}
+
+/// How much the notebook of an action holds.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct NotebookSize {
+    /// 0: nothing was ever written.
+    pub version: u64,
+    /// The length of its text, 0 to 4,000.
+    pub bytes: usize,
 }
 
 /// An approval that is no longer valid, because the agent or a tool has changed since.
@@ -111,12 +123,13 @@ pub struct Approved {
 pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalView> {
     let action = load(cx, owner, id).await?.value;
     let agent = cx.store.agent(owner, action.agent_id).await?.ok_or(Error::NotFound("action"))?.value;
-    let approved = cx.store.approval(owner, id).await?;
+    let (approved, notes) = tokio::try_join!(cx.store.approval(owner, id), cx.store.notebook(owner, id))?;
+    let notebook = NotebookSize { version: notes.version, bytes: notes.text.len() };
     let current = ApprovalContent::of(&action, &Briefing::of(&action, &agent));
     let changes = approved.as_ref().map(|was| current.differences(&was.content)).unwrap_or_default();
     let approval_hash = current.hash();
     let holds = action.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash);
-    Ok(ApprovalView { holds, approved, approval_hash, current, changes })
+    Ok(ApprovalView { holds, approved, approval_hash, current, changes, notebook })
 }
 
 /// The approvals of an agent's actions that are no longer valid, newest action first.

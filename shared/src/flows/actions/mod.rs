@@ -11,6 +11,7 @@ mod apply;
 mod approvals;
 mod define;
 mod delete;
+pub mod notebook;
 pub mod records;
 pub mod runs;
 
@@ -146,6 +147,7 @@ pub fn action_writes(
 pub fn run_count(owner: &Owner, occurrence: &Occurrence, action: &Action) -> Option<Write> {
     let number = match occurrence.state {
         OccurrenceState::Succeeded => "actions_completed",
+        OccurrenceState::NothingNew => "runs_nothing_new",
         // An action that fails with its run is counted by `action_writes`.
         OccurrenceState::Failed if action.state != ActionState::Failed => "actions_failed",
         _ => return None,

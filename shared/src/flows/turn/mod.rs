@@ -408,7 +408,7 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
         Rest::Waits { events, .. } => return recorder.wait(&events).await,
         Rest::Cancelled => (RunState::Cancelled, None),
         Rest::Failed(error) => (RunState::Failed, Some(error)),
-        Rest::Ended(Outcome::Completed { .. }) => (RunState::Completed, None),
+        Rest::Ended(Outcome::Completed { .. } | Outcome::NothingNew { .. }) => (RunState::Completed, None),
         Rest::Ended(Outcome::Failed { code, detail }) => {
             (RunState::Failed, Some(RunError { code: code.to_owned(), detail, retryable: false }))
         }

@@ -1,17 +1,28 @@
 //! Actions and their occurrences.
 
-use domain::actions::{Action, Occurrence};
+use domain::actions::{Action, Notebook, Occurrence};
 use domain::ids::ActionId;
 use serde_json::Value;
 
 use super::{KeptOrNot, Location, keep, read, valid};
 use crate::store::actions::OCCURRENCE_LIFETIME;
 use crate::store::keys;
+use crate::store::notebooks::LastOutputs;
 
 pub(super) fn action(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let action: Action = read(record)?;
     valid(action.check())?;
     keep(keys::action(place.owner, action.id), &action.unapproved())
+}
+
+pub(super) fn last_outputs(place: &Location<'_>, action: &ActionId, record: &Value) -> KeptOrNot {
+    keep(keys::last_outputs(place.owner, *action), &read::<LastOutputs>(record)?)
+}
+
+pub(super) fn notebook(place: &Location<'_>, action: &ActionId, record: &Value) -> KeptOrNot {
+    let notebook: Notebook = read(record)?;
+    valid(notebook.check())?;
+    keep(keys::notebook_version(place.owner, *action, notebook.version), &notebook)
 }
 
 pub(super) fn occurrence(place: &Location<'_>, _: &ActionId, record: &Value) -> KeptOrNot {

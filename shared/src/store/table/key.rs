@@ -31,6 +31,8 @@ pub enum Guard {
     /// The mark of an unfinished import of logs.
     LogImport,
     LoggedOnce,
+    /// A version of a notebook.
+    Notebook,
     Occurrence,
     Project,
     Proposal,

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::failure;
 use super::kind::ActionRun;
+use super::since_last;
 use crate::agent_loop::{Driver, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -47,6 +48,9 @@ impl Ending {
             Rest::Ended(Outcome::Failed { code, detail }) => Self::failed(fence, failure(code, detail)),
             Rest::Ended(Outcome::Completed { score, note }) => {
                 stored(OccurrenceCommand::Succeed { fence, score, note }, RunState::Completed)
+            }
+            Rest::Ended(Outcome::NothingNew { reason }) => {
+                stored(OccurrenceCommand::NothingNew { fence, reason }, RunState::Completed)
             }
             Rest::Ended(Outcome::Waiting { reason }) => {
                 stored(OccurrenceCommand::Wait { fence, reason, answer_by: None }, RunState::Waiting)
@@ -108,10 +112,18 @@ pub(super) async fn end(run: Driver<ActionRun>, ending: Ending) -> Result<()> {
         spent.usage = usage;
         spent.cost_micros = cost;
         let command = command.clone().for_action(&action.value, &kind.occurrence.value);
-        let Ok(next) = spent.transition(command, now) else { return Ok(()) };
+        let Ok(mut next) = spent.transition(command, now) else { return Ok(()) };
+        let mut writes = Vec::new();
+        if next.state == OccurrenceState::Succeeded {
+            let (last, is_same) = since_last::remember(&cx, &owner, &next, &kind.outputs).await?;
+            writes.push(Store::last_outputs_write(&owner, action.value.id, &last)?);
+            if is_same && next.reason_code.is_none() {
+                next.flag_as_same();
+            }
+        }
         let at_rest = next.state.is_final() || next.state == OccurrenceState::Waiting;
         let after = if at_rest { action.value.after(&next, now) } else { action.value.clone() };
-        let mut writes = vec![Store::replace_occurrence(&owner, &next, kind.occurrence.version)?];
+        writes.push(Store::replace_occurrence(&owner, &next, kind.occurrence.version)?);
         let live = Some(&next).filter(|next| after.live_run == Some(next.run_id));
         writes.extend(actions::action_writes(&owner, &action, &after, live, now)?);
         // In the transaction that ends the occurrence, so it is counted once, also if an executor dies or an answer is lost.

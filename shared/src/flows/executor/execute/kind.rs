@@ -11,12 +11,14 @@ use domain::models::routing::Ask;
 use domain::models::{Block, Message, Role, StopReason, Usage};
 use domain::prompts;
 use domain::runs::{EventKind, Run};
+use domain::tools::notes::{Note, NothingNew};
 use domain::tools::questions::AskPerson;
 use domain::tools::{Setting, ToolCall};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
+use super::since_last;
 use crate::agent_loop::{Kind, KindCx, Performed, Staged, Terms, ToStore};
 use crate::context::Data;
 use crate::error::{Error, Result};
@@ -24,8 +26,8 @@ use crate::flows::proposals::{self, Origin};
 use crate::flows::{assets, tools};
 use crate::money::ceilings::MonthCeilings;
 use crate::store::runs::RunOutput;
-use crate::store::table::Order;
-use crate::store::{Store, Versioned};
+use crate::store::table::{Order, Write};
+use crate::store::{Store, Versioned, keys};
 
 /// How many steps of work a run may take.
 const MAX_STEPS: usize = 24;
@@ -97,12 +99,14 @@ impl Kind for ActionRun {
         Setting::Run { grants: &self.action.grants }
     }
 
-    async fn history(&self, _: KindCx<'_>) -> Result<Vec<Message>> {
+    async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
         // The same in every process that works on the run, so that the provider can cache what follows.
         let occurrence = &self.occurrence.value;
         let began = occurrence.started_at.unwrap_or(occurrence.due_at);
         let now = prompts::run_now(occurrence, began, &self.zone);
-        let content = vec![Block::text(now), Block::text(prompts::task(&self.action))];
+        let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
+        let since = prompts::since_last(&since, &self.zone);
+        let content = vec![Block::text(now), Block::text(since), Block::text(prompts::task(&self.action))];
         Ok(vec![Message { role: Role::User, content }])
     }
 
@@ -177,6 +181,16 @@ impl Kind for ActionRun {
                 let told = "the person is asked; the run continues when the answer is there";
                 Ok(CallResult::asked(told, false, Reason::new(ReasonCode::Asked, question)).into())
             }
+            ToolCall::Note(note) => self.note(cx, note).await,
+            ToolCall::NothingNew(NothingNew { reason }) => Ok(match self.outputs.len() {
+                0 => CallResult::nothing_new(reason).into(),
+                saved => {
+                    let told = format!(
+                        "not ended: the run has saved {saved} outputs; end it with a sentence instead"
+                    );
+                    CallResult::refused(told).into()
+                }
+            }),
             ToolCall::Deliver(Deliverable::Actions { mut actions }) => {
                 let (asked, room) = (actions.len(), proposals::room(cx.run));
                 actions.truncate(room);
@@ -213,6 +227,35 @@ impl Kind for ActionRun {
 }
 
 impl ActionRun {
+    /// Rewrites the notebook. If somebody else has changed it since the run read it, the run is shown the change and may write again.
+    async fn note(&self, cx: KindCx<'_>, Note { text, version }: Note) -> Result<Performed<Change>> {
+        let (action, current) = tokio::try_join!(
+            cx.store.action(cx.owner, self.action.id),
+            cx.store.notebook(cx.owner, self.action.id)
+        )?;
+        if action.is_none() {
+            return Ok(CallResult::refused("not written: the task was deleted").into());
+        }
+        if current.version != version {
+            let by = if current.run_id.is_some() { "a run" } else { "the person" };
+            let told = format!(
+                "not written: {by} has changed the notebook. It is version {} now:\n{}",
+                current.version,
+                if current.text.is_empty() { "(empty)" } else { &current.text }
+            );
+            return Ok(CallResult::refused(told).into());
+        }
+        let next = match current.rewritten(text, Some(cx.run.run_id), cx.clock.now()) {
+            Ok(next) => next,
+            Err(errors) => return Ok(CallResult::refused(format!("not written: {errors}")).into()),
+        };
+        let told = format!("written: the notebook is version {}", next.version);
+        let mut performed = Performed::from(CallResult::told(told));
+        performed.staged.writes = Store::notebook_writes(cx.owner, self.action.id, &next)?;
+        performed.staged.writes.push(Write::Exists { key: keys::action(cx.owner, self.action.id) });
+        Ok(performed)
+    }
+
     /// Saves an output as an asset, and lists it with the run. An output with the title of an earlier one becomes its new version.
     async fn save(&self, cx: KindCx<'_>, output: NewAsset) -> Result<Performed<Change>> {
         if let Err(errors) = output.validate() {

@@ -6,6 +6,7 @@
 mod claim_or_resume;
 mod end;
 mod kind;
+mod since_last;
 
 use domain::accounts::quota::Charge;
 use domain::actions::{Action, Occurrence, OccurrenceState, ReasonCode};

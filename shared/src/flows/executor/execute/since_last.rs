@@ -1,0 +1,111 @@
+//! What a run is told about the time since the last run of its action.
+//!
+//! Everything is read as of the time when the run began. So each process that works on the run tells the model the same, and the
+//! provider can cache what follows.
+
+use domain::actions::{Action, Notebook, Occurrence};
+use domain::ids::Owner;
+use domain::models::Role;
+use domain::prompts::{PastOutput, SinceLast};
+use futures::future::try_join_all;
+use jiff::Timestamp;
+
+use crate::context::Data;
+use crate::error::{Error, Result};
+use crate::flows::{assets, messages};
+use crate::store::Versioned;
+use crate::store::notebooks::{LAST_OUTPUTS, LastOutput, LastOutputs};
+use crate::store::runs::RunOutput;
+
+/// How many messages of the conversation about the action are looked at, and how many of the person's are told.
+const MAX_LOOKED_AT: usize = 60;
+const MAX_TOLD: usize = 10;
+
+/// Reads what has happened since the last run of `action`, up to `began`.
+pub(super) async fn since_last(
+    data: &Data,
+    owner: &Owner,
+    action: &Action,
+    began: Timestamp,
+) -> Result<SinceLast> {
+    let last = data.store.last_outputs(owner, action.id).await?;
+    let since = last.outputs.first().map_or(action.created_at, |output| output.saved_at);
+    let outputs = last.outputs.iter().take(LAST_OUTPUTS).map(|output| past_output(data, owner, output));
+    let (outputs, said, notebook) = tokio::try_join!(
+        try_join_all(outputs),
+        messages::newest(data, owner, action.id, MAX_LOOKED_AT, |stored| stored.message.created_at > since),
+        notebook_at(data, owner, action, began),
+    )?;
+    let said = said.into_iter().filter(|message| message.role == Role::User && message.created_at < began);
+    let said = said.map(|message| (message.created_at, message.text()));
+    let mut said: Vec<_> = said.filter(|(_, words)| !words.trim().is_empty()).collect();
+    said.drain(..said.len().saturating_sub(MAX_TOLD));
+    Ok(SinceLast { outputs: outputs.into_iter().flatten().collect(), said, notebook })
+}
+
+/// An output of an earlier run as it is now. `None` if it was deleted since.
+async fn past_output(data: &Data, owner: &Owner, last: &LastOutput) -> Result<Option<PastOutput>> {
+    let asset = match assets::load(data, owner, last.asset_id).await {
+        Ok(asset) => asset.value,
+        Err(Error::NotFound(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match assets::content(data, owner, last.asset_id, None).await {
+        Ok(content) => Ok(Some(PastOutput {
+            asset_id: last.asset_id,
+            title: asset.title,
+            saved_at: last.saved_at,
+            edited_at: (asset.sha256 != last.sha256).then_some(asset.updated_at),
+            content: content.text,
+        })),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The notebook when the run began: versions that the run itself has written since are not told again.
+async fn notebook_at(data: &Data, owner: &Owner, action: &Action, began: Timestamp) -> Result<Notebook> {
+    let mut after: Option<String> = None;
+    loop {
+        let found = data.store.notebook_versions(owner, action.id, after.as_deref(), 5).await?;
+        for (_, Versioned { value, .. }) in found.items {
+            if value.written_at.is_none_or(|at| at <= began) {
+                return Ok(value);
+            }
+        }
+        after = found.last;
+        if after.is_none() {
+            return Ok(Notebook::blank());
+        }
+    }
+}
+
+/// The outputs of a run that has succeeded, and a remark if they equal those of the last run.
+pub(super) async fn remember(
+    data: &Data,
+    owner: &Owner,
+    occurrence: &Occurrence,
+    outputs: &[RunOutput],
+) -> Result<(LastOutputs, bool)> {
+    let saved_at = occurrence.finished_at.unwrap_or_else(|| data.clock.now());
+    let saved = outputs.iter().map(async |output| {
+        Ok::<_, Error>(data.store.asset(owner, output.asset_id).await?.map(|asset| LastOutput {
+            run_id: occurrence.run_id,
+            asset_id: output.asset_id,
+            saved_at,
+            sha256: asset.value.sha256,
+        }))
+    });
+    let (saved, last) = tokio::try_join!(try_join_all(saved), async {
+        Ok(data.store.last_outputs(owner, occurrence.action_id).await?)
+    })?;
+    let saved: Vec<LastOutput> = saved.into_iter().flatten().collect();
+    let hashes = |outputs: Vec<&LastOutput>| {
+        let mut hashes: Vec<String> = outputs.into_iter().map(|output| output.sha256.clone()).collect();
+        hashes.sort_unstable();
+        hashes
+    };
+    let (new, before) = (hashes(saved.iter().collect()), hashes(last.of_newest_run().collect()));
+    let is_same = !new.is_empty() && new == before;
+    Ok((last.after(saved), is_same))
+}
