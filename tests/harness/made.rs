@@ -41,6 +41,7 @@ pub async fn reserve(cx: &Cx, owner: &Owner, at: Timestamp, micros: i64, ceiling
 pub async fn settle(cx: &Cx, owner: &Owner, at: Timestamp, reserved: i64, cost: i64) {
     let reservation = Reservation {
         at,
+        date: None,
         micros: reserved,
         of: vec![CeilingOf::Day],
         model: ModelId::new("scripted"),
@@ -79,9 +80,9 @@ pub async fn action_proposal(h: &Harness, agent: &str) -> ProposalId {
         "title": "Look", "description": "Look at prices", "priority": "high",
         "task_config": {"instructions": "Look", "expected_output": "A list"},
     }));
-    let id = ProposalId::from_uuid(cx.clock.uuid());
-    let origin = origin(cx, agent.parse().unwrap(), None);
-    let proposal = proposals::new(cx, origin, id, ProposalBody::Action(draft.unwrap()));
+    let agent = cx.store.agent(&local(), agent.parse().unwrap()).await.unwrap().unwrap().value;
+    let (origin, body) = (origin(cx, agent.agent_id, None), ProposalBody::Action(draft.unwrap()));
+    let proposal = proposals::of_action(cx, &local(), &agent, origin, body).await.unwrap();
     proposed(cx, &local(), proposal).await
 }
 

@@ -229,7 +229,7 @@ fn one_line(text: &str) -> Cow<'_, str> {
 
 /// The newest assets and actions of an agent, one line each, for its newest message.
 #[must_use]
-pub fn in_view(assets: &[Asset], actions: &[Action]) -> String {
+pub fn in_view(assets: &[Asset], actions: &[Action], zone: &TimeZone) -> String {
     let mut text = String::from("<in_view>\nassets:\n");
     for asset in assets {
         text.push_str(&format!("- {} \"{}\" ({} bytes)\n", asset.asset_id, asset.title, asset.bytes));
@@ -237,7 +237,12 @@ pub fn in_view(assets: &[Asset], actions: &[Action]) -> String {
     text.push_str("actions:\n");
     for action in actions {
         let when = action.schedule.as_ref().map_or_else(|| "no schedule".to_owned(), Schedule::describe);
-        text.push_str(&format!("- {} \"{}\" {}, {when}\n", action.id, action.title, action.state.as_str()));
+        let next = action.next_due.map_or_else(String::new, |due| {
+            let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+            format!(" Next: {}.", moment_in_words(due, zone))
+        });
+        let (title, state) = (&action.title, action.state.as_str());
+        text.push_str(&format!("- {} \"{title}\" {state}, {when}{next}\n", action.id));
     }
     text.push_str("</in_view>");
     text
@@ -252,12 +257,13 @@ pub struct RunInView {
 
 /// An action with its newest runs, newest first, for the newest message of the conversation about it.
 #[must_use]
-pub fn action_in_view(action: &Action, approved: bool, runs: &[RunInView]) -> String {
+pub fn action_in_view(action: &Action, approved: bool, runs: &[RunInView], zone: &TimeZone) -> String {
+    let words = |at: Timestamp| moment_in_words(at, zone);
     let line =
         |name: &str, value: &str| if value.is_empty() { String::new() } else { format!("{name}: {value}\n") };
     let approval = match (&action.approval, approved) {
         (None, _) => "none: it does not run".to_owned(),
-        (Some(approval), true) => format!("given {}", approval.approved_at),
+        (Some(approval), true) => format!("given on {}", words(approval.approved_at)),
         (Some(_), false) => "given to an earlier version: it does not run".to_owned(),
     };
     let mut text = format!("<in_view>\naction: {} \"{}\"\n", action.id, action.title);
@@ -266,7 +272,7 @@ pub fn action_in_view(action: &Action, approved: bool, runs: &[RunInView]) -> St
     text.push_str(&line("approval", &approval));
     let schedule = action.schedule.as_ref().map_or_else(|| "none".to_owned(), Schedule::describe);
     text.push_str(&line("schedule", &schedule));
-    text.push_str(&line("next due", &action.next_due.map_or_else(String::new, |due| due.to_string())));
+    text.push_str(&line("next due", &action.next_due.map_or_else(String::new, words)));
     text.push_str(&line("may use", &action.grants.join(", ")));
     let mut may_cost = format!("{} micro-dollars a run", action.budget.per_run_micros);
     if let Some(micros) = action.budget.per_month_micros {
@@ -279,15 +285,16 @@ pub fn action_in_view(action: &Action, approved: bool, runs: &[RunInView]) -> St
     ));
     text.push_str("last runs:\n");
     for run in runs {
-        text.push_str(&run_in_view(run));
+        text.push_str(&run_in_view(run, zone));
     }
     text.push_str("</in_view>");
     text
 }
 
-fn run_in_view(run: &RunInView) -> String {
+fn run_in_view(run: &RunInView, zone: &TimeZone) -> String {
     let RunInView { occurrence, outputs } = run;
-    let mut text = format!("- due {}: {}", occurrence.due_at, occurrence.state.as_str());
+    let due = moment_in_words(occurrence.due_at, zone);
+    let mut text = format!("- due on {due}: {}", occurrence.state.as_str());
     if let Some(reason) = &occurrence.reason {
         text.push_str(&format!(", {reason}"));
     }
@@ -295,7 +302,7 @@ fn run_in_view(run: &RunInView) -> String {
         text.push_str(&format!(", score {score} of 100"));
     }
     if let Some(finished) = occurrence.finished_at {
-        text.push_str(&format!(", ended {finished}"));
+        text.push_str(&format!(", ended on {}", moment_in_words(finished, zone)));
     }
     text.push('\n');
     for (id, title, content) in outputs {
@@ -495,9 +502,9 @@ mod tests {
                 ],
             },
         ];
-        insta::assert_snapshot!(action_in_view(&action, true, &runs));
-        let text = action_in_view(&defined(&json!(null)), false, &[]);
+        insta::assert_snapshot!(action_in_view(&action, true, &runs, &TimeZone::UTC));
+        let text = action_in_view(&defined(&json!(null)), false, &[], &TimeZone::UTC);
         assert!(text.contains("approval: none: it does not run\nschedule: none\nmay use"), "{text}");
-        assert!(action_in_view(&action, false, &[]).contains("given to an earlier version"));
+        assert!(action_in_view(&action, false, &[], &TimeZone::UTC).contains("given to an earlier version"));
     }
 }

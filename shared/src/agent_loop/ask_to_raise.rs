@@ -19,7 +19,7 @@ const MODEL: &str = "model";
 impl<K: Kind> Driver<K> {
     /// The ceilings that hold for the next call.
     pub(super) async fn ceilings(&self) -> Result<Ceilings> {
-        let mut of_times = ceilings::of_owner(&self.cx, self.recorder.owner()).await?;
+        let (mut of_times, zone) = ceilings::of_owner(&self.cx, self.recorder.owner()).await?;
         let MonthCeilings { agent, action } = self.terms.month;
         // A ceiling may have been set before the deployment's maximum.
         let of_month = |of, micros: i64| Ceiling { of, micros: micros.min(ceilings::most(&self.cx, of)) };
@@ -27,7 +27,7 @@ impl<K: Kind> Driver<K> {
         of_times.extend(action.map(|micros| of_month(CeilingOf::ActionMonth, micros)));
         let run = Ceiling { of: CeilingOf::Run, micros: self.terms.ceiling_micros };
         let run_micros = ceilings::raised(&self.cx, run, self.recorder.run().raised_micros);
-        Ok(Ceilings { run_micros, of_times })
+        Ok(Ceilings { run_micros, of_times, zone })
     }
 
     /// The call of the model that comes next, for a card.

@@ -516,10 +516,10 @@ fn settle_writes(
     now: Timestamp,
     (model, used, cost): (&UsedModel, &Usage, i64),
 ) -> Vec<Write> {
-    let at = reserved.map_or(now, |reserved| reserved.at);
+    let (at, date) = Reservation::day_of(reserved, now);
     let spender = Spender::of(owner, run);
     let mut writes = Store::settle_writes(spender, reserved, now, cost, run.charge);
-    writes.extend(Store::usage_write(spender, at, model, used, cost));
+    writes.extend(Store::usage_write(spender, (at, date), model, used, cost));
     writes
 }
 

@@ -2,15 +2,17 @@
 
 use domain::actions::{ActionChange, DefineAction, Priority, TaskConfig};
 use domain::agent_loop::CallResult;
+use domain::agents::Agent;
 use domain::assets::{AssetType, NewAsset};
 use domain::chats::proposal::{LIFETIME, MAX_INLINE_BYTES};
 use domain::chats::signals::ActionDraft;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{ActionId, AgentId, ChatId, Owner, ProposalId, RunId};
 use domain::runs::{EventKind, Run};
+use domain::schedule::ScheduleInput;
 use futures::FutureExt;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
@@ -18,8 +20,8 @@ use crate::agent_loop::Performed;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
-use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
+use crate::flows::{existing, schedules};
 use crate::store::table::Write;
 use crate::store::{Once, Store, keys};
 
@@ -54,6 +56,10 @@ pub struct ProposalView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub schedule: Option<serde_json::Value>,
+    /// The proposed schedule as a sentence, with its time zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "At 09:00 on Mondays (Europe/Berlin).")]
+    pub schedule_text: Option<String>,
     /// The action that would be changed, if `kind` is `change`. `PATCH /actions/{action_id}` with the proposal's id accepts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_id: Option<ActionId>,
@@ -102,8 +108,8 @@ pub async fn propose_action(
     DefineAction::default()
         .complete(Some(draft.clone()), &owning, cx.config.budget.run_micros)?
         .validate()?;
-    let id = ProposalId::from_uuid(cx.clock.uuid());
-    keep(cx, owner, once, new(cx, outside(agent), id, ProposalBody::Action(draft))).await
+    let proposal = of_action(cx, owner, &owning, outside(agent), ProposalBody::Action(draft)).await?;
+    keep(cx, owner, once, proposal).await
 }
 
 fn outside(agent_id: AgentId) -> Origin {
@@ -140,9 +146,37 @@ pub async fn of_asset(data: &Data, owner: &Owner, origin: Origin, asset: NewAsse
     Ok(new(data, origin, proposal_id, ProposalBody::Asset { title, description, asset_type, bytes, content }))
 }
 
-/// A new proposal.
-#[must_use]
-pub fn new(data: &Data, origin: Origin, proposal_id: ProposalId, body: ProposalBody) -> Proposal {
+/// A new proposal of an action, or of a change of one. A schedule without a time zone gets that of the agent or the account, so that
+/// the person sees what would be approved.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn of_action(
+    data: &Data,
+    owner: &Owner,
+    agent: &Agent,
+    origin: Origin,
+    mut body: ProposalBody,
+) -> Result<Proposal> {
+    let in_zone = async |schedule| schedules::in_zone_of(data, owner, Some(agent), schedule).await;
+    match &mut body {
+        ProposalBody::Action(ActionDraft { schedule: Some(written), .. }) => {
+            // What can't be read is refused when the person accepts it.
+            if let Ok(schedule) = ScheduleInput::deserialize(&*written) {
+                *written = json!(in_zone(schedule).await?);
+            }
+        }
+        ProposalBody::Change { change, .. } => {
+            if let Some(schedule) = change.schedule.take() {
+                change.schedule = Some(in_zone(schedule).await?);
+            }
+        }
+        ProposalBody::Action(_) | ProposalBody::Asset { .. } => {}
+    }
+    Ok(new(data, origin, ProposalId::from_uuid(data.clock.uuid()), body))
+}
+
+fn new(data: &Data, origin: Origin, proposal_id: ProposalId, body: ProposalBody) -> Proposal {
     let now = data.clock.now();
     Proposal {
         proposal_id,
@@ -187,6 +221,17 @@ pub async fn view(cx: &Cx, owner: &Owner, proposal: Proposal) -> Result<Proposal
     Ok(ProposalView { content: Some(content), ..view })
 }
 
+/// The proposed schedule as a sentence. `None` if there is none, or if it is invalid.
+#[must_use]
+pub fn in_words(body: &ProposalBody) -> Option<String> {
+    let schedule = match body {
+        ProposalBody::Action(draft) => ScheduleInput::deserialize(draft.schedule.as_ref()?).ok()?,
+        ProposalBody::Change { change, .. } => change.schedule.clone()?,
+        ProposalBody::Asset { .. } => return None,
+    };
+    Some(schedule.validate().ok()?.describe())
+}
+
 /// The view, without a content that is in S3.
 fn summary(proposal: Proposal) -> ProposalView {
     let base = ProposalView {
@@ -205,6 +250,7 @@ fn summary(proposal: Proposal) -> ProposalView {
         priority: None,
         task_config: None,
         schedule: None,
+        schedule_text: in_words(&proposal.body),
         action_id: None,
         change: None,
     };

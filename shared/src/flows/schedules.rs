@@ -1,5 +1,6 @@
 //! The time zone of an owner, and previews of schedules before anybody approves one.
 
+use domain::agents::Agent;
 use domain::ids::Owner;
 use domain::schedule::{ScheduleInput, zone_or_utc};
 use domain::validate::FieldErrors;
@@ -42,30 +43,42 @@ pub struct FireTimes {
     pub schedule_text: String,
 }
 
-/// The zone of the owner's account.
+/// The zone of an agent: its own, or that of the owner's account.
 ///
 /// # Errors
 /// If the table does not answer.
-pub async fn zone_of(data: &Data, owner: &Owner) -> Result<TimeZone> {
-    Ok(zone_or_utc(&data.store.account(owner).await?.value.timezone))
+pub async fn zone_of(data: &Data, owner: &Owner, agent: Option<&Agent>) -> Result<TimeZone> {
+    Ok(zone_or_utc(&zone_name(data, owner, agent).await?))
 }
 
-/// The schedule in the zone of the owner's account, if it names none.
+async fn zone_name(data: &Data, owner: &Owner, agent: Option<&Agent>) -> Result<String> {
+    match agent.and_then(|agent| agent.timezone.clone()) {
+        Some(own) => Ok(own),
+        None => Ok(data.store.account(owner).await?.value.timezone),
+    }
+}
+
+/// The schedule in the zone of its agent, or of the owner's account, if it names none.
 ///
 /// # Errors
 /// If the table does not answer.
-pub async fn in_zone_of(data: &Data, owner: &Owner, schedule: ScheduleInput) -> Result<ScheduleInput> {
+pub async fn in_zone_of(
+    data: &Data,
+    owner: &Owner,
+    agent: Option<&Agent>,
+    schedule: ScheduleInput,
+) -> Result<ScheduleInput> {
     if schedule.timezone.is_some() {
         return Ok(schedule);
     }
-    Ok(schedule.or_in(&data.store.account(owner).await?.value.timezone))
+    Ok(schedule.or_in(&zone_name(data, owner, agent).await?))
 }
 
 /// # Errors
 /// 400 with everything that is wrong with the schedule or the count.
 pub async fn preview(cx: &Cx, owner: &Owner, input: Preview) -> Result<FireTimes> {
     let Preview { schedule, from, count } = input;
-    let schedule = in_zone_of(cx, owner, schedule).await?;
+    let schedule = in_zone_of(cx, owner, None, schedule).await?;
     let mut errors = FieldErrors::default();
     let schedule = errors.nest("schedule", schedule.validate());
     if !(1..=MAX_COUNT).contains(&count) {

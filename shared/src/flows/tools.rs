@@ -5,14 +5,17 @@
 //! agent.
 
 use domain::actions::Action;
+use domain::agents::Agent;
 use domain::assets::Asset;
 use domain::ids::{AgentId, Owner};
+use domain::schedule::{Schedule, moment_in_words};
 use domain::tools::actions::QueryActions;
 use domain::tools::assets::{QueryAssets, ReadAsset};
 use domain::tools::{DEFAULT_LIMIT, ToolCall};
+use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::assets;
+use super::{assets, schedules};
 use crate::context::Data;
 use crate::error::Result;
 
@@ -29,7 +32,7 @@ const MAX_SCANNED: usize = 400;
 pub async fn query_actions(
     data: &Data,
     owner: &Owner,
-    agent: AgentId,
+    (agent, zone): (AgentId, &TimeZone),
     QueryActions { state, limit }: QueryActions,
 ) -> Result<String> {
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
@@ -39,7 +42,7 @@ pub async fn query_actions(
         scanned += 100;
         for (_, action) in found.items {
             if rows.len() < limit && state.is_none_or(|state| action.value.state == state) {
-                rows.push(action_row(&action.value));
+                rows.push(action_row(&action.value, zone));
             }
         }
         after = found.last;
@@ -50,13 +53,14 @@ pub async fn query_actions(
     Ok(json!({ "actions": rows }).to_string())
 }
 
-fn action_row(action: &Action) -> serde_json::Value {
+fn action_row(action: &Action, zone: &TimeZone) -> serde_json::Value {
+    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
     json!({
         "action_id": action.id,
         "title": action.title,
         "state": action.state,
-        "schedule": action.schedule.as_ref().map(domain::schedule::Schedule::describe),
-        "next_due": action.next_due,
+        "schedule": action.schedule.as_ref().map(Schedule::describe),
+        "next_due": action.next_due.map(|due| moment_in_words(due, zone)),
     })
 }
 
@@ -131,11 +135,13 @@ pub async fn read_asset(
 pub async fn look_up(
     data: &Data,
     owner: &Owner,
-    agent: AgentId,
+    agent: &Agent,
     call: ToolCall,
 ) -> Result<Result<String, String>> {
+    let zone = schedules::zone_of(data, owner, Some(agent)).await?;
+    let agent = agent.agent_id;
     Ok(match call {
-        ToolCall::QueryActions(query) => Ok(query_actions(data, owner, agent, query).await?),
+        ToolCall::QueryActions(query) => Ok(query_actions(data, owner, (agent, &zone), query).await?),
         ToolCall::QueryAssets(query) => Ok(query_assets(data, owner, agent, query).await?),
         ToolCall::ReadAsset(asset) => {
             let missing = format!("there is no asset {}", asset.asset_id);

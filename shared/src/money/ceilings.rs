@@ -3,6 +3,7 @@
 use domain::accounts::profile::Account;
 use domain::ceilings::{self, Ceiling, CeilingOf, MAX_MICROS};
 use domain::ids::Owner;
+use domain::schedule::zone_or_utc;
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -18,6 +19,8 @@ pub struct Ceilings {
     pub run_micros: i64,
     /// Those of days and months, before anybody has raised them.
     pub of_times: Vec<Ceiling>,
+    /// The zone of the account.
+    pub zone: TimeZone,
 }
 
 /// The ceilings of an agent's and an action's month, if they have any.
@@ -55,15 +58,16 @@ pub fn raised(cx: &Cx, Ceiling { of, micros }: Ceiling, raised_micros: i64) -> i
     micros.saturating_add(raised_micros).min(most(cx, of).max(micros))
 }
 
-/// The ceilings of an owner's day and month.
+/// The ceilings of an owner's day and month, and the zone of the account.
 ///
 /// # Errors
 /// If the table does not answer.
-pub async fn of_owner(cx: &Cx, owner: &Owner) -> Result<Vec<Ceiling>> {
-    let (day, month) = of_account(cx, &cx.store.account(owner).await?.value);
+pub async fn of_owner(cx: &Cx, owner: &Owner) -> Result<(Vec<Ceiling>, TimeZone)> {
+    let account = cx.store.account(owner).await?.value;
+    let (day, month) = of_account(cx, &account);
     let mut ceilings = vec![Ceiling { of: CeilingOf::Day, micros: day }];
     ceilings.extend(month.map(|micros| Ceiling { of: CeilingOf::Month, micros }));
-    Ok(ceilings)
+    Ok((ceilings, zone_or_utc(&account.timezone)))
 }
 
 /// The ceilings of an account's day and month, in micro-dollars. The deployment's highest ceiling of a month holds for an account

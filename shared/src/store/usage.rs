@@ -4,7 +4,6 @@
 use domain::ids::{ActionId, AgentId, Owner};
 use domain::models::{Usage, UsedModel};
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -40,7 +39,7 @@ pub struct Used {
 /// The sums of a day, an agent, an action and a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageEntry {
-    /// The day in UTC.
+    /// The day in the time zone that the account had at the time of the call.
     pub date: Date,
     /// `None` for calls that no agent made.
     pub agent: Option<AgentId>,
@@ -62,11 +61,11 @@ impl std::ops::AddAssign for Used {
 }
 
 impl Store {
-    /// The write that counts a call. `None` if the call used nothing.
+    /// The write that counts a call at `at`, on this day of the owner. `None` if the call used nothing.
     #[must_use]
     pub fn usage_write(
         Spender { owner, agent, action }: Spender<'_>,
-        at: Timestamp,
+        (at, date): (Timestamp, Date),
         model: &UsedModel,
         used: &Usage,
         cost_micros: i64,
@@ -76,7 +75,6 @@ impl Store {
         }
         let number = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
         let written = used.cache_write_5m_tokens.saturating_add(used.cache_write_1h_tokens);
-        let date = at.to_zoned(TimeZone::UTC).date();
         Some(Write::Add {
             key: keys::usage(owner, agent, action, date, model),
             numbers: vec![

@@ -258,7 +258,8 @@ async fn an_action_without_a_ceiling_of_a_run_has_that_of_its_agent_or_of_the_de
 async fn propose(cx: &Cx, agent: AgentId, chat: Option<ChatId>, body: ProposalBody) -> ProposalId {
     let run_id = Some(RunId::from_uuid(cx.clock.uuid()));
     let origin = proposals::Origin { agent_id: agent, chat_id: chat, run_id };
-    let proposal = proposals::new(cx, origin, ProposalId::from_uuid(cx.clock.uuid()), body);
+    let agent = cx.store.agent(&local(), agent).await.unwrap().unwrap().value;
+    let proposal = proposals::of_action(cx, &local(), &agent, origin, body).await.unwrap();
     let writes = Store::proposal_writes(&local(), &proposal).unwrap();
     assert!(cx.store.write_all(writes).await.unwrap().done());
     proposal.proposal_id

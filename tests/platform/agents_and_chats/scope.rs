@@ -138,6 +138,7 @@ async fn every_read_tool_is_limited_to_its_agent_and_owner() {
 
     let cx = &h.platform.cx;
     let mine: AgentId = mine.parse().unwrap();
+    let mine = cx.store.agent(&made::local(), mine).await.unwrap().unwrap().value;
     let inputs = [
         (&QUERY_ACTIONS, vec![json!({}), json!({"state": "defined", "limit": 100})]),
         (&QUERY_ASSETS, vec![json!({}), json!({"query": "e"}), json!({"asset_type": "document"})]),
@@ -147,7 +148,7 @@ async fn every_read_tool_is_limited_to_its_agent_and_owner() {
         for (tool, inputs) in &inputs {
             for input in inputs {
                 let call = ToolCall::parse(tool, input).unwrap();
-                match look_up(cx, &owner, mine, call).await.unwrap() {
+                match look_up(cx, &owner, &mine, call).await.unwrap() {
                     Ok(told) => assert!(told == r#"{"actions":[]}"# || told == r#"{"assets":[]}"#, "{told}"),
                     Err(sentence) => assert!(sentence.starts_with("there is no asset ast_"), "{sentence}"),
                 }

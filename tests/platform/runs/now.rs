@@ -134,3 +134,87 @@ async fn a_schedule_without_a_zone_is_in_that_of_the_account() {
     let preview = stage.h.post("/schedules/preview", once).await.expect(200);
     assert_eq!(preview["fire_times"], json!(["2026-12-01T03:15:00Z"]));
 }
+
+/// Proposes a report at nine o'clock, in no zone.
+fn proposes(request: &[Value]) -> Says {
+    match request.last().is_some_and(|message| message["role"] == "tool") {
+        true => Says::Text("It waits for you.".into()),
+        false => Says::Call(
+            "generate_actions",
+            json!({"actions": [{
+                "title": "Report", "description": "A report", "priority": "medium",
+                "task_config": {"instructions": "Write a report", "expected_output": "A report"},
+                "schedule": {"cron": "0 9 * * MON"},
+            }]}),
+        ),
+    }
+}
+
+#[tokio::test]
+async fn a_proposal_says_its_schedule_in_words_with_the_zone_of_the_agent() {
+    let model = ScriptedModel::start(proposes).await;
+    let stage = in_berlin(&model).await;
+    let chat = format!("/agents/{}/chat", stage.agent);
+    let proposed = async |zone: &str| {
+        let turn = stage.h.post(&chat, json!({"message": "Every Monday at nine"})).await.expect(200);
+        let said = model.sent().last().unwrap().to_string();
+        assert!(said.contains(&format!("At 09:00 on Mondays ({zone}).")), "the model is told: {said}");
+        let path = format!("/proposals/{}", turn["proposals"][0]["proposal_id"].as_str().unwrap());
+        stage.h.get(&path).await.expect(200)
+    };
+    let of_account = proposed("Europe/Berlin").await;
+    assert_eq!(of_account["schedule_text"], "At 09:00 on Mondays (Europe/Berlin).");
+    let agent = format!("/agents/{}", stage.agent);
+    let refused =
+        stage.h.patch(&agent, json!({"timezone": "Asia/Tokio"})).await.refused(400, "invalid_input");
+    assert!(refused.to_string().contains("did you mean Asia/Tokyo?"), "{refused:#}");
+    let changed = stage.h.patch(&agent, json!({"timezone": "asia/tokyo"})).await.expect(200);
+    assert_eq!(changed["timezone"], "Asia/Tokyo");
+    let of_agent = proposed("Asia/Tokyo").await;
+    assert_eq!(of_agent["schedule_text"], "At 09:00 on Mondays (Asia/Tokyo).");
+    assert!(newest(&model).iter().any(|message| text(message).contains("21:00 (Asia/Tokyo, UTC+09:00)")));
+
+    // What was proposed is what is defined, whatever the zone is by then.
+    stage.h.patch(&agent, json!({"timezone": ""})).await.expect(200);
+    let accepted = json!({"proposal_id": of_agent["proposal_id"]});
+    let action = stage.h.post(&format!("{agent}/actions"), accepted).await.expect(201);
+    assert_eq!(action["schedule_text"], "At 09:00 on Mondays (Asia/Tokyo).");
+    let id = action["action_id"].as_str().unwrap();
+    let hash = json!({"approval_hash": action["approval_hash"]});
+    stage.h.post(&format!("/actions/{id}/approve"), hash).await.expect(200);
+    proposed("Europe/Berlin").await;
+    let view = newest(&model);
+    let next = "Next: Monday, 23 November 2026, 09:00 (Asia/Tokyo, UTC+09:00).";
+    assert!(view.iter().any(|message| text(message).contains(next)), "{view:#?}");
+}
+
+#[tokio::test]
+async fn usage_counts_on_the_day_of_the_person() {
+    let model = ScriptedModel::start(works).await;
+    let stage = in_berlin(&model).await;
+    let chat = format!("/agents/{}/chat", stage.agent);
+    // 23:59 and 00:01 in Berlin are the same day in UTC.
+    for minutes in [10 * 60 + 59, 11 * 60 + 1] {
+        stage.at(minutes);
+        stage.h.post(&chat, json!({"message": "Hello"})).await.expect(200);
+    }
+    let usage = stage.h.get("/usage?month=2026-11").await.expect(200);
+    let days: Vec<&Value> =
+        usage["month"]["by_day"].as_array().unwrap().iter().map(|day| &day["date"]).collect();
+    assert_eq!(days, ["2026-11-21", "2026-11-22"]);
+}
+
+#[tokio::test]
+async fn an_explanation_without_a_schedule_is_in_the_zone_of_the_account() {
+    let model = ScriptedModel::start(works).await;
+    let stage = in_berlin(&model).await;
+    let id = stage.approved(json!({})).await;
+    stage.h.post(&format!("/actions/{id}/run"), json!({})).await.expect(202);
+    stage.executors.work().await;
+    let why = stage.h.get(&format!("/actions/{id}/why")).await.expect(200);
+    let sentence = why["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("The run that was started by hand at 2026-11-21 13:00 (Europe/Berlin)"),
+        "{sentence}"
+    );
+}

@@ -16,7 +16,7 @@ use crate::work::ActionState;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Why {
     pub code: WhyCode,
-    /// For people, with times in the action's own time zone.
+    /// For people, with times in the time zone of the schedule, or of the agent or account if there is no schedule.
     pub sentence: String,
     /// The instant of the question.
     pub at: Timestamp,
@@ -72,9 +72,16 @@ pub enum WhyCode {
     Dismissed,
 }
 
-/// Explains `at`. `occurrence` is the one that is due at `at`, if there is one. `now` separates the future from the past.
+/// Explains `at`. Times are in the zone of the schedule; without a schedule, in `zone`. `occurrence` is the one that is due at `at`, if there is one. `now` separates the future from the past.
 #[must_use]
-pub fn why(action: &Action, occurrence: Option<&Occurrence>, at: Timestamp, now: Timestamp) -> Why {
+pub fn why(
+    action: &Action,
+    zone: &TimeZone,
+    occurrence: Option<&Occurrence>,
+    at: Timestamp,
+    now: Timestamp,
+) -> Why {
+    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
     let (previous, next) = neighbours(action, at);
     let mut why = Why {
         code: WhyCode::NotAFireTime,
@@ -97,26 +104,26 @@ pub fn why(action: &Action, occurrence: Option<&Occurrence>, at: Timestamp, now:
             why.reason_code = occurrence.reason_code;
             why.started_at = occurrence.started_at;
             why.lag_ms = occurrence.start_lag_ms();
-            let (code, sentence) = of_occurrence(action, occurrence, now);
+            let (code, sentence) = of_occurrence(zone, occurrence, now);
             (code, sentence + &began_late(occurrence))
         }
         None => {
             let fire_time = fire_time_at(action, at);
             why.due_at = fire_time;
-            of_action(action, fire_time, at, now, &nearest_words(action, previous, next))
+            of_action((action, zone), fire_time, at, now, &nearest_words(zone, previous, next))
         }
     };
     why
 }
 
-fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (WhyCode, String) {
-    let due = show(action, occurrence.due_at);
+fn of_occurrence(zone: &TimeZone, occurrence: &Occurrence, now: Timestamp) -> (WhyCode, String) {
+    let due = show(zone, occurrence.due_at);
     let subject = match occurrence.kind {
         OccurrenceKind::Manual => format!("The run that was started by hand {due}"),
         OccurrenceKind::Scheduled | OccurrenceKind::CatchUp => format!("The run that was due {due}"),
     };
     let reason = occurrence.reason.as_deref().unwrap_or("no reason was noted");
-    let ended = occurrence.finished_at.map_or_else(String::new, |at| format!(" {}", brief(action, at)));
+    let ended = occurrence.finished_at.map_or_else(String::new, |at| format!(" {}", brief(zone, at)));
     let attempts = match occurrence.attempts {
         0 | 1 => String::new(),
         attempts => format!(" on attempt {attempts}"),
@@ -139,13 +146,13 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
                 WhyCode::AboutToRun,
                 format!(
                     "{subject} lost its executor {}, and another executor will continue it.",
-                    brief(action, lease.until)
+                    brief(zone, lease.until)
                 ),
             ),
             _ => {
                 let since = occurrence.started_at.map_or_else(
                     || " has been claimed and is about to begin".to_owned(),
-                    |at| format!(" began {} and is running", brief(action, at)),
+                    |at| format!(" began {} and is running", brief(zone, at)),
                 );
                 (WhyCode::Running, format!("{subject}{since}{attempts}."))
             }
@@ -154,7 +161,7 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
             WhyCode::AboutToRun,
             format!(
                 "{subject} failed{attempts} ({reason}) and is tried again {}.",
-                brief(action, occurrence.not_before)
+                brief(zone, occurrence.not_before)
             ),
         ),
         OccurrenceState::Due if occurrence.look_again_at.is_some() => {
@@ -168,7 +175,7 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
             WhyCode::AboutToRun,
             format!(
                 "{subject} waits for its turn, and begins {} at the earliest.",
-                brief(action, occurrence.not_before)
+                brief(zone, occurrence.not_before)
             ),
         ),
         OccurrenceState::Due => {
@@ -184,7 +191,7 @@ fn of_occurrence(action: &Action, occurrence: &Occurrence, now: Timestamp) -> (W
             };
             let until = occurrence
                 .answer_by
-                .map_or_else(String::new, |until| format!(", {}", until_words(action, until)));
+                .map_or_else(String::new, |until| format!(", {}", until_words(zone, until)));
             (WhyCode::Waiting, format!("{subject} waits for {what}{until}: {reason}."))
         }
         OccurrenceState::Missed => (WhyCode::Missed, format!("{subject} was missed: {reason}.")),
@@ -216,13 +223,13 @@ fn began_late(occurrence: &Occurrence) -> String {
 }
 
 fn of_action(
-    action: &Action,
+    (action, zone): (&Action, &TimeZone),
     fire_time: Option<Timestamp>,
     at: Timestamp,
     now: Timestamp,
     nearest: &str,
 ) -> (WhyCode, String) {
-    let asked = show(action, at);
+    let asked = show(zone, at);
     let Some(schedule) = &action.schedule else {
         return (WhyCode::NoSchedule, format!("Nothing was due {asked}: the action has no schedule."));
     };
@@ -232,7 +239,7 @@ fn of_action(
             format!(
                 "Nothing was due {asked}: the action is {}, and its schedule is not approved.{}",
                 spoken(action.state),
-                passed(action, now)
+                passed(action, zone, now)
             ),
         );
     };
@@ -241,7 +248,7 @@ fn of_action(
         return match ended {
             Some(end) => (
                 WhyCode::AfterItEnded,
-                format!("Nothing was due {asked}: the schedule ended {}.{nearest}", brief(action, end)),
+                format!("Nothing was due {asked}: the schedule ended {}.{nearest}", brief(zone, end)),
             ),
             None => (
                 WhyCode::NotAFireTime,
@@ -249,11 +256,11 @@ fn of_action(
             ),
         };
     };
-    let due = show(action, due_at);
+    let due = show(zone, due_at);
     if due_at <= anchor && schedule.is_recurring() {
         return (
             WhyCode::BeforeItWasDue,
-            format!("Nothing was due {due}: the action became due only {}.", brief(action, anchor)),
+            format!("Nothing was due {due}: the action became due only {}.", brief(zone, anchor)),
         );
     }
     let cursor = action.next_due;
@@ -271,7 +278,7 @@ fn of_action(
             let wake_at = schedule.wake_at(action.id, due_at);
             if wake_at > now {
                 let jitter = if wake_at > due_at {
-                    format!(", and starts {}", brief(action, wake_at))
+                    format!(", and starts {}", brief(zone, wake_at))
                 } else {
                     String::new()
                 };
@@ -290,13 +297,13 @@ fn of_action(
 }
 
 /// What to do if the only time of a schedule has passed. An approval cannot make it due again.
-fn passed(action: &Action, now: Timestamp) -> String {
+fn passed(action: &Action, zone: &TimeZone, now: Timestamp) -> String {
     let once = action.schedule.as_ref().filter(|schedule| !schedule.is_recurring());
     let at = once.and_then(|schedule| schedule.next_after(now, Timestamp::MIN));
     match at.filter(|at| now.duration_since(*at) >= ON_TIME || action.last_due == Some(*at)) {
         Some(at) => format!(
             " Its time, {}, has passed: set a new time, or remove the schedule and run it by hand.",
-            brief(action, at).trim_start_matches("at ")
+            brief(zone, at).trim_start_matches("at ")
         ),
         None => String::new(),
     }
@@ -338,35 +345,31 @@ fn last_before(schedule: &Schedule, anchor: Timestamp, at: Timestamp) -> Option<
     }
 }
 
-fn nearest_words(action: &Action, previous: Option<Timestamp>, next: Option<Timestamp>) -> String {
+fn nearest_words(zone: &TimeZone, previous: Option<Timestamp>, next: Option<Timestamp>) -> String {
     match (previous, next) {
         (Some(previous), Some(next)) => {
-            format!(" The nearest are {} and {}.", brief(action, previous), brief(action, next))
+            format!(" The nearest are {} and {}.", brief(zone, previous), brief(zone, next))
         }
-        (Some(only), None) | (None, Some(only)) => format!(" The nearest is {}.", brief(action, only)),
+        (Some(only), None) | (None, Some(only)) => format!(" The nearest is {}.", brief(zone, only)),
         (None, None) => String::new(),
     }
 }
 
 /// "at 2026-11-02 09:00 (Europe/Berlin)"
-fn show(action: &Action, instant: Timestamp) -> String {
-    format!("{} ({})", brief(action, instant), zone(action).iana_name().unwrap_or("UTC"))
+fn show(zone: &TimeZone, instant: Timestamp) -> String {
+    format!("{} ({})", brief(zone, instant), zone.iana_name().unwrap_or("UTC"))
 }
 
 /// "at 2026-11-02 09:00". An earlier time in the sentence names the zone.
-fn brief(action: &Action, instant: Timestamp) -> String {
-    let zoned = instant.to_zoned(zone(action));
+fn brief(zone: &TimeZone, instant: Timestamp) -> String {
+    let zoned = instant.to_zoned(zone.clone());
     let format = if zoned.second() == 0 { "at %Y-%m-%d %H:%M" } else { "at %Y-%m-%d %H:%M:%S" };
     zoned.strftime(format).to_string()
 }
 
 /// "until 2026-11-02 09:00"
-fn until_words(action: &Action, instant: Timestamp) -> String {
-    brief(action, instant).replacen("at ", "until ", 1)
-}
-
-fn zone(action: &Action) -> TimeZone {
-    action.schedule.as_ref().map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone())
+fn until_words(zone: &TimeZone, instant: Timestamp) -> String {
+    brief(zone, instant).replacen("at ", "until ", 1)
 }
 
 fn spoken(state: ActionState) -> String {

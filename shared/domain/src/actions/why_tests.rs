@@ -1,5 +1,6 @@
 //! Every state has a sentence.
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -130,7 +131,7 @@ fn every_occurrence_has_a_sentence() {
     let report: String = cases
         .iter()
         .map(|(name, occurrence)| {
-            let why = why(&action, Some(occurrence), due_at, now);
+            let why = why(&action, &TimeZone::UTC, Some(occurrence), due_at, now);
             assert_eq!((why.due_at, why.run_id), (Some(due_at), Some(occurrence.run_id)));
             assert_eq!(why.reason_code, occurrence.reason_code);
             words(name, &why)
@@ -177,8 +178,10 @@ fn every_time_without_a_record_has_a_sentence() {
         ("not approved", in_state(ActionState::Defined), tomorrow, noon()),
         ("no schedule", defined(&json!(null)), tomorrow, noon()),
     ];
-    let report: String =
-        cases.iter().map(|(name, action, at, now)| words(name, &why(action, None, *at, *now))).collect();
+    let report: String = cases
+        .iter()
+        .map(|(name, action, at, now)| words(name, &why(action, &TimeZone::UTC, None, *at, *now)))
+        .collect();
     insta::assert_snapshot!(report);
 }
 
@@ -190,7 +193,7 @@ fn the_answer_names_the_nearest_fire_times() {
         ("2026-12-01T09:00:00Z", None, Some("2027-01-01T09:00:00Z")),
         ("2040-01-01T00:00:00Z", Some("2027-02-01T09:00:00Z"), None),
     ] {
-        let why = why(&action, None, ts(at), noon());
+        let why = why(&action, &TimeZone::UTC, None, ts(at), noon());
         assert_eq!((why.previous_due, why.next_due), (previous.map(ts), next.map(ts)), "{at}");
     }
 }

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use crate::ceilings;
 use crate::ids::AgentId;
 use crate::models::{ModelTier, ProviderTool};
+use crate::schedule::timezone_named;
 use crate::validate::FieldErrors;
 
 /// The longest name, in characters.
@@ -33,6 +34,10 @@ pub struct Agent {
     /// Tools that the provider of its model runs in chats.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub provider_tools: BTreeSet<ProviderTool>,
+    /// The zone in which it reads and names times: an IANA name. Absent: the zone of the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Europe/Berlin")]
+    pub timezone: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -116,6 +121,10 @@ pub struct NewAgent {
     /// they find comes from strangers.
     #[serde(default)]
     pub provider_tools: BTreeSet<ProviderTool>,
+    /// The zone in which it reads and names times: an IANA name. Default: the zone of the account.
+    #[serde(default)]
+    #[schema(example = "Europe/Berlin")]
+    pub timezone: Option<String>,
 }
 
 /// A change of an agent. Omitted fields keep their values.
@@ -141,6 +150,9 @@ pub struct AgentPatch {
     pub budget: Option<AgentBudget>,
     /// Tools that the provider of its model runs in chats.
     pub provider_tools: Option<BTreeSet<ProviderTool>>,
+    /// An IANA name. An empty text: the zone of the account.
+    #[schema(example = "Europe/Berlin")]
+    pub timezone: Option<String>,
 }
 
 impl NewAgent {
@@ -164,6 +176,7 @@ impl NewAgent {
             model_tier: self.model_tier,
             budget: self.budget,
             provider_tools: self.provider_tools,
+            timezone: self.timezone.filter(|name| !name.trim().is_empty()),
             created_at: now,
             updated_at: now,
         };
@@ -188,14 +201,17 @@ impl Agent {
             model_tier: patch.model_tier.unwrap_or(self.model_tier),
             budget: patch.budget.unwrap_or(self.budget),
             provider_tools: patch.provider_tools.unwrap_or(self.provider_tools),
+            timezone: patch.timezone.or(self.timezone).filter(|name| !name.trim().is_empty()),
             updated_at: now,
             ..self
         }
         .validated()
     }
 
-    fn validated(self) -> Result<Self, FieldErrors> {
+    fn validated(mut self) -> Result<Self, FieldErrors> {
         self.check()?;
+        // As the time zone database spells it.
+        self.timezone = self.timezone.and_then(|name| timezone_named(&name).ok());
         Ok(self)
     }
 
@@ -213,6 +229,9 @@ impl Agent {
         let AgentBudget { per_run_micros, per_month_micros } = self.budget;
         ceilings::check(&mut errors, "budget.per_run_micros", per_run_micros, ceilings::MAX_MICROS);
         ceilings::check(&mut errors, "budget.per_month_micros", per_month_micros, ceilings::MAX_MICROS);
+        if let Some(Err(message)) = self.timezone.as_deref().map(timezone_named) {
+            errors.add("timezone", message);
+        }
         errors.into_result(())
     }
 }

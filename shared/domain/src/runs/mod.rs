@@ -4,6 +4,8 @@ pub mod form;
 pub mod schema;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -251,6 +253,9 @@ pub struct RunFallback {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     pub at: Timestamp,
+    /// The day for the owner's usage, in the time zone of the account. Records of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<Date>,
     pub micros: i64,
     /// The ceilings from which it was taken. Records of earlier versions have only that of a day.
     #[serde(default = "of_the_day")]
@@ -267,6 +272,14 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// When a call was made that is settled at `now`, and on which day its usage counts.
+    #[must_use]
+    pub fn day_of(reserved: Option<&Self>, now: Timestamp) -> (Timestamp, Date) {
+        let at = reserved.map_or(now, |reserved| reserved.at);
+        let date = reserved.and_then(|reserved| reserved.date);
+        (at, date.unwrap_or_else(|| TimeZone::UTC.to_datetime(at).date()))
+    }
+
     /// The cost of what was used of it. If nobody knows the price any more, all of it was.
     #[must_use]
     pub fn cost_micros(&self, used: &Usage) -> i64 {

@@ -13,7 +13,8 @@ use crate::context::Cx;
 use crate::error::Result;
 use crate::store::usage::{UsageEntry, Used};
 
-/// The usage of a month. Days are in UTC. A call counts on the day on which its cost was reserved.
+/// The usage of a month. Days are in the time zone that the account had at the time of the call. A call counts on the day on which its
+/// cost was reserved.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MonthUsage {
     /// The month.
@@ -34,7 +35,7 @@ pub struct MonthUsage {
 /// The usage of a day.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DayUsage {
-    /// The day, in UTC.
+    /// The day, in the time zone of the account.
     #[schema(value_type = String, format = Date, example = "2026-11-21")]
     pub date: Date,
     #[serde(flatten)]

@@ -69,11 +69,11 @@ pub async fn schedule(
     id: ActionId,
     input: ScheduleInput,
 ) -> Result<ActionView> {
-    let input = schedules::in_zone_of(cx, owner, input).await?;
-    let mut errors = FieldErrors::default();
-    let Some(schedule) = errors.nest("schedule", input.validate()) else { return Err(errors.into()) };
     let action = load(cx, owner, id).await?.value;
     let agent = existing::agent(cx, owner, action.agent_id).await?.value;
+    let input = schedules::in_zone_of(cx, owner, Some(&agent), input).await?;
+    let mut errors = FieldErrors::default();
+    let Some(schedule) = errors.nest("schedule", input.validate()) else { return Err(errors.into()) };
     let briefing = Briefing::of(&action, &agent);
     let command = Command::Schedule { schedule: &schedule, briefing: &briefing };
     let action = apply(cx, owner, once, id, command).await?.value;
@@ -113,7 +113,9 @@ pub async fn change(
         };
     }
     if let Some(Some(schedule)) = &mut patch.schedule {
-        *schedule = schedules::in_zone_of(cx, owner, std::mem::take(schedule)).await?;
+        let action = load(cx, owner, id).await?.value;
+        let agent = cx.store.agent(owner, action.agent_id).await?.map(|agent| agent.value);
+        *schedule = schedules::in_zone_of(cx, owner, agent.as_ref(), std::mem::take(schedule)).await?;
     }
     let budget = patch.budget;
     let patch: ValidPatch = patch.validate()?;

@@ -46,7 +46,7 @@ pub async fn define(
     let id = ActionId::from_uuid(cx.clock.uuid());
     let mut new = input.complete(draft, &agent, cx.config.budget.run_micros)?;
     if let Some(schedule) = new.schedule.take() {
-        new.schedule = Some(schedules::in_zone_of(cx, owner, schedule).await?);
+        new.schedule = Some(schedules::in_zone_of(cx, owner, Some(&agent), schedule).await?);
     }
     let action = new.validate()?.define(id, agent.agent_id, cx.clock.now());
     ceilings::check_month(cx, CeilingOf::ActionMonth, action.budget.per_month_micros)?;

@@ -17,8 +17,8 @@ use uuid::Uuid;
 use super::{ActionView, action_writes, apply, dispatch_at, end_run, load, wake_at};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
+use crate::flows::{existing, schedules};
 use crate::money::quota::Quota;
 use crate::store::runs::RunOutput;
 use crate::store::table::Order;
@@ -223,7 +223,9 @@ pub async fn why(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) ->
             (at.unwrap_or_else(|| cx.clock.now()), newest)
         }
     };
-    Ok(explain(&action, occurrence.as_ref(), at, cx.clock.now()))
+    let agent = cx.store.agent(owner, action.agent_id).await?.map(|agent| agent.value);
+    let zone = schedules::zone_of(cx, owner, agent.as_ref()).await?;
+    Ok(explain(&action, &zone, occurrence.as_ref(), at, cx.clock.now()))
 }
 
 /// The occurrence in the minute of `at`. In this order: the one at exactly `at`, one of the schedule, any other.

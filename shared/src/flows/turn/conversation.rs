@@ -8,8 +8,10 @@ use domain::ids::{ActionId, AgentId, ChatId, Owner};
 use domain::models::SystemBlock;
 use domain::prompts::{self, RunInView};
 use domain::runs::Run;
+use domain::schedule::Schedule;
 use domain::tools::Setting;
 use futures::future::try_join_all;
+use jiff::tz::TimeZone;
 
 use crate::blobs::BlobKey;
 use crate::context::{Cx, Data};
@@ -163,11 +165,19 @@ impl Conversation {
     }
 
     /// What the model gets to see before the person's newest message.
-    pub async fn in_view(&self, data: &Data, owner: &Owner, agent: Option<&Agent>) -> Result<Option<String>> {
+    pub async fn in_view(
+        &self,
+        data: &Data,
+        owner: &Owner,
+        agent: Option<&Agent>,
+        zone: &TimeZone,
+    ) -> Result<Option<String>> {
         match (agent, self) {
             (None, _) => Ok(None),
-            (Some(agent), Self::Chat(_)) => agent_in_view(data, owner, agent.agent_id).await.map(Some),
-            (Some(agent), Self::Action(action)) => action_in_view(data, owner, action, agent).await.map(Some),
+            (Some(agent), Self::Chat(_)) => agent_in_view(data, owner, agent.agent_id, zone).await.map(Some),
+            (Some(agent), Self::Action(action)) => {
+                action_in_view(data, owner, action, agent, zone).await.map(Some)
+            }
         }
     }
 }
@@ -209,17 +219,23 @@ fn listening(agent: Agent) -> Result<Agent> {
     Ok(agent)
 }
 
-async fn agent_in_view(data: &Data, owner: &Owner, agent: AgentId) -> Result<String> {
+async fn agent_in_view(data: &Data, owner: &Owner, agent: AgentId, zone: &TimeZone) -> Result<String> {
     let (assets, actions) = tokio::try_join!(
         data.store.agent_assets(owner, agent, None, IN_VIEW),
         data.store.agent_actions(owner, agent, None, IN_VIEW),
     )?;
     let assets: Vec<_> = assets.items.into_iter().map(|(_, asset)| asset.value).collect();
     let actions: Vec<_> = actions.items.into_iter().map(|(_, action)| action.value).collect();
-    Ok(prompts::in_view(&assets, &actions))
+    Ok(prompts::in_view(&assets, &actions, zone))
 }
 
-async fn action_in_view(data: &Data, owner: &Owner, action: &Action, agent: &Agent) -> Result<String> {
+async fn action_in_view(
+    data: &Data,
+    owner: &Owner,
+    action: &Action,
+    agent: &Agent,
+    zone: &TimeZone,
+) -> Result<String> {
     let found = data.store.occurrences(owner, action.id, None, RUNS_IN_VIEW, Order::Newest).await?;
     let run = async |occurrence: domain::actions::Occurrence| {
         let never_ran = matches!(
@@ -249,5 +265,6 @@ async fn action_in_view(data: &Data, owner: &Owner, action: &Action, agent: &Age
             break;
         }
     }
-    Ok(prompts::action_in_view(action, action.is_approved_with(agent), &runs))
+    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+    Ok(prompts::action_in_view(action, action.is_approved_with(agent), &runs, zone))
 }

@@ -9,7 +9,7 @@ use domain::agents::Agent;
 use domain::chats::conversation::window;
 use domain::chats::signals::Deliverable;
 use domain::chats::{Proposal, ProposalBody};
-use domain::ids::{AgentId, Owner, ProposalId};
+use domain::ids::Owner;
 use domain::models::routing::{AgentRole, Ask, Work};
 use domain::models::{Block, Message, ModelTier, StopReason};
 use domain::prompts;
@@ -112,10 +112,10 @@ impl Kind for Turn {
     }
 
     async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
-        let (mut history, view, zone) = tokio::try_join!(
+        let zone = schedules::zone_of(&cx, cx.owner, self.agent.as_ref()).await?;
+        let (mut history, view) = tokio::try_join!(
             self.conversation.history(&cx, cx.owner, MAX_HISTORY),
-            self.conversation.in_view(&cx, cx.owner, self.agent.as_ref()),
-            schedules::zone_of(&cx, cx.owner),
+            self.conversation.in_view(&cx, cx.owner, self.agent.as_ref(), &zone),
         )?;
         let mut before = prompts::now(works_since(cx.run), &zone);
         if let Some(view) = view {
@@ -147,7 +147,7 @@ impl Kind for Turn {
 
     async fn perform(&self, cx: KindCx<'_>, call: ToolCall) -> Result<Performed<Infallible>> {
         let run = cx.run;
-        match (call, self.agent.as_ref().map(|agent| agent.agent_id)) {
+        match (call, self.agent.as_ref()) {
             (ToolCall::Deliver(Deliverable::ReadyToCreate(draft)), None) => {
                 let told = "The person sees the agent and can create it.";
                 let mut performed = Performed::from(CallResult::rest(told));
@@ -171,12 +171,14 @@ impl Kind for Turn {
                 if actions.is_empty() {
                     return Ok(proposals::too_many("generate_actions", 0, asked));
                 }
-                let proposed = actions.into_iter().map(|draft| {
-                    let id = ProposalId::from_uuid(cx.clock.uuid());
+                let mut proposed = Vec::new();
+                for draft in actions {
                     let body = ProposalBody::Action(draft);
-                    (EventKind::ActionProposed, proposals::new(&cx, origin(run, agent), id, body))
-                });
-                let mut performed = propose(cx.owner, proposed.collect())?;
+                    let proposal =
+                        proposals::of_action(&cx, cx.owner, agent, origin(run, agent), body).await?;
+                    proposed.push((EventKind::ActionProposed, proposal));
+                }
+                let mut performed = propose(cx.owner, proposed)?;
                 if asked > room {
                     let more: Performed<Infallible> = proposals::too_many("generate_actions", room, asked);
                     performed.events.extend(more.events);
@@ -202,7 +204,7 @@ impl Turn {
     async fn propose_change(
         &self,
         cx: KindCx<'_>,
-        agent: AgentId,
+        agent: &Agent,
         change: ActionChange,
     ) -> Result<Performed<Infallible>> {
         let run = cx.run;
@@ -227,8 +229,7 @@ impl Turn {
         }
         let title = change.title.clone().unwrap_or(action.title);
         let body = ProposalBody::Change { action_id: action.id, title, change: Box::new(change) };
-        let id = ProposalId::from_uuid(cx.clock.uuid());
-        let proposal = proposals::new(&cx, origin(run, agent), id, body);
+        let proposal = proposals::of_action(&cx, cx.owner, agent, origin(run, agent), body).await?;
         let mut performed = propose(cx.owner, vec![(EventKind::ActionProposed, proposal)])?;
         performed.result = CallResult::told(performed.result.content);
         Ok(performed)
@@ -241,7 +242,9 @@ fn propose(owner: &Owner, proposed: Vec<(EventKind, Proposal)>) -> Result<Perfor
     let mut told = Vec::new();
     for (kind, proposal) in proposed {
         let id = proposal.proposal_id;
-        told.push(format!("\"{}\" waits for the person's yes ({id}).", proposal.body.title()));
+        let schedule =
+            proposals::in_words(&proposal.body).map_or_else(String::new, |text| format!(" {text}"));
+        told.push(format!("\"{}\" waits for the person's yes ({id}).{schedule}", proposal.body.title()));
         performed.events.push((kind, shown(&proposal)));
         performed.staged.writes.extend(Store::proposal_writes(owner, &proposal)?);
         performed.proposals.push(id);
@@ -255,8 +258,8 @@ fn works_since(run: &Run) -> Timestamp {
     run.resumed_at.unwrap_or(run.created_at)
 }
 
-fn origin(run: &Run, agent_id: AgentId) -> Origin {
-    Origin { agent_id, chat_id: run.chat_id, run_id: Some(run.run_id) }
+fn origin(run: &Run, agent: &Agent) -> Origin {
+    Origin { agent_id: agent.agent_id, chat_id: run.chat_id, run_id: Some(run.run_id) }
 }
 
 fn invalid(kind: &str, reason: &str) -> Performed<Infallible> {

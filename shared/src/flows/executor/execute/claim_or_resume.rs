@@ -36,7 +36,7 @@ pub(super) async fn begin(
     let claimed = &occurrence.value;
     let zone = match &action.schedule {
         Some(schedule) => schedule.time_zone().clone(),
-        None => schedules::zone_of(cx, owner).await?,
+        None => schedules::zone_of(cx, owner, Some(&agent)).await?,
     };
     let mut tries = Tries::default();
     let mut charge = Charge::Included;

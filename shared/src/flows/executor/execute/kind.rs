@@ -6,7 +6,7 @@ use domain::agents::Agent;
 use domain::assets::NewAsset;
 use domain::chats::ProposalBody;
 use domain::chats::signals::Deliverable;
-use domain::ids::{AssetId, Owner, ProposalId, RunId};
+use domain::ids::{AssetId, Owner, RunId};
 use domain::models::routing::Ask;
 use domain::models::{Block, Message, Role, StopReason, Usage};
 use domain::prompts;
@@ -200,10 +200,11 @@ impl Kind for ActionRun {
                     CallResult::told("it waits for the person's yes").into()
                 };
                 for draft in actions {
-                    let id = ProposalId::from_uuid(cx.clock.uuid());
                     let origin =
                         Origin { agent_id: self.agent.agent_id, chat_id: None, run_id: Some(cx.run.run_id) };
-                    let proposal = proposals::new(&cx, origin, id, ProposalBody::Action(draft));
+                    let body = ProposalBody::Action(draft);
+                    let proposal = proposals::of_action(&cx, cx.owner, &self.agent, origin, body).await?;
+                    let id = proposal.proposal_id;
                     let data = json!({"proposal_id": id, "title": proposal.body.title()});
                     performed.events.push((EventKind::ActionProposed, data));
                     performed.staged.writes.extend(Store::proposal_writes(cx.owner, &proposal)?);
@@ -211,13 +212,10 @@ impl Kind for ActionRun {
                 }
                 Ok(performed)
             }
-            look_up => {
-                let agent = self.agent.agent_id;
-                Ok(match tools::look_up(&cx, cx.owner, agent, look_up).await? {
-                    Ok(result) => CallResult::told(result).into(),
-                    Err(sentence) => CallResult::refused(sentence).into(),
-                })
-            }
+            look_up => Ok(match tools::look_up(&cx, cx.owner, &self.agent, look_up).await? {
+                Ok(result) => CallResult::told(result).into(),
+                Err(sentence) => CallResult::refused(sentence).into(),
+            }),
         }
     }
 

@@ -193,6 +193,7 @@ impl Requester for PassRequester<'_> {
         if amount > 0 {
             let reservation = Reservation {
                 at: now,
+                date: None,
                 micros: amount,
                 of: Vec::new(),
                 model: model.model.clone(),
@@ -228,10 +229,10 @@ impl Requester for PassRequester<'_> {
     async fn settle(&mut self, model: &ModelRef, used: Usage, cost_micros: i64) -> Result<(), NoAnswer> {
         self.budget.spent += cost_micros;
         let (reserved, now) = (self.reserved.take(), self.cx.clock.now());
-        let at = reserved.as_ref().map_or(now, |reserved| reserved.at);
+        let (at, date) = Reservation::day_of(reserved.as_ref(), now);
         let spender = Spender::owner(self.owner);
         let mut writes = Store::settle_writes(spender, reserved.as_ref(), now, cost_micros, Charge::Included);
-        writes.extend(Store::usage_write(spender, at, &model.into(), &used, cost_micros));
+        writes.extend(Store::usage_write(spender, (at, date), &model.into(), &used, cost_micros));
         if !writes.is_empty() {
             let settled = self.cx.store.write_all(writes).await;
             let _ = settled.map_err(|error| NoAnswer::Failure(error.into()))?;
@@ -254,7 +255,8 @@ impl PassRequester<'_> {
     /// Reserves the highest cost of a call under the ceilings of the owner's day and month.
     async fn take(&mut self, mut reservation: Reservation) -> Result<(), Failure> {
         let (spender, at, micros) = (Spender::owner(self.owner), reservation.at, reservation.micros);
-        let mut ceilings = ceilings::of_owner(self.cx, self.owner).await?;
+        let (mut ceilings, zone) = ceilings::of_owner(self.cx, self.owner).await?;
+        reservation.date = Some(at.to_zoned(zone).date());
         for ceiling in &mut ceilings {
             let spend = self.cx.store.spend_of(spender, ceiling.of, at).await?;
             ceiling.micros = ceiling.micros.saturating_add(spend.raised_micros);
