@@ -27,7 +27,7 @@ pub enum ToolCall {
     SaveOutput(NewAsset),
     AskPerson(AskPerson),
     /// Not yet checked against the action.
-    ChangeAction(ActionChange),
+    ChangeAction(Box<ActionChange>),
 }
 
 impl ToolCall {
@@ -46,7 +46,7 @@ impl ToolCall {
             "generate_asset" | "generate_actions" | "ready_to_create" => deliverable(tool.name, input),
             "save_output" => parse::<SaveOutput>(input).map(|output| Self::SaveOutput(output.into())),
             "ask_person" => parse(input).map(Self::AskPerson),
-            "change_action" => parse(input).map(Self::ChangeAction),
+            "change_action" => parse(input).map(Box::new).map(Self::ChangeAction),
             _ => Err("it is not available here".to_owned()),
         };
         call.map_err(|reason| format!("The call of {} was not made: {reason}.", tool.name))
