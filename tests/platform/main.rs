@@ -107,6 +107,7 @@ mod models {
 mod runs {
     mod calls;
     mod ceilings;
+    mod conditions;
     mod durable;
     mod long_replies;
     mod long_results;

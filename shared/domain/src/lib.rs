@@ -19,6 +19,7 @@
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`reach`]: which servers may be reached outside
+//! - [`json_schema`]: the JSON Schemas of replies, and the check of values against them
 
 pub mod accounts;
 pub mod actions;
@@ -32,6 +33,7 @@ pub mod chats;
 pub mod context;
 pub mod dispatch;
 pub mod ids;
+pub mod json_schema;
 pub mod lease;
 pub mod log;
 pub mod models;

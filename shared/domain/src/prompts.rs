@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::actions::notebook::MAX_NOTEBOOK;
-use crate::actions::{Action, Notebook, Occurrence, OccurrenceKind, approximately};
+use crate::actions::{Action, Notebook, Occurrence, OccurrenceKind, approximately, conditions};
 use crate::agents::Agent;
 use crate::assets::Asset;
 use crate::ids::AssetId;
@@ -283,6 +283,10 @@ pub fn action_in_view(action: &Action, approved: bool, runs: &[RunInView], zone:
         "instructions:\n{}\nexpected output:\n{}\n",
         action.task_config.instructions, action.task_config.expected_output
     ));
+    if !action.conditions.is_empty() {
+        text.push_str(&format!("conditions:\n{}", serde_json::json!(action.conditions)));
+        text.push('\n');
+    }
     text.push_str("last runs:\n");
     for run in runs {
         text.push_str(&run_in_view(run, zone));
@@ -314,13 +318,18 @@ fn run_in_view(run: &RunInView, zone: &TimeZone) -> String {
     text
 }
 
-/// The task of a run.
+/// The task of a run. It names the conditions, so that the run can meet them at its first try.
 #[must_use]
 pub fn task(action: &Action) -> String {
-    format!(
+    let mut text = format!(
         "# Task: {}\n{}\n\n# Instructions\n{}\n\n# Expected output\n{}",
         action.title, action.description, action.task_config.instructions, action.task_config.expected_output
-    )
+    );
+    if !action.conditions.is_empty() {
+        let conditions = conditions::told(&action.conditions);
+        text.push_str(&format!("\n\n# Conditions\nA program checks the saved outputs:\n{conditions}"));
+    }
+    text
 }
 
 /// The message for a check.
@@ -339,6 +348,16 @@ pub fn revise(missing: &[String]) -> String {
         if missing.is_empty() { "it does not meet what was expected".to_owned() } else { missing.join("; ") };
     format!(
         "A check of the saved output found: {missing}. Save a better version of the whole output with `save_output`."
+    )
+}
+
+/// Tells the model which conditions its outputs do not meet.
+#[must_use]
+pub fn meet(unmet: &[String]) -> String {
+    format!(
+        "A program checked the conditions of the task. Not met: {}. Save a better version of the whole output, under the same \
+         title, with `save_output`. If it does not meet the conditions then, the run fails.",
+        unmet.join("; ")
     )
 }
 

@@ -1,5 +1,5 @@
-//! The parts of an action that people, models and tools name: its state, its priority, its task, a draft and a change. The
-//! modules of actions, chats and tools use them, so they are below all three.
+//! The parts of an action that people, models and tools name: its state, its priority, its task, its conditions, a draft and a
+//! change. The modules of actions, chats and tools use them, so they are below all three.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,6 +85,95 @@ pub struct TaskConfigPatch {
     pub expected_output: Option<String>,
 }
 
+/// What a program checks of the outputs of a run, without a model. `links_only_to` holds for all outputs together. Each other
+/// condition is met if at least one output meets it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", try_from = "ConditionFields")]
+pub enum Condition {
+    /// An output has at least this number of words.
+    MinWords {
+        /// 1 to 50,000. Words are separated by white space; each Chinese or Japanese character is a word.
+        #[schema(minimum = 1, maximum = 50_000, example = 200)]
+        words: u32,
+    },
+    /// An output names the date on which the run began, in the time zone of the schedule, or else of the account. In one of
+    /// these forms: `2026-11-25`, `25 November 2026`, `November 25, 2026`, `25.11.2026`, `25/11/2026`.
+    NamesToday,
+    /// An output has all of these Markdown headings, of any level and in any order.
+    Headings {
+        /// 1 to 20 headings of 1 to 200 characters. Case, `#` and white space around them do not matter.
+        #[schema(example = json!(["Summary", "Sources"]))]
+        headings: Vec<String>,
+    },
+    /// An output is JSON that matches this JSON Schema.
+    Json {
+        /// A JSON Schema of at most 16,384 bytes. Only keywords that the platform checks are accepted.
+        #[schema(value_type = Object)]
+        schema: Value,
+    },
+    /// All links and URLs of all outputs lead to these hosts.
+    LinksOnlyTo {
+        /// 1 to 20 host names. `example.com` permits `example.com` and `*.example.com`, at any port.
+        #[schema(example = json!(["example.com"]))]
+        hosts: Vec<String>,
+    },
+}
+
+/// A condition as it arrives. So an error about a field has the path of the field.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConditionFields {
+    kind: ConditionKind,
+    words: Option<u32>,
+    headings: Option<Vec<String>>,
+    schema: Option<Value>,
+    hosts: Option<Vec<String>>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ConditionKind {
+    MinWords,
+    NamesToday,
+    Headings,
+    Json,
+    LinksOnlyTo,
+}
+
+impl TryFrom<ConditionFields> for Condition {
+    type Error = String;
+
+    /// The errors have the words of serde, which the readers of input put into plain words.
+    fn try_from(fields: ConditionFields) -> Result<Self, String> {
+        let ConditionFields { kind, words, headings, schema, hosts } = fields;
+        let own = match kind {
+            ConditionKind::MinWords => "words",
+            ConditionKind::NamesToday => "kind",
+            ConditionKind::Headings => "headings",
+            ConditionKind::Json => "schema",
+            ConditionKind::LinksOnlyTo => "hosts",
+        };
+        let given = [
+            ("words", words.is_some()),
+            ("headings", headings.is_some()),
+            ("schema", schema.is_some()),
+            ("hosts", hosts.is_some()),
+        ];
+        if let Some((other, _)) = given.into_iter().find(|(name, given)| *given && *name != own) {
+            let known = if own == "kind" { "`kind`".to_owned() } else { format!("`kind` or `{own}`") };
+            return Err(format!("unknown field `{other}`, expected {known}"));
+        }
+        let missing = || format!("missing field `{own}`");
+        Ok(match kind {
+            ConditionKind::MinWords => Self::MinWords { words: words.ok_or_else(missing)? },
+            ConditionKind::NamesToday => Self::NamesToday,
+            ConditionKind::Headings => Self::Headings { headings: headings.ok_or_else(missing)? },
+            ConditionKind::Json => Self::Json { schema: schema.ok_or_else(missing)? },
+            ConditionKind::LinksOnlyTo => Self::LinksOnlyTo { hosts: hosts.ok_or_else(missing)? },
+        })
+    }
+}
+
 /// An action that a person may approve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ActionDraft {
@@ -96,6 +185,9 @@ pub struct ActionDraft {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub schedule: Option<Value>,
+    /// What a program checks of the outputs. Checked when the action is defined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// The fields that would change. A model may not change what a run is allowed to do or to spend: grants, model tier and budget
@@ -113,6 +205,9 @@ pub struct ActionChange {
     pub task_config: Option<TaskConfigPatch>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<ScheduleInput>,
+    /// The complete new list of conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<Condition>>,
 }
 
 #[cfg(test)]

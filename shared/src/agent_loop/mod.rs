@@ -19,6 +19,7 @@ pub mod recorder;
 use std::ops::Deref;
 
 use domain::actions::Reason;
+use domain::actions::conditions::Report;
 use domain::agent_loop::check::Verdict;
 use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
 use domain::ids::{Owner, ProposalId};
@@ -70,7 +71,7 @@ impl Terms {
     /// What a call of a model is for. The work of a deep agent is checked by a deep model, and that of others by the standard one.
     fn ask(&self, purpose: Purpose) -> Ask {
         match purpose {
-            Purpose::Work | Purpose::Person => self.work,
+            Purpose::Work | Purpose::Person | Purpose::Conditions => self.work,
             Purpose::Check => Ask {
                 role: AgentRole::Review,
                 task: (self.tier == ModelTier::Deep).then_some(TaskTier::Complex),
@@ -142,6 +143,11 @@ pub trait Kind: Send + Sync {
     /// What a check is asked.
     fn to_check(&self, _cx: KindCx<'_>) -> impl Future<Output = Result<String>> + Send {
         std::future::ready(Err(Error::internal("this kind of run has no output to check")))
+    }
+
+    /// Checks the conditions of the outputs.
+    fn check_conditions(&self, _cx: KindCx<'_>) -> impl Future<Output = Result<Report>> + Send {
+        std::future::ready(Err(Error::internal("this kind of run has no conditions")))
     }
 
     /// Adds what the kind reads out of a reply, before it is stored.
@@ -285,6 +291,14 @@ impl<K: Kind> Driver<K> {
                     if let Some(rest) = self.make_calls(from).await? {
                         return Ok(rest);
                     }
+                }
+                Next::CheckConditions => {
+                    self.look().await?;
+                    // The report is stored as a step. So a process that takes the run over decides by the same report.
+                    let text = self.kind.check_conditions(self.kind_cx()).await?.to_text();
+                    let reply = Reply { text, ..Reply::default() };
+                    self.store(Purpose::Conditions, Replied { reply, settle: Vec::new(), usage: None })
+                        .await?;
                 }
                 next @ (Next::CallModel { .. } | Next::Check) => {
                     self.look().await?;

@@ -91,6 +91,7 @@ pub async fn propose_action(client: Client, arguments: ProposeAction) -> ToolRes
             expected_output: arguments.expected_output,
         },
         schedule: arguments.schedule.map(Value::Object),
+        conditions: Vec::new(),
     };
     to_json(proposals::propose_action(cx, owner, once, arguments.agent_id, draft).await?)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::ModelTier;
 use crate::schedule::Schedule;
-use crate::work::{ActionState, Priority, TaskConfig};
+use crate::work::{ActionState, Condition, Priority, TaskConfig};
 
 /// Work that an agent does later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -23,6 +23,9 @@ pub struct Action {
     pub grants: Vec<String>,
     pub model_tier: ModelTier,
     pub budget: Budget,
+    /// What a program checks of the outputs of a run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
     pub state: ActionState,
     pub approval: Option<Approval>,
     /// When the schedule took effect, in whole seconds. `every` counts from it. There are no fire times before it.

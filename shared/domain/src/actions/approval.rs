@@ -12,7 +12,7 @@ use crate::canonical::canonical;
 use crate::models::ModelTier;
 use crate::schedule::Schedule;
 use crate::tools::{self, ToolSpecForHash};
-use crate::work::TaskConfig;
+use crate::work::{Condition, TaskConfig};
 
 /// What a run is told about its agent, in the system prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -64,6 +64,10 @@ pub struct ApprovalContent {
     pub model_tier: ModelTier,
     pub budget: Budget,
     pub agent: AgentBrief,
+    // Left out if there is nothing to check, so that the hashes of earlier approvals stay the same.
+    /// What a program checks of the outputs. Left out if there are no conditions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// An approval with the approved content.
@@ -103,6 +107,7 @@ impl ApprovalContent {
             model_tier: action.model_tier,
             budget: action.budget,
             agent: briefing.agent.clone(),
+            conditions: action.conditions.clone(),
         }
     }
 
@@ -116,7 +121,12 @@ impl ApprovalContent {
     /// The fields that differ from `approved`.
     #[must_use]
     pub fn differences(&self, approved: &Self) -> Vec<Difference> {
-        let (approved, current) = (json!(approved), json!(self));
+        let with_all_fields = |content: &Self| {
+            let mut fields = json!(content);
+            fields["conditions"] = json!(content.conditions);
+            fields
+        };
+        let (approved, current) = (with_all_fields(approved), with_all_fields(self));
         let mut differences = Vec::new();
         for (field, now) in current.as_object().into_iter().flatten() {
             let was = &approved[field];
@@ -226,6 +236,21 @@ mod tests {
             assert_eq!(same_prompt, same_hash, "{pointer}");
             bound += usize::from(!same_hash);
         }
+        let conditions: Vec<crate::work::Condition> = serde_json::from_value(json!([
+            {"kind": "min_words", "words": 2}, {"kind": "min_words", "words": 3}, {"kind": "names_today"},
+            {"kind": "headings", "headings": ["a"]}, {"kind": "headings", "headings": ["b"]},
+            {"kind": "json", "schema": {}}, {"kind": "json", "schema": {"type": "object"}},
+            {"kind": "links_only_to", "hosts": ["a.com"]}, {"kind": "links_only_to", "hosts": ["b.com"]},
+        ]))
+        .unwrap();
+        let mut seen = vec![(told(&action, &agent), hash(&action, &agent))];
+        for condition in conditions {
+            let changed = Action { conditions: vec![condition], ..action.clone() };
+            seen.push((told(&changed, &agent), hash(&changed, &agent)));
+        }
+        for (a, b) in (0..seen.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            assert!(seen[a].0 != seen[b].0 && seen[a].1 != seen[b].1, "{:?}", seen[a]);
+        }
         let of_agent = serde_json::to_value(&agent).unwrap();
         for field in of_agent.as_object().unwrap().keys() {
             let mut changed = of_agent.clone();
@@ -297,6 +322,23 @@ mod tests {
                     .prop_map(|fields| Value::Object(fields.into_iter().collect())),
             ]
         })
+    }
+
+    #[test]
+    fn a_condition_that_was_added_or_removed_is_a_difference() {
+        let without = ApprovalContent::of(&defined(&Value::Null), &briefing());
+        let mut with = without.clone();
+        with.conditions = vec![Condition::MinWords { words: 2 }];
+        assert_eq!(without.differences(&without), []);
+        let (none, one) = (json!([]), json!([{"kind": "min_words", "words": 2}]));
+        for (current, approved, values) in
+            [(&with, &without, (&none, &one)), (&without, &with, (&one, &none))]
+        {
+            let [difference] = current.differences(approved).try_into().unwrap();
+            assert_eq!(difference.field, "conditions");
+            assert_eq!((&difference.approved, &difference.current), values);
+            assert_ne!(current.hash(), approved.hash());
+        }
     }
 
     proptest! {

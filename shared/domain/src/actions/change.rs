@@ -33,6 +33,7 @@ impl ActionPatch {
             priority: self.priority.or(proposed.priority),
             task_config,
             schedule: self.schedule.or(proposed.schedule.map(Some)),
+            conditions: self.conditions.or(proposed.conditions),
             ..self
         }
     }
@@ -59,6 +60,12 @@ mod tests {
         check(json!({"title": "Another"}), Ok(()));
         check(json!({"task_config": {"instructions": "Do it better"}}), Ok(()));
         check(json!({"schedule": {"every": "2h"}}), Ok(()));
+        check(json!({"conditions": [{"kind": "names_today"}]}), Ok(()));
+        check(
+            json!({"conditions": [{"kind": "min_words", "words": 0}]}),
+            Err("conditions[0].words: must be 1 to 50000, is 0"),
+        );
+        check(json!({"conditions": []}), Err("change: must change something"));
         check(json!({}), Err("change: must change something"));
         check(json!({"title": action.title}), Err("change: must change something"));
         check(json!({"schedule": {"every": "1h"}}), Err("change: must change something"));

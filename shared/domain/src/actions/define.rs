@@ -10,7 +10,7 @@ use crate::models::ModelTier;
 use crate::schedule::ScheduleInput;
 use crate::validate::FieldErrors;
 use crate::wording::refusal;
-use crate::work::{ActionDraft, Priority, TaskConfig, TaskConfigPatch};
+use crate::work::{ActionDraft, Condition, Priority, TaskConfig, TaskConfigPatch};
 
 /// The definition of an action by a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
@@ -44,6 +44,9 @@ pub struct DefineAction {
     pub model_tier: Option<ModelTier>,
     /// The ceilings of costs.
     pub budget: Option<AskedBudget>,
+    /// At most 10. What a program checks of the outputs of a run.
+    #[schema(max_items = 10)]
+    pub conditions: Option<Vec<Condition>>,
 }
 
 impl DefineAction {
@@ -64,6 +67,7 @@ impl DefineAction {
             priority: Priority::default(),
             task_config: TaskConfig { instructions: String::new(), expected_output: String::new() },
             schedule: None,
+            conditions: Vec::new(),
         });
         let schedule = match (self.schedule, draft.schedule) {
             (Some(asked), _) => asked,
@@ -88,6 +92,7 @@ impl DefineAction {
             grants: self.grants.unwrap_or_default(),
             model_tier: self.model_tier.unwrap_or(agent.model_tier),
             budget: self.budget.unwrap_or_default().or(run_micros),
+            conditions: self.conditions.unwrap_or(draft.conditions),
         })
     }
 }

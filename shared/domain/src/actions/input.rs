@@ -4,13 +4,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::action::{Action, AskedBudget, Budget};
+use super::conditions;
 use crate::ceilings;
 use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::ModelTier;
 use crate::schedule::{Schedule, ScheduleInput};
 use crate::tools;
 use crate::validate::FieldErrors;
-use crate::work::{ActionState, Priority, TaskConfig, TaskConfigPatch};
+use crate::work::{ActionState, Condition, Priority, TaskConfig, TaskConfigPatch};
 
 /// The longest instructions, in characters.
 pub const MAX_INSTRUCTIONS: usize = 20_000;
@@ -39,6 +40,10 @@ pub struct NewAction {
     #[serde(default)]
     pub model_tier: ModelTier,
     pub budget: Budget,
+    /// At most 10. What a program checks of the outputs of a run.
+    #[serde(default)]
+    #[schema(max_items = 10)]
+    pub conditions: Vec<Condition>,
 }
 
 /// A checked [`NewAction`].
@@ -60,6 +65,7 @@ impl NewAction {
         let schedule = self.schedule.take().and_then(|input| errors.nest("schedule", input.validate()));
         check_grants(&mut errors, &mut self.grants);
         check_budget(&mut errors, self.budget);
+        conditions::check(&mut errors, &self.conditions);
         errors.into_result(ValidAction { new: self, schedule })
     }
 }
@@ -68,8 +74,17 @@ impl ValidAction {
     /// The action, not yet approved.
     #[must_use]
     pub fn define(self, id: ActionId, agent_id: AgentId, now: Timestamp) -> Action {
-        let NewAction { title, description, priority, task_config, grants, model_tier, budget, .. } =
-            self.new;
+        let NewAction {
+            title,
+            description,
+            priority,
+            task_config,
+            schedule: _,
+            grants,
+            model_tier,
+            budget,
+            conditions,
+        } = self.new;
         Action {
             id,
             agent_id,
@@ -81,6 +96,7 @@ impl ValidAction {
             grants,
             model_tier,
             budget,
+            conditions,
             state: ActionState::Defined,
             approval: None,
             anchor: None,
@@ -111,6 +127,7 @@ impl Action {
         check_expected_output(&mut errors, &self.task_config.expected_output);
         check_grants(&mut errors, &mut self.grants.clone());
         check_budget(&mut errors, self.budget);
+        conditions::check(&mut errors, &self.conditions);
         errors.into_result(())
     }
 }
@@ -136,6 +153,9 @@ pub struct ActionPatch {
     pub grants: Option<Vec<String>>,
     pub model_tier: Option<ModelTier>,
     pub budget: Option<AskedBudget>,
+    /// At most 10. Replaces all conditions.
+    #[schema(max_items = 10)]
+    pub conditions: Option<Vec<Condition>>,
 }
 
 /// Distinguishes a field that is `null` (`Some(None)`) from one that is left out (`None`).
@@ -173,6 +193,7 @@ impl ActionPatch {
         };
         self.grants.iter_mut().for_each(|grants| check_grants(&mut errors, grants));
         self.budget.iter().for_each(|asked| check_budget(&mut errors, asked.or(Budget::MAX_PER_RUN_MICROS)));
+        self.conditions.iter().for_each(|list| conditions::check(&mut errors, list));
         errors.into_result(ValidPatch { patch: self, schedule })
     }
 }
@@ -196,6 +217,7 @@ impl ValidPatch {
             grants,
             model_tier,
             budget,
+            conditions,
             schedule: _,
             proposal_id: _,
         } = self.patch.clone();
@@ -211,6 +233,7 @@ impl ValidPatch {
         set(&mut action.model_tier, model_tier);
         let run_micros = action.budget.per_run_micros;
         set(&mut action.budget, budget.map(|asked| asked.or(run_micros)));
+        set(&mut action.conditions, conditions);
         before.title != action.title
             || before.description != action.description
             || before.task_config != action.task_config
@@ -218,6 +241,7 @@ impl ValidPatch {
             || before.grants != action.grants
             || before.model_tier != action.model_tier
             || before.budget != action.budget
+            || before.conditions != action.conditions
     }
 }
 

@@ -1,6 +1,7 @@
 //! Work that an agent does later: the action, its approval, its due times, and a record of what happened at each due time.
 //!
 //! - [`action`] and [`input`]: an action, and the input that can change it
+//! - [`conditions`]: what a program checks of the outputs of a run
 //! - [`change`]: how a change that a model proposes is checked
 //! - [`define`]: the input that defines an action
 //! - [`state`]: the only function that changes an action
@@ -27,8 +28,12 @@
 pub mod action;
 pub mod approval;
 pub mod change;
+pub mod conditions;
+#[cfg(test)]
+mod conditions_tests;
 pub mod define;
 pub mod input;
+mod links;
 pub mod notebook;
 pub mod occurrence;
 #[cfg(test)]
@@ -49,7 +54,7 @@ pub mod why;
 #[cfg(test)]
 mod why_tests;
 
-pub use crate::work::{ActionChange, ActionState, Priority, TaskConfig, TaskConfigPatch};
+pub use crate::work::{ActionChange, ActionState, Condition, Priority, TaskConfig, TaskConfigPatch};
 pub use action::{Action, Approval, AskedBudget, Budget};
 pub use approval::{AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, approval_hash};
 pub use define::DefineAction;

@@ -9,7 +9,7 @@
 //! - [`repeats`]: loops, which are warned about and then stopped
 //! - [`cards`]: calls that wait for a person
 //! - [`results`]: long results, which are read in pages
-//! - [`check`]: the verdict on a run's output
+//! - [`check`]: the verdict on a run's output. What a program checks before it is in [`crate::actions::conditions`]
 
 pub mod cards;
 pub mod check;
@@ -50,6 +50,9 @@ pub struct Policy {
     pub continues_cut_off: bool,
     /// Whether the work must have an output, which is then checked; and how often a check may ask for a better one.
     pub checked: Option<Revisions>,
+    /// Whether a program checks conditions before each of these checks. An output that does not meet them may be revised once in
+    /// the whole run.
+    pub has_conditions: bool,
     /// When the run has taken too long as a whole.
     pub until: Timestamp,
 }
@@ -65,6 +68,8 @@ pub enum Next {
     CallModel { may_call_tools: bool },
     /// Make the calls of the last reply from this one on, in their order.
     Perform { from: usize },
+    /// Check the conditions of the outputs, without a model.
+    CheckConditions,
     /// Have the model check the outputs.
     Check,
     /// The run ends.
@@ -120,6 +125,7 @@ pub fn next(transcript: &Transcript, policy: &Policy, now: Timestamp) -> Next {
     let Some(last) = transcript.steps.last() else { return Next::CallModel { may_call_tools: true } };
     match last.purpose {
         Purpose::Person => call_model(transcript, policy),
+        Purpose::Conditions => after_conditions(transcript, policy, last),
         Purpose::Check => after_check(transcript, policy, &last.reply),
         Purpose::Work => after_work(transcript, policy, last),
     }
@@ -164,6 +170,7 @@ fn after_work(transcript: &Transcript, policy: &Policy, last: &Step) -> Next {
         Some(_) if transcript.outputs == 0 => {
             Next::Finish(Outcome::failed("empty_output", "the run ended without an output"))
         }
+        Some(_) if policy.has_conditions => Next::CheckConditions,
         Some(_) => Next::Check,
     }
 }
@@ -186,6 +193,18 @@ fn goes_on(transcript: &Transcript, policy: &Policy, last: &Step) -> bool {
         return before < policy.max_repairs;
     }
     last.results.iter().any(|result| result.after == After::Tell)
+}
+
+fn after_conditions(transcript: &Transcript, policy: &Policy, last: &Step) -> Next {
+    let unmet = last.report().unwrap_or_default().unmet;
+    if unmet.is_empty() {
+        return Next::Check;
+    }
+    if !transcript.was_told_of_conditions() {
+        return call_model(transcript, policy);
+    }
+    let detail = format!("the saved output does not meet the conditions of the action: {}", unmet.join("; "));
+    Next::Finish(Outcome::failed("condition_not_met", detail))
 }
 
 fn after_check(transcript: &Transcript, policy: &Policy, reply: &Reply) -> Next {

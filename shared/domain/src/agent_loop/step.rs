@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::check::Verdict;
 use crate::actions::Reason;
+use crate::actions::conditions::Report;
 use crate::chats::signals::Deliverable;
 use crate::models::{Block, StopReason};
 use crate::prompts;
@@ -30,6 +31,8 @@ pub enum Purpose {
     Work,
     /// The reply is the verdict on the outputs.
     Check,
+    /// The text is the [`Report`] of a check of the conditions. No model is called for it.
+    Conditions,
     /// The text is what a person has said to a run that waited.
     #[serde(rename = "heard")]
     Person,
@@ -181,6 +184,14 @@ impl Step {
     #[must_use]
     pub fn wants_repair(&self) -> bool {
         self.results.iter().any(|result| result.after == After::Repair)
+    }
+
+    /// What is missing, if this is a check of the conditions. A report that can't be read counts as not met.
+    pub(super) fn report(&self) -> Option<Report> {
+        let unreadable =
+            |error| Report { unmet: vec![format!("the check of the conditions can't be read: {error}")] };
+        (self.purpose == Purpose::Conditions)
+            .then(|| Report::read(&self.reply.text).unwrap_or_else(unreadable))
     }
 
     /// The verdict, if this is a check that could be read.

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::results::{MAX_RESULT, MAX_STORED, stored};
 use super::*;
+use crate::actions::conditions::Report;
 use crate::models::{Block, Message, Role};
 
 const CHAT: Policy = Policy {
@@ -11,6 +12,7 @@ const CHAT: Policy = Policy {
     max_repairs: 1,
     continues_cut_off: false,
     checked: None,
+    has_conditions: false,
     until: Timestamp::MAX,
 };
 
@@ -20,6 +22,7 @@ const RUN: Policy = Policy {
     max_repairs: usize::MAX,
     continues_cut_off: true,
     checked: Some(Revisions(2)),
+    has_conditions: false,
     until: Timestamp::MAX,
 };
 
@@ -126,6 +129,54 @@ fn the_last_step_of_a_turn_only_talks() {
     let late =
         next(&of(steps(1), 0), &Policy { until: Timestamp::UNIX_EPOCH, ..CHAT }, Timestamp::UNIX_EPOCH);
     assert_eq!(failed(&late), "run_too_long");
+}
+
+#[test]
+fn conditions_are_checked_before_the_model_checks_and_revised_once() {
+    let policy = Policy { has_conditions: true, ..RUN };
+    let saved = || work(vec![native("save_output", json!({}))], vec![CallResult::told("saved")]);
+    let end = || said(StopReason::EndTurn);
+    let conditions = |unmet: &[&str]| {
+        let report = Report { unmet: unmet.iter().map(|text| (*text).to_owned()).collect() };
+        Step { purpose: Purpose::Conditions, ..check(&report.to_text()) }
+    };
+    let (met, unmet) = (|| conditions(&[]), || conditions(&["no output names the date", "no heading"]));
+    let bad = || check(r#"{"score": 40, "meets": false, "missing": ["prices"]}"#);
+    let good = || check(r#"{"score": 90, "meets": true}"#);
+    let scored = Next::Finish(Outcome::Completed { score: Some(90), note: None });
+    let not_met = |steps: Vec<Step>| match then(steps, 1, &policy) {
+        Next::Finish(Outcome::Failed { code: "condition_not_met", detail }) => detail,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(failed(&then(vec![end()], 0, &policy)), "empty_output");
+    assert_eq!(then(vec![saved(), end()], 1, &policy), Next::CheckConditions);
+    assert_eq!(then(vec![saved(), end(), met()], 1, &policy), Next::Check);
+    assert_eq!(then(vec![saved(), end(), met(), good()], 1, &policy), scored);
+
+    // The run is told once what is missing.
+    let mut steps = vec![saved(), end(), unmet()];
+    assert_eq!(then(steps.clone(), 1, &policy), TALK);
+    let last = of(steps.clone(), 1).messages(true).pop().unwrap();
+    let told = last.text();
+    assert!(last.role == Role::User && told.contains("no output names the date; no heading"), "{told}");
+    steps.extend([saved(), end()]);
+    assert_eq!(then(steps.clone(), 1, &policy), Next::CheckConditions);
+    let again = |more: Step| steps.iter().cloned().chain([more]).collect::<Vec<_>>();
+    assert!(not_met(again(unmet())).ends_with("no output names the date; no heading"));
+    assert_eq!(then(again(met()), 1, &policy), Next::Check);
+
+    // A revision that the model's check asked for is checked, too. It does not count as the one of the conditions.
+    let mut steps = vec![saved(), end(), met(), bad(), saved(), end()];
+    assert_eq!(then(steps.clone(), 1, &policy), Next::CheckConditions);
+    steps.push(unmet());
+    assert_eq!(then(steps.clone(), 1, &policy), TALK);
+    steps.extend([saved(), end(), unmet()]);
+    not_met(steps);
+
+    // What can't be read is not met.
+    let unreadable = || Step { purpose: Purpose::Conditions, ..check("?") };
+    assert_eq!(then(vec![saved(), end(), unreadable()], 1, &policy), TALK);
+    not_met(vec![saved(), end(), unreadable(), end(), unreadable()]);
 }
 
 #[test]

@@ -45,6 +45,12 @@ impl Transcript {
         before.iter().filter(|step| step.verdict().is_some_and(|verdict| !verdict.meets)).count()
     }
 
+    /// Whether a check of the conditions before the last step has sent the run back to work.
+    pub(super) fn was_told_of_conditions(&self) -> bool {
+        let before = &self.steps[..self.steps.len().saturating_sub(1)];
+        before.iter().any(|step| step.report().is_some_and(|report| !report.unmet.is_empty()))
+    }
+
     /// How many checks in a row, up to the last step, could not be read.
     pub(super) fn unreadable_checks(&self) -> usize {
         let checks = self.steps.iter().rev().take_while(|step| step.purpose == Purpose::Check);
@@ -89,6 +95,11 @@ impl Transcript {
             let step = &self.steps[at];
             match step.purpose {
                 Purpose::Person => messages.push(Message::user(step.reply.text.as_str())),
+                Purpose::Conditions => {
+                    if let Some(report) = step.report().filter(|report| !report.unmet.is_empty()) {
+                        messages.push(Message::user(prompts::meet(&report.unmet)));
+                    }
+                }
                 Purpose::Check => {
                     if let Some(verdict) = step.verdict().filter(|verdict| !verdict.meets) {
                         messages.push(Message::user(prompts::revise(&verdict.missing)));

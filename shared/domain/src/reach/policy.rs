@@ -104,7 +104,7 @@ pub(super) fn literal(host: &Host<String>) -> Option<IpAddr> {
 
 /// Whether a parsed domain is a name as DNS has it. `url` also takes names with other characters, empty labels, or any length.
 /// A final dot is refused: the same host would have two names.
-pub(super) fn is_name(domain: &str) -> bool {
+pub(crate) fn is_name(domain: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::schema::Schema;
+use crate::json_schema::Schema;
 
 /// The smallest limit of a reply, in tokens: some providers refuse smaller ones.
 pub const MIN_TOKENS: u32 = 16;

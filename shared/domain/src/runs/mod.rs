@@ -1,7 +1,6 @@
 //! A run (one turn of a conversation, or one occurrence of an action) and its events.
 
 pub mod form;
-pub mod schema;
 
 use jiff::Timestamp;
 use jiff::civil::Date;

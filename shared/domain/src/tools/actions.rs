@@ -63,11 +63,32 @@ pub static CHANGE_ACTION: ToolDef = ToolDef::new(
          person has approved it again.",
     Propose,
     &[AboutAction],
-    || object(&plan(&[]), &[]),
+    || {
+        let mut properties = plan(&[]);
+        properties["conditions"] = conditions();
+        object(&properties, &[])
+    },
 );
 
 /// Checked later, against the action.
 impl Arguments for ActionChange {}
+
+/// What a program checks of the outputs of an action. [`GENERATE_ACTIONS`] takes them, too, but its schema does not name them: a
+/// change of the schema would end the approval of every action that was granted the tool.
+fn conditions() -> Value {
+    let list = |description: &str, max: usize| json!({"type": "array", "minItems": 1, "maxItems": 20, "items": text(description, max)});
+    let properties = json!({
+        "kind": choice(&["min_words", "names_today", "headings", "json", "links_only_to"], "What is checked."),
+        "words": {"type": "integer", "minimum": 1, "maximum": 50_000, "description": "Of min_words: the least number of words."},
+        "headings": list("Of headings: a Markdown heading that an output must have.", 200),
+        "schema": {"type": "object", "description": "Of json: the JSON Schema that an output must match."},
+        "hosts": list("Of links_only_to: a host such as example.com, to which links may lead.", 253),
+    });
+    json!({
+        "type": "array", "maxItems": 10, "items": object(&properties, &["kind"]),
+        "description": "What a program checks of the outputs, without a model. The complete new list.",
+    })
+}
 
 /// The properties of an action. `needed`: the required properties of a task.
 fn plan(needed: &[&str]) -> Value {

@@ -28,7 +28,7 @@ pub enum ToolCall {
     SaveOutput(NewAsset),
     AskPerson(AskPerson),
     /// Not yet checked against the action.
-    ChangeAction(ActionChange),
+    ChangeAction(Box<ActionChange>),
     /// Not yet checked against the limits of a notebook.
     Note(Note),
     NothingNew(NothingNew),
@@ -50,7 +50,7 @@ impl ToolCall {
             "generate_asset" | "generate_actions" | "ready_to_create" => deliverable(tool.name, input),
             "save_output" => parse::<SaveOutput>(input).map(|output| Self::SaveOutput(output.into())),
             "ask_person" => parse(input).map(Self::AskPerson),
-            "change_action" => parse(input).map(Self::ChangeAction),
+            "change_action" => parse(input).map(Box::new).map(Self::ChangeAction),
             "note" => parse(input).map(Self::Note),
             "nothing_new" => parse(input).map(Self::NothingNew),
             _ => Err("it is not available here".to_owned()),

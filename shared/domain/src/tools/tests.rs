@@ -169,16 +169,16 @@ fn arguments_are_read_or_refused_with_a_sentence() {
         (
             &CHANGE_ACTION,
             json!({"title": "Other"}),
-            Ok(ToolCall::ChangeAction(ActionChange {
+            Ok(ToolCall::ChangeAction(Box::new(ActionChange {
                 title: Some("Other".into()),
                 ..ActionChange::default()
-            })),
+            }))),
         ),
         (
             &CHANGE_ACTION,
             json!({"grants": ["generate_actions"]}),
             Err(
-                "grants: is not a field here; the fields are `title`, `description`, `priority`, `task_config`, `schedule`",
+                "grants: is not a field here; the fields are `title`, `description`, `priority`, `task_config`, `schedule`, `conditions`",
             ),
         ),
         (&GENERATE_ASSET, json!({"title": "T"}), Err("`content` is missing")),

@@ -62,6 +62,7 @@ impl Turn {
                 max_repairs: 1,
                 continues_cut_off: false,
                 checked: None,
+                has_conditions: false,
                 until: works_since(run).checked_add(LONGEST).unwrap_or(Timestamp::MAX),
             },
             tier,
@@ -189,7 +190,7 @@ impl Kind for Turn {
                 }
                 Ok(performed)
             }
-            (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(cx, agent, change).await,
+            (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(cx, agent, *change).await,
             (call, Some(agent)) => Ok(match tools::look_up(&cx, cx.owner, agent, call).await? {
                 Ok(result) => CallResult::told(result).into(),
                 Err(sentence) => CallResult::refused(sentence).into(),

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::agents::AgentDraft;
 use crate::assets::NewAsset;
-use crate::work::{ActionDraft, TaskConfig};
+use crate::wording::refusal;
+use crate::work::{ActionDraft, Condition, TaskConfig};
 
 /// One deliverable, in the order of the reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -164,6 +165,7 @@ fn action(fields: &Fields<'_>) -> Result<ActionDraft, String> {
         priority: fields.choice(&["priority"], "high, medium or low")?,
         task_config: TaskConfig { instructions, expected_output },
         schedule: fields.get(&["schedule"]).map(|(_, value)| value.clone()),
+        conditions: fields.conditions()?,
     })
 }
 
@@ -214,6 +216,15 @@ impl<'a> Fields<'a> {
 
     fn nested(&self, names: &[&'static str]) -> Result<Option<Self>, String> {
         self.get(names).map(|(name, value)| Self::of(value, &self.path(name))).transpose()
+    }
+
+    /// The conditions of an action. Their limits are checked when the action is defined.
+    fn conditions(&self) -> Result<Vec<Condition>, String> {
+        let Some((name, value)) = self.get(&["conditions"]) else { return Ok(Vec::new()) };
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let errors = refusal("conditions", &error.path().to_string(), &error.inner().to_string());
+            format!("`{}` is not a list of conditions ({errors})", self.path(name))
+        })
     }
 
     fn choice<T: Default + for<'de> Deserialize<'de>>(

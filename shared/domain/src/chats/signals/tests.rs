@@ -27,6 +27,7 @@ fn action() -> ActionDraft {
         priority: Priority::High,
         task_config: TaskConfig { instructions: "Write it.".into(), expected_output: "400 words".into() },
         schedule: None,
+        conditions: Vec::new(),
     }
 }
 
@@ -158,8 +159,20 @@ fn the_keys_are_those_of_either_style_and_some_may_be_left_out() {
                     expected_output: "Does it.".into()
                 },
                 schedule: None,
+                conditions: Vec::new(),
             }]
         }
+    );
+    let checked = |conditions: Value| {
+        let action = json!({"title": "A", "description": "Does it.", "conditions": conditions});
+        read("generate_actions", json!({"actions": [action]}))
+    };
+    let Actions { actions } = checked(json!([{"kind": "min_words", "words": 5}])) else { panic!() };
+    assert_eq!(actions[0].conditions, [crate::work::Condition::MinWords { words: 5 }]);
+    let Invalid { reason, .. } = checked(json!([{"kind": "min_words"}])) else { panic!() };
+    assert!(
+        reason.contains("`actions[0].conditions`") && reason.contains("[0].words: is required"),
+        "{reason}"
     );
     let ready = json!({
         "title": "Launch", "goal": "A launch agent that ships: fast", "successCriteria": "- 10 users\n- 1 sale",

@@ -1,5 +1,6 @@
 //! What a run of an action sends to the model, and what the model's calls do.
 
+use domain::actions::conditions::{self, Report};
 use domain::actions::{Action, Occurrence, OccurrenceCommand, Reason, ReasonCode};
 use domain::agent_loop::{Call, CallResult, Policy, Reply, Revisions};
 use domain::agents::Agent;
@@ -76,6 +77,7 @@ impl ActionRun {
                 max_repairs: usize::MAX,
                 continues_cut_off: true,
                 checked: Some(MAX_REVISIONS),
+                has_conditions: !action.conditions.is_empty(),
                 // A run may wait for a person for a long time. Its steps and its budget limit it.
                 until: Timestamp::MAX,
             },
@@ -101,9 +103,8 @@ impl Kind for ActionRun {
 
     async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
         // The same in every process that works on the run, so that the provider can cache what follows.
-        let occurrence = &self.occurrence.value;
-        let began = occurrence.started_at.unwrap_or(occurrence.due_at);
-        let now = prompts::run_now(occurrence, began, &self.zone);
+        let began = self.began();
+        let now = prompts::run_now(&self.occurrence.value, began, &self.zone);
         let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
         let since = prompts::since_last(&since, &self.zone);
         let content = vec![Block::text(now), Block::text(since), Block::text(prompts::task(&self.action))];
@@ -121,6 +122,24 @@ impl Kind for ActionRun {
         }
         outputs.truncate(outputs.floor_char_boundary(MAX_CHECKED));
         Ok(prompts::to_check(&self.action, &outputs))
+    }
+
+    async fn check_conditions(&self, cx: KindCx<'_>) -> Result<Report> {
+        // The date on which the run began, which the task names. It is the same in every process that works on the run.
+        let today = self.zone.to_datetime(self.began()).date();
+        let mut check = conditions::Check::new(&self.action.conditions, today);
+        // One output at a time, because an output may have four megabytes.
+        for output in &self.outputs {
+            let content = assets::content(&cx, cx.owner, output.asset_id, None).await?.text;
+            let title = output.title.clone();
+            // Long outputs take long to check, and other runs must go on meanwhile.
+            let checked = tokio::task::spawn_blocking(move || {
+                check.output(&title, &content);
+                check
+            });
+            check = checked.await.map_err(|error| Error::internal(error.to_string()))?;
+        }
+        Ok(check.report())
     }
 
     /// If the model has saved no output with a tool, the text of its reply is the output.
@@ -225,6 +244,12 @@ impl Kind for ActionRun {
 }
 
 impl ActionRun {
+    /// When the run began. The same in every process that works on it.
+    fn began(&self) -> Timestamp {
+        let occurrence = &self.occurrence.value;
+        occurrence.started_at.unwrap_or(occurrence.due_at)
+    }
+
     /// Rewrites the notebook. If somebody else has changed it since the run read it, the run is shown the change and may write again.
     async fn note(&self, cx: KindCx<'_>, Note { text, version }: Note) -> Result<Performed<Change>> {
         let (action, current) = tokio::try_join!(

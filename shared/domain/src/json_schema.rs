@@ -1,4 +1,4 @@
-//! A JSON Schema that a client gives for a reply. Only keywords that can be checked are accepted.
+//! A JSON Schema that a person or a client gives for a reply or an output. Only keywords that can be checked are accepted.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
