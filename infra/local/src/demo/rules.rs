@@ -56,7 +56,9 @@ pub fn introduced(ask: &Ask, mut answer: DemoReply) -> DemoReply {
 /// The answer to what it does not understand.
 fn not_understood(said: &str) -> DemoReply {
     let is_greeting = intent::greets(said) && said.chars().any(char::is_alphanumeric);
-    let begins = if is_greeting { "I am" } else { "I did not understand that: I am" };
+    // "What can you do?" and "Who are you?" have this answer.
+    let is_about_it = intent::asks(said) && intent::words(said).iter().any(|word| word == "you");
+    let begins = if is_greeting || is_about_it { "I am" } else { "I did not understand that: I am" };
     text(format!(
         "{begins} Lamplighter's demo model, which answers by plain rules because no key for a real model is set. {EXAMPLES}"
     ))
