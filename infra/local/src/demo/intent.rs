@@ -28,7 +28,7 @@ pub fn intent(text: &str, reading: &Reading) -> Intent {
     let has = |word: &str| words.iter().any(|w| w == word);
     let first = words.first().map_or("", String::as_str);
     let lists = ["what", "what's", "which", "list", "show", "is", "are", "have"].iter().any(|word| has(word));
-    let of_actions = ["actions", "scheduled", "planned", "upcoming", "due"].iter().any(|word| has(word));
+    let of_actions = ["actions", "scheduled", "planned", "upcoming"].iter().any(|word| has(word));
     if lists && of_actions || first.starts_with("when") || has("run") && has("next") {
         return Intent::ListActions;
     }
@@ -132,7 +132,6 @@ mod tests {
             ("What is scheduled?", Intent::ListActions),
             ("List my actions", Intent::ListActions),
             ("When does it run next?", Intent::ListActions),
-            ("What is due this week?", Intent::ListActions),
             ("Are any actions planned?", Intent::ListActions),
             ("Send me the news every morning", Intent::Schedule),
             ("Call Ann tomorrow at 5 pm", Intent::Schedule),
