@@ -81,7 +81,13 @@ async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
     assert!(failed.is_empty() && calls > 15, "{calls} calls, of which these failed: {failed:?}\n{said}");
     assert!(said.contains("the agent is agt_"), "{said}\n{wrong}");
     assert!(said.matches("lamp oil").count() >= 2, "both contents are about what was asked: {said}");
-    assert!(said.contains("the action is completed"), "{said}");
+    assert_eq!(
+        said.matches("the action is completed").count(),
+        2,
+        "it ran, and ran again after the change: {said}"
+    );
+    let asked = said.rsplit("the action is completed").next().unwrap_or_default();
+    assert!(asked.contains("Name the sources, too"), "the last output is that of the changed action: {said}");
     assert_eq!(
         said.matches("scheduled\n").count(),
         2,

@@ -1,7 +1,8 @@
 //! Finds out what a sentence wants, by its words.
 
 use domain::assets::AssetType;
-use serde_json::{Value, json};
+
+use super::when::{Reading, When};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
@@ -16,34 +17,47 @@ pub enum Intent {
 
 const CREATE: [&str; 9] =
     ["create", "write", "draft", "compose", "make", "prepare", "produce", "generate", "build"];
-const SCHEDULE: [&str; 9] =
-    ["schedule", "remind", "reminder", "plan", "daily", "weekly", "monthly", "hourly", "recurring"];
-const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+const SCHEDULE: [&str; 4] = ["schedule", "remind", "reminder", "plan"];
+/// The first words of a question that asks for no work.
+const ASKING: [&str; 12] =
+    ["why", "what", "when", "how", "which", "who", "did", "does", "has", "is", "are", "explain"];
 
-pub fn intent(text: &str) -> Intent {
+/// What a sentence wants. `reading`: the times that it names.
+pub fn intent(text: &str, reading: &Reading) -> Intent {
     let words = words(text);
     let has = |word: &str| words.iter().any(|w| w == word);
-    let lists = ["what", "which", "list", "show"].iter().any(|word| has(word));
-    let of_actions = has("actions") || has("scheduled") || has("planned");
-    if lists && of_actions {
+    let first = words.first().map_or("", String::as_str);
+    let lists = ["what", "what's", "which", "list", "show", "is", "are", "have"].iter().any(|word| has(word));
+    let of_actions = ["actions", "scheduled", "planned", "upcoming"].iter().any(|word| has(word));
+    if lists && of_actions || first.starts_with("when") || has("run") && has("next") {
         return Intent::ListActions;
+    }
+    if ASKING.contains(&first) {
+        return Intent::Talk;
     }
     let first_verb = words.iter().find(|w| CREATE.contains(&w.as_str()) || SCHEDULE.contains(&w.as_str()));
     let creates = first_verb.is_some_and(|word| CREATE.contains(&word.as_str()));
     // "Write a plan" is writing; "write a report every week" is not.
-    let recurs = has("every")
-        || ["daily", "weekly", "monthly", "hourly", "recurring", "schedule", "remind"].iter().any(|w| has(w));
-    match (creates, recurs || first_verb.is_some()) {
-        (true, _) if !recurs => Intent::Create,
-        (_, true) => Intent::Schedule,
+    let is_later = reading.is_certain || ["recurring", "schedule", "remind"].iter().any(|w| has(w));
+    match (creates, first_verb.is_some(), &reading.when) {
+        _ if is_later => Intent::Schedule,
+        (true, ..) => Intent::Create,
+        (_, true, _) | (_, _, When::At(_)) => Intent::Schedule,
         _ => Intent::Talk,
     }
 }
 
+/// Whether the sentence only greets or thanks, or has no words.
+pub fn greets(text: &str) -> bool {
+    const GREETINGS: [&str; 16] = [
+        "hello", "hi", "hey", "good", "morning", "evening", "day", "there", "thanks", "thank", "you", "ok",
+        "okay", "please", "help", "bye",
+    ];
+    words(text).iter().all(|word| GREETINGS.contains(&word.as_str()))
+}
+
 /// Whether the sentence is a question that asks for no work.
 pub fn asks(text: &str) -> bool {
-    const ASKING: [&str; 11] =
-        ["why", "what", "when", "how", "which", "who", "did", "does", "has", "is", "explain"];
     text.trim_end().ends_with('?')
         || words(text).first().is_some_and(|first| ASKING.contains(&first.as_str()))
 }
@@ -99,65 +113,9 @@ pub fn subject(text: &str) -> String {
     }
 }
 
-/// The schedule that the words describe, as far as they do so without a calendar.
-pub fn schedule(text: &str) -> Option<Value> {
-    let words = words(text);
-    let has = |word: &str| words.iter().any(|w| w == word);
-    let (hour, minute) = time(&words).unwrap_or((9, 0));
-    let cron = |days: &str| Some(json!({"cron": format!("{minute} {hour} {days}")}));
-    if let Some(place) = words.iter().position(|word| word == "every")
-        && let [count, unit, ..] = &words[place + 1..]
-        && let Ok(count @ 1..=99) = count.parse::<u32>()
-        && let Some(letter) =
-            unit.chars().next().filter(|letter| "mhd".contains(*letter)).filter(|_| !unit.starts_with("mo"))
-    {
-        return Some(json!({"every": format!("{count}{letter}")}));
-    }
-    let day = DAYS.iter().position(|day| words.iter().any(|word| word.trim_end_matches('s') == *day));
-    if let Some(day) = day {
-        return cron(&format!("* * {}", DAYS[day][..3].to_uppercase()));
-    }
-    if words.iter().any(|word| word.starts_with("weekday")) {
-        return cron("* * MON-FRI");
-    }
-    let every = |unit: &str| words.windows(2).any(|pair| pair[0] == "every" && pair[1] == unit);
-    if has("hourly") || every("hour") {
-        Some(json!({"every": "1h"}))
-    } else if has("daily") || every("day") || every("morning") || every("evening") {
-        let evening = every("evening") && time(&words).is_none();
-        if evening { Some(json!({"cron": "0 18 * * *"})) } else { cron("* * *") }
-    } else if has("weekly") || every("week") {
-        cron("* * MON")
-    } else if has("monthly") || every("month") {
-        cron("1 * *")
-    } else if every("minute") {
-        Some(json!({"every": "1m"}))
-    } else {
-        None
-    }
-}
-
-/// The time after "at": `9`, `9am`, `17:30`, `5 pm`.
-fn time(words: &[String]) -> Option<(u32, u32)> {
-    let place = words.iter().position(|word| word == "at")?;
-    let word = words.get(place + 1)?;
-    let digits = word.trim_end_matches(|c: char| c.is_alphabetic());
-    let suffix = match &word[digits.len()..] {
-        "" => words.get(place + 2).map_or("", String::as_str),
-        suffix => suffix,
-    };
-    let (hour, minute) = digits.split_once(':').unwrap_or((digits, "0"));
-    let (hour, minute): (u32, u32) = (hour.parse().ok()?, minute.parse().ok()?);
-    let hour = match suffix {
-        "pm" if hour < 12 => hour + 12,
-        "am" if hour == 12 => 0,
-        _ => hour,
-    };
-    (hour < 24 && minute < 60).then_some((hour, minute))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::when;
     use super::*;
 
     #[test]
@@ -173,35 +131,20 @@ mod tests {
             ("Do this every day at 9", Intent::Schedule),
             ("What is scheduled?", Intent::ListActions),
             ("List my actions", Intent::ListActions),
+            ("When does it run next?", Intent::ListActions),
+            ("Are any actions planned?", Intent::ListActions),
+            ("Send me the news every morning", Intent::Schedule),
+            ("Call Ann tomorrow at 5 pm", Intent::Schedule),
+            ("Write an agenda for the meeting on Monday", Intent::Create),
+            ("Write a note that names every price change", Intent::Create),
+            ("Yesterday was nice", Intent::Talk),
+            ("See you later", Intent::Talk),
+            ("How do you work?", Intent::Talk),
             ("Hello there", Intent::Talk),
             ("What can you do?", Intent::Talk),
             ("", Intent::Talk),
         ] {
-            assert_eq!(intent(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn words_say_when() {
-        for (text, expected) in [
-            ("every day at 9", Some(json!({"cron": "0 9 * * *"}))),
-            ("every day at 17:30", Some(json!({"cron": "30 17 * * *"}))),
-            ("daily at 5 pm", Some(json!({"cron": "0 17 * * *"}))),
-            ("daily at 12am", Some(json!({"cron": "0 0 * * *"}))),
-            ("every evening", Some(json!({"cron": "0 18 * * *"}))),
-            ("a weekly report", Some(json!({"cron": "0 9 * * MON"}))),
-            ("every Friday at 8", Some(json!({"cron": "0 8 * * FRI"}))),
-            ("on weekdays", Some(json!({"cron": "0 9 * * MON-FRI"}))),
-            ("every month", Some(json!({"cron": "0 9 1 * *"}))),
-            ("every 15 minutes", Some(json!({"every": "15m"}))),
-            ("every 2 hours", Some(json!({"every": "2h"}))),
-            ("every 2 months", None),
-            ("hourly", Some(json!({"every": "1h"}))),
-            ("every day at 99", Some(json!({"cron": "0 9 * * *"}))),
-            ("tomorrow", None),
-            ("every", None),
-        ] {
-            assert_eq!(schedule(text), expected, "{text}");
+            assert_eq!(intent(text, &when::read(text, None)), expected, "{text}");
         }
     }
 

@@ -2,13 +2,18 @@
 //! Lamplighter can be tried without an account or a key.
 //!
 //! It is not a language model, and it says so. `ask` reads a request, `rules` decides the answer, `content` writes
-//! deliverables, `intent` finds out what a sentence wants, and `server` handles HTTP, with plausible usage. Everything
-//! except the server is pure, and a new server gives the same answer to the same request.
+//! deliverables, `intent` finds out what a sentence wants, `when` reads times with the zones of `places`, `commands` answers what no
+//! tool does, `setup` sets an agent up, and `server` handles HTTP, with plausible usage. Everything except the server is pure, and a
+//! new server gives the same answer to the same request.
 
 mod ask;
+mod commands;
 mod content;
 mod intent;
+mod places;
 mod rules;
 mod server;
+mod setup;
+mod when;
 
 pub use server::{DemoModel, DemoSettings};

@@ -1,12 +1,18 @@
 //! Decides the demo's answers.
 
 use domain::assets::AssetType;
+use domain::schedule::moment_in_words;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 use serde_json::{Value, json};
 use theme::enrich::prompt;
 
 use super::ask::{Ask, Scene};
+use super::commands::{self, Place};
 use super::content;
 use super::intent::{self, Intent};
+use super::setup::setup;
+use super::when::{self, Reading, When};
 
 /// An answer: a text, and optionally one tool call after it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,11 +22,13 @@ pub struct DemoReply {
 }
 
 const DEMO: &str = "I am Lamplighter's demo model: I follow plain rules and cost nothing. ";
-const QUESTIONS: [&str; 3] = [
-    "What should your agent do? For example: a research agent that watches the prices of three competitors.",
-    "How will you know that it works? Name what you want to hold in your hands.",
-    "Until when do you need it: a date, a range of dates, or Ongoing?",
-];
+
+/// What a person may say.
+const EXAMPLES: &str = "I can write a text at once, propose work for later, and list what is scheduled: for example, \"Write a brief about \
+                        lamp oil prices\" or \"Send me a report every Monday at 9 in Berlin\".";
+
+/// The most characters of the instructions of a task.
+const MAX_INSTRUCTIONS: usize = 20_000;
 
 pub fn answer(ask: &Ask) -> DemoReply {
     match ask.scene {
@@ -33,116 +41,175 @@ pub fn answer(ask: &Ask) -> DemoReply {
     }
 }
 
-fn text(text: impl Into<String>) -> DemoReply {
+pub fn text(text: impl Into<String>) -> DemoReply {
     DemoReply { text: text.into(), call: None }
 }
 
 /// The first message of a conversation introduces the demo.
-fn introduced(ask: &Ask, mut answer: DemoReply) -> DemoReply {
-    if ask.spoken == 0 {
+pub fn introduced(ask: &Ask, mut answer: DemoReply) -> DemoReply {
+    if ask.spoken == 0 && !answer.text.contains("demo model") {
         answer.text.insert_str(0, DEMO);
     }
     answer
 }
 
-fn setup(ask: &Ask) -> DemoReply {
-    if !ask.results.is_empty() {
-        return text("That is all I need. Read the draft, change what you like, and create the agent.");
-    }
-    if let Some(question) = QUESTIONS.get(ask.spoken) {
-        return introduced(ask, text(*question));
-    }
-    // The first message opened the conversation. The answers follow it.
-    let said = |index: usize| ask.said.get(index).map_or("", |said| said.trim());
-    let goal = match said(1) {
-        goal if goal.to_lowercase().contains("agent that") => goal.to_owned(),
-        goal => format!("An assistant agent that takes care of this: {goal}"),
-    };
-    let title = title(&goal);
-    let timeline = if said(3).is_empty() { "Ongoing" } else { said(3) };
-    let instructions = format!("{goal}\nIt is a success when: {}", said(2));
-    let draft = json!({
-        "title": title, "goal": goal, "success_criteria": said(2), "timeline": timeline, "instructions": instructions,
-    });
-    if ask.offers("ready_to_create") {
-        return DemoReply {
-            text: "I have what I need.".into(),
-            call: Some(("ready_to_create".into(), draft)),
-        };
-    }
+/// The answer to what it does not understand.
+fn not_understood(said: &str) -> DemoReply {
+    let is_greeting = intent::greets(said) && said.chars().any(char::is_alphanumeric);
+    // "What can you do?" and "Who are you?" have this answer.
+    let is_about_it = intent::asks(said) && intent::words(said).iter().any(|word| word == "you");
+    let begins = if is_greeting || is_about_it { "I am" } else { "I did not understand that: I am" };
     text(format!(
-        "READY_TO_CREATE\n---\nTITLE: {title}\nGOAL: {goal}\nSUCCESS_CRITERIA: {}\nTIMELINE: {timeline}\nINSTRUCTIONS: \
-         {instructions}",
-        said(2)
+        "{begins} Lamplighter's demo model, which answers by plain rules because no key for a real model is set. {EXAMPLES}"
     ))
 }
 
-/// "A research agent that watches prices" is called "Research agent".
-fn title(goal: &str) -> String {
-    let lower = goal.to_lowercase();
-    // Changing the case can move bytes, so a name is cut only at a position that is valid in both texts.
-    let end = lower.find("agent that").map(|at| at + "agent".len()).filter(|end| goal.is_char_boundary(*end));
-    intent::subject(&goal[..end.unwrap_or(goal.len())])
+/// The first characters of a text.
+pub fn shortened(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }
 
 fn chat(ask: &Ask) -> DemoReply {
     if let Some((name, result)) = ask.results.first() {
-        return text(after(name, result));
+        return text(after(name, result, ask.now.as_ref()));
     }
     let said = ask.last();
-    let subject = intent::subject(said);
-    match intent::intent(said) {
+    let reading = when::read(said, ask.now.as_ref());
+    let names_time = reading.when != When::Unsaid;
+    if let Some(told) = commands::answer(&reading.rest, &ask.view, Place::Chat, names_time) {
+        return text(told);
+    }
+    let before = ask.said.len().checked_sub(2).and_then(|place| ask.said.get(place));
+    if is_only_time(&reading) {
+        return at_a_time(ask, reading.when, before);
+    }
+    match intent::intent(said, &reading) {
         Intent::ListActions if ask.offers("query_actions") => {
             DemoReply { text: "Let me look.".into(), call: Some(("query_actions".into(), json!({}))) }
         }
         Intent::ListActions => text("Let me look.\n\nUSE_TOOL: query_actions"),
-        Intent::Create => {
-            let asset_type = intent::asset_type(said);
-            let content = content::of(asset_type, &subject, said, &[]);
-            let description = format!("Written by the demo model: {subject}");
-            let asset = json!({"title": subject, "description": description, "asset_type": asset_type, "content": content});
-            deliver(ask, "generate_asset", &format!("Here it is: {subject}."), asset)
-        }
-        Intent::Schedule => {
-            let mut action = json!({
-                "title": subject,
-                "description": format!("Proposed by the demo model: {subject}"),
-                "priority": "medium",
-                "task_config": {
-                    "instructions": said.trim(),
-                    "expected_output": "Summary, main points and next steps",
-                },
-            });
-            if let Some(schedule) = intent::schedule(said) {
-                action["schedule"] = schedule;
+        wanted @ (Intent::Create | Intent::Schedule) => {
+            // The person has named the time in the message before.
+            let earlier = before.map(|before| when::read(before, ask.now.as_ref())).filter(is_only_time);
+            match (wanted, earlier) {
+                (_, Some(Reading { when: at @ When::At(_), .. })) if !names_time => propose(ask, said, at),
+                (Intent::Create, _) => create(ask, said),
+                _ => propose(ask, said, reading.when),
             }
-            let words = format!("I propose an action: {subject}. Nothing runs until you approve it.");
-            deliver(ask, "generate_actions", &words, json!({"actions": [action]}))
         }
-        Intent::Talk => text(
-            "Ask me to write, draft or create something, and you get it at once; ask me to do something every day or every \
-             week, and I propose an action; ask what is scheduled, and I look it up.",
-        ),
+        Intent::Talk => not_understood(said),
     }
 }
 
-/// Answers a question from what is in view. Anything else is a change: of the schedule if it names times, otherwise of
-/// the instructions.
+/// Whether the sentence names a time, and no work: "every Monday at 9, please".
+fn is_only_time(reading: &Reading) -> bool {
+    const SMALL: [&str; 35] = [
+        "please", "and", "do", "run", "send", "it", "this", "that", "make", "ok", "okay", "yes", "no",
+        "schedule", "i", "want", "mean", "would", "like", "then", "the", "in", "on", "at", "better",
+        "instead", "rather", "set", "to", "move", "change", "let", "it's", "is", "not",
+    ];
+    reading.when != When::Unsaid && reading.rest.iter().all(|word| SMALL.contains(&word.as_str()))
+}
+
+/// The answer to a time without work. The work may be in the message before.
+fn at_a_time(ask: &Ask, when: When, before: Option<&String>) -> DemoReply {
+    let work = before.filter(|before| {
+        let reading = when::read(before, ask.now.as_ref());
+        let intent = intent::intent(before, &reading);
+        !is_only_time(&reading) && [Intent::Create, Intent::Schedule].contains(&intent)
+    });
+    match (work, &when) {
+        (Some(work), _) => propose(ask, work, when),
+        (None, When::At(schedule)) => text(format!(
+            "I understood this time: {} What should I do then? For example: \"Write a report about lamp oil prices\".",
+            when::in_words(schedule, ask.now.as_ref()).unwrap_or_default()
+        )),
+        (None, _) => propose(ask, ask.last(), when),
+    }
+}
+
+fn create(ask: &Ask, said: &str) -> DemoReply {
+    let subject = intent::subject(said);
+    let asset_type = intent::asset_type(said);
+    let content = content::of(asset_type, &subject, said, &[]);
+    let description = format!("Written by the demo model: {subject}");
+    let asset =
+        json!({"title": subject, "description": description, "asset_type": asset_type, "content": content});
+    deliver(ask, "generate_asset", &format!("Here it is: {subject}."), asset)
+}
+
+/// Proposes work for a time, or says why the time can't be planned.
+fn propose(ask: &Ask, work: &str, when: When) -> DemoReply {
+    let subject = intent::subject(work);
+    let mut action = json!({
+        "title": subject,
+        "description": format!("Proposed by the demo model: {subject}"),
+        "priority": "medium",
+        "task_config": {
+            "instructions": shortened(work.trim(), MAX_INSTRUCTIONS),
+            "expected_output": "Summary, main points and next steps",
+        },
+    });
+    let due = match when {
+        When::Unclear(why) => {
+            return text(format!(
+                "{why} I have proposed nothing. Say it again with a time such as \"every Monday at 9 in Berlin\" or \"tomorrow at 5 pm\"."
+            ));
+        }
+        When::At(schedule) => {
+            let due = when::in_words(&schedule, ask.now.as_ref()).unwrap_or_default();
+            action["schedule"] = schedule;
+            format!("When: {due}")
+        }
+        When::Unsaid => "I found no time in your words, so it has none yet.".to_owned(),
+    };
+    let words = format!("I propose an action: {subject}. {due} Nothing runs until you approve it.");
+    deliver(ask, "generate_actions", &words, json!({"actions": [action]}))
+}
+
+/// Answers a question from what is in view. Anything else is a change: of the schedule if it names times, and of the
+/// instructions if it says more.
 fn about(ask: &Ask) -> DemoReply {
     if let Some((name, result)) = ask.results.first() {
-        return text(after(name, result));
+        return text(after(name, result, ask.now.as_ref()));
     }
     let said = ask.last();
+    let reading = when::read(said, ask.now.as_ref());
+    if let Some(told) = commands::answer(&reading.rest, &ask.view, Place::About, true) {
+        return text(told);
+    }
+    let words = intent::words(said);
+    let has = |word: &str| words.iter().any(|other| other == word);
+    let looks_ahead =
+        words.first().is_some_and(|first| first.starts_with("when")) && !has("last") && !has("did");
+    if looks_ahead || intent::asks(said) && (has("next") || has("scheduled") || has("due")) {
+        return text(told_next(&ask.view, ask.now.as_ref()));
+    }
     if intent::asks(said) {
         return text(told(&ask.view));
     }
-    let change = match intent::schedule(said) {
-        Some(schedule) => json!({ "schedule": schedule }),
-        None => {
-            let instructions = section(&ask.view, "instructions").unwrap_or_default();
-            json!({"task_config": {"instructions": format!("{instructions}\n{}", said.trim()).trim()}})
+    if intent::greets(said) {
+        return not_understood(said);
+    }
+    let is_only_time = is_only_time(&reading);
+    let mut change = json!({});
+    match reading.when {
+        When::Unclear(why) if reading.is_certain || is_only_time => {
+            return text(format!("{why} I have proposed no change."));
         }
-    };
+        When::At(schedule) if reading.is_certain => change["schedule"] = schedule,
+        When::At(_) if is_only_time => {
+            return text(
+                "Say the whole time, such as \"every Monday at 8\" or \"tomorrow at 8\". I have proposed no change.",
+            );
+        }
+        _ => {}
+    }
+    if !is_only_time {
+        let instructions = section(&ask.view, "instructions").unwrap_or_default();
+        let longer = format!("{instructions}\n{}", said.trim());
+        change["task_config"] = json!({"instructions": shortened(longer.trim(), MAX_INSTRUCTIONS)});
+    }
     let words = "I propose to change the action like this.";
     if ask.offers("change_action") {
         return DemoReply { text: words.into(), call: Some(("change_action".into(), change)) };
@@ -166,6 +233,27 @@ fn told(view: &str) -> String {
     }
 }
 
+/// Says when an action in view is due next.
+fn told_next(view: &str, now: Option<&Zoned>) -> String {
+    let of = |name: &str| {
+        let head = view.lines().take_while(|line| *line != "instructions:");
+        head.into_iter().find_map(|line| line.strip_prefix(name)).unwrap_or_default()
+    };
+    let (state, schedule) = (of("state: "), of("schedule: "));
+    match of("next due: ").parse::<Timestamp>() {
+        Ok(due) => format!("It is next due on {}. Its schedule: {schedule}", in_zone(due, now)),
+        Err(_) if schedule == "none" || schedule.is_empty() => {
+            format!("It has no schedule, so nothing is due. Its state is: {state}.")
+        }
+        Err(_) => format!("Nothing is due, because its state is: {state}. Its schedule: {schedule}"),
+    }
+}
+
+/// A moment in the zone of the person.
+fn in_zone(at: Timestamp, now: Option<&Zoned>) -> String {
+    moment_in_words(at, now.map_or(&TimeZone::UTC, Zoned::time_zone))
+}
+
 /// Delivers through the tool if it is offered, otherwise as a signal.
 fn deliver(ask: &Ask, tool: &str, words: &str, payload: Value) -> DemoReply {
     if ask.offers(tool) {
@@ -175,7 +263,7 @@ fn deliver(ask: &Ask, tool: &str, words: &str, payload: Value) -> DemoReply {
 }
 
 /// The text after a tool has answered.
-fn after(name: &str, result: &str) -> String {
+fn after(name: &str, result: &str, now: Option<&Zoned>) -> String {
     match name {
         "generate_asset" => "It waits for you as a proposal. Save it, or tell me what to change.".into(),
         "generate_actions" => {
@@ -185,7 +273,7 @@ fn after(name: &str, result: &str) -> String {
             "It waits for you as a proposal. Take it over and approve the action again, and it runs like this.".into()
         }
         "query_actions" => {
-            let titles = titles(&serde_json::from_str(result).unwrap_or(Value::Null));
+            let titles = listed(&serde_json::from_str(result).unwrap_or(Value::Null), now);
             match &titles[..] {
                 [] => "Nothing is scheduled, and no action is defined.".into(),
                 [one] => format!("There is one action: {one}."),
@@ -196,18 +284,26 @@ fn after(name: &str, result: &str) -> String {
     }
 }
 
-/// The titles in a list, which may be anywhere in the result.
-fn titles(result: &Value) -> Vec<String> {
+/// The actions in a list, which may be anywhere in the result: their titles, states and times.
+fn listed(result: &Value, now: Option<&Zoned>) -> Vec<String> {
+    let line = |item: &Value| {
+        let mut line = item["title"].as_str()?.to_owned();
+        if let Some(state) = item["state"].as_str() {
+            line.push_str(&format!(" ({state})"));
+        }
+        if let Some(schedule) = item["schedule"].as_str() {
+            line.push_str(&format!(": {}", schedule.trim_end_matches('.')));
+        }
+        if let Some(due) = item["next_due"].as_str().and_then(|due| due.parse::<Timestamp>().ok()) {
+            line.push_str(&format!("; next on {}", in_zone(due, now)));
+        }
+        Some(line)
+    };
     match result {
-        Value::Array(items) => items
-            .iter()
-            .filter_map(|item| {
-                let state = item["state"].as_str().map(|state| format!(" ({state})")).unwrap_or_default();
-                Some(format!("{}{state}", item["title"].as_str()?))
-            })
-            .collect(),
+        Value::Array(items) => items.iter().filter_map(line).collect(),
         Value::Object(fields) => {
-            fields.values().find(|value| value.is_array()).map(titles).unwrap_or_default()
+            let list = fields.values().find(|value| value.is_array());
+            list.map(|list| listed(list, now)).unwrap_or_default()
         }
         _ => Vec::new(),
     }
@@ -306,8 +402,22 @@ fn points(expected: &str) -> Vec<String> {
         .collect()
 }
 
+/// How an output says that it is a frame without research, as those of the demo do.
+const ADMISSIONS: [&str; 6] = [
+    "nothing was looked up",
+    "looked nothing up",
+    "did not look anything up",
+    "could not look anything up",
+    "knows nothing about the world",
+    "the demo leaves it open",
+];
+
+/// The most points of an output that says so.
+const MOST_WITHOUT_RESEARCH: usize = 50;
+
 /// Judges `<output>` by `<expected_output>`. An empty output scores 0. Otherwise each point counts whose words are in
-/// the output.
+/// the output. A frame without research gets few points. It is accepted all the same if it has every part: the demo can't write a
+/// better one, so another revision would only fail the run.
 fn check(text: &str) -> Value {
     let output = tagged(text, "output").or_else(|| section(text, "output")).unwrap_or_default();
     if output.is_empty() {
@@ -321,12 +431,18 @@ fn check(text: &str) -> Value {
             || long.clone().filter(|word| known.contains(word)).count() * 2 >= long.count()
     };
     let points = points(split_task(text).1);
-    let missing: Vec<&String> = points.iter().filter(|point| !there(point)).collect();
+    let mut missing: Vec<&str> = points.iter().filter(|point| !there(point)).map(String::as_str).collect();
     let score = match points.len() {
         0 => 90,
         all => 40 + 60 * (all - missing.len()) / all,
     };
-    json!({"score": score, "meets": score >= 70, "missing": missing})
+    let meets = score >= 70;
+    let lower = output.to_lowercase();
+    if ADMISSIONS.iter().any(|admission| lower.contains(admission)) {
+        missing.push("the research itself: the output says that nothing was looked up");
+        return json!({"score": score.min(MOST_WITHOUT_RESEARCH), "meets": meets, "missing": missing});
+    }
+    json!({"score": score, "meets": meets, "missing": missing})
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use domain::chats::signals::{Deliverable, Reply};
 use domain::tools::{LOOP, ToolCall, find};
 
+use super::super::setup::QUESTIONS;
 use super::*;
 
 fn ask(scene: Scene, tools: &[&str], said: &[&str]) -> Ask {
@@ -9,6 +10,7 @@ fn ask(scene: Scene, tools: &[&str], said: &[&str]) -> Ask {
         tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
         said: said.iter().map(|said| (*said).to_owned()).collect(),
         view: String::new(),
+        now: None,
         spoken: said.len().saturating_sub(1),
         results: Vec::new(),
     }
@@ -123,7 +125,7 @@ fn questions_about_existing_things_are_looked_up_and_summarised() {
 fn it_says_once_that_it_is_a_demo() {
     let first = answer(&ask(Scene::Chat, &[], &["Hello"]));
     assert!(first.text.starts_with("I am Lamplighter's demo model"), "{}", first.text);
-    let second = answer(&ask(Scene::Chat, &[], &["Hello", "How are you?"]));
+    let second = answer(&ask(Scene::Chat, &["generate_actions"], &["Hello", "Schedule a report"]));
     assert!(!second.text.contains("demo") && !second.text.is_empty(), "{}", second.text);
 }
 
@@ -148,7 +150,9 @@ fn a_run_writes_what_was_asked_for_and_passes_its_own_check() {
         ToolCall::parse(find(LOOP, &name).unwrap(), &input).unwrap_or_else(|error| panic!("{error:?}"));
         assert_eq!((name.as_str(), input["content"].as_str()), ("save_output", Some(content.as_str())));
         assert!(content.starts_with("# About lamps\n") && content.contains("## Three risks"), "{content}");
-        assert_eq!(check_of(expected, &content), json!({"score": 100, "meets": true, "missing": []}));
+        // It is a frame, and says so.
+        let frame = json!({"score": 50, "meets": true, "missing": ["the research itself: the output says that nothing was looked up"]});
+        assert_eq!(check_of(expected, &content), frame);
     }
     let saved = Ask {
         results: vec![("save_output".into(), "ok".into())],
@@ -169,6 +173,11 @@ fn a_run_writes_what_was_asked_for_and_passes_its_own_check() {
         &["Write about lamps.", "A check of the saved output found: it is short."],
     );
     assert_eq!(answer(&revised).call.unwrap().1["title"], "About lamps");
+    assert_eq!(
+        check_of(expected, "A summary, three risks and a recommendation, from two sources."),
+        json!({"score": 100, "meets": true, "missing": []})
+    );
+    assert_eq!(check_of("", "I looked nothing up.")["score"], 50);
     assert_eq!(check_of("", "Anything."), json!({"score": 90, "meets": true, "missing": []}));
 }
 
@@ -227,4 +236,118 @@ fn files_of_a_theme_are_described_by_their_heads() {
     assert_eq!(input["files"][0]["keywords"], json!(["sections", "header", "liquid"]));
     let purpose = input["files"][1]["purpose"].as_str().unwrap();
     assert!(purpose.starts_with(DEMO) && purpose.ends_with("it is a stylesheet, 9 lines."), "{purpose}");
+}
+
+/// Wednesday, 25 November 2026, 14:31 in Berlin.
+fn now() -> Option<Zoned> {
+    let zone = TimeZone::get("Europe/Berlin").unwrap();
+    Some("2026-11-25T13:31:00Z".parse::<Timestamp>().unwrap().to_zoned(zone))
+}
+
+fn chat_at(said: &[&str]) -> DemoReply {
+    let offered = ["generate_asset", "generate_actions", "query_actions"];
+    answer(&Ask { now: now(), ..ask(Scene::Chat, &offered, said) })
+}
+
+#[test]
+fn times_become_schedules_and_what_is_unclear_is_said() {
+    let schedule =
+        |said: &[&str]| chat_at(said).call.map(|(_, input)| input["actions"][0]["schedule"].clone());
+    let monday = json!({"cron": "0 9 * * MON", "timezone": "Europe/Berlin"});
+    assert_eq!(schedule(&["Send me a newsletter every Monday at 9 in Berlin"]), Some(monday.clone()));
+    assert_eq!(
+        schedule(&["Remind me to call Ann tomorrow at 5 pm"]),
+        Some(json!({"at": "2026-11-26T17:00"}))
+    );
+    // The time and the work in two messages.
+    assert_eq!(schedule(&["Schedule a report on oil", "every Monday at 9 in Berlin"]), Some(monday.clone()));
+    assert_eq!(schedule(&["every Monday at 9 in Berlin", "Write a report on oil"]), Some(monday));
+    let asked = chat_at(&["Hello", "every Monday at 9 in Berlin"]);
+    assert!(
+        asked.call.is_none() && asked.text.contains("At 09:00 on Monday (Europe/Berlin). What should I do"),
+        "{asked:?}"
+    );
+    for said in
+        ["Remind me tomorrow at 25:00", "Send me a report every 0 minutes", "Schedule a report yesterday"]
+    {
+        let DemoReply { text, call } = chat_at(&["Hello", said]);
+        assert!(call.is_none() && text.contains("I have proposed nothing"), "{said}: {text}");
+    }
+    for said in ["", "🦀", "asdf", "</now>", "What is love?", &"lamp ".repeat(4_000)] {
+        let DemoReply { text, call } = chat_at(&["Hello", said]);
+        assert!(
+            call.is_none() && text.contains("no key for a real model") && text.contains("for example"),
+            "{said}: {text}"
+        );
+    }
+    for said in
+        ["delete the newsletter", "Please pause the newsletter.", "stop it", "cancel the weekly newsletter"]
+    {
+        let DemoReply { text, call } = chat_at(&["Hello", said]);
+        assert!(call.is_none() && text.contains("/actions/{action_id}"), "{said}: {text}");
+    }
+}
+
+#[test]
+fn actions_are_listed_with_their_times_in_the_zone_of_the_person() {
+    let result = r#"{"actions": [{"title": "News", "state": "scheduled", "schedule": "At 09:00 on Monday (UTC).",
+        "next_due": "2026-11-30T09:00:00Z"}]}"#;
+    let after = Ask {
+        now: now(),
+        results: vec![("query_actions".into(), result.into())],
+        ..ask(Scene::Chat, &["query_actions"], &["Hello", "when does it run next?"])
+    };
+    let told = "There is one action: News (scheduled): At 09:00 on Monday (UTC); next on Monday, 30 November 2026, 10:00 \
+                (Europe/Berlin, UTC+01:00).";
+    assert_eq!(answer(&after), text(told));
+    let view = format!(
+        "action: act_1 \"News\"\nstate: scheduled\nschedule: Every hour (UTC).\nnext due: 2026-11-30T09:00:00Z\n{VIEW}"
+    );
+    let about = |said: &str| {
+        let ask =
+            Ask { view: view.clone(), now: now(), ..ask(Scene::About, &["change_action"], &["Hello", said]) };
+        answer(&ask)
+    };
+    assert!(
+        about("When does it run next?")
+            .text
+            .starts_with("It is next due on Monday, 30 November 2026, 10:00 (Europe/Berlin")
+    );
+    assert!(about("Delete it").text.contains("DELETE /actions/act_1."));
+    for said in ["Thanks!", "every day at 25:00", "at 18:00"] {
+        assert_eq!(about(said).call, None, "{said}");
+    }
+}
+
+#[test]
+fn a_complete_first_sentence_sets_an_agent_up() {
+    let draft =
+        |said: &[&str]| answer(&ask(Scene::Setup, &["ready_to_create"], said)).call.map(|(_, input)| input);
+    let complete = draft(&[
+        "An agent that writes a weekly newsletter about our shop, good if it has three items, ongoing",
+    ])
+    .unwrap();
+    assert_eq!(complete["title"], "Weekly newsletter about our shop");
+    assert_eq!(complete["goal"], "A writing agent that writes a weekly newsletter about our shop");
+    assert_eq!(
+        (&complete["success_criteria"], &complete["timeline"]),
+        (&json!("good if it has three items"), &json!("Ongoing"))
+    );
+    let until = draft(&["I need an agent that watches prices until March. It is good if nothing is missed."])
+        .unwrap();
+    assert_eq!(
+        (&until["goal"], &until["timeline"]),
+        (&json!("A research agent that watches prices"), &json!("Until March"))
+    );
+    assert_eq!(
+        (&until["title"], &until["success_criteria"]),
+        (&json!("Research agent"), &json!("It is good if nothing is missed"))
+    );
+    let asks = |said: &[&str]| answer(&ask(Scene::Setup, &["ready_to_create"], said)).text;
+    assert!(asks(&["An agent that watches prices, ongoing"]).ends_with(QUESTIONS[1]));
+    assert!(asks(&["An agent to watch prices. Good if I see each change."]).ends_with(QUESTIONS[2]));
+    assert_eq!(asks(&["Hello", "I don't know"]), QUESTIONS[0]);
+    assert_eq!(asks(&["Hello", "An agent that watches prices", "What do you mean?"]), QUESTIONS[1]);
+    let long = draft(&[&"x ".repeat(10_000), &"y ".repeat(10_000), &"z ".repeat(10_000), "ongoing"]).unwrap();
+    assert!(long["goal"].as_str().unwrap().chars().count() <= 2_000);
 }
