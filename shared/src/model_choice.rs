@@ -6,7 +6,7 @@ use domain::accounts::KeyProvider;
 use domain::accounts::profile::BillingMode;
 use domain::ids::{Owner, RunId};
 use domain::models::routing::Ask;
-use domain::models::{ModelError, Vendor};
+use domain::models::{ModelError, Vendor, provider_tools};
 use models::{BreakerChange, Models, OwnerModels, Route};
 use secrecy::SecretString;
 
@@ -43,6 +43,22 @@ pub async fn route_of(
 ) -> Result<Result<Route, ModelError>> {
     let (chosen, ()) = tokio::join!(of_owner(cx, owner), read_breakers(cx));
     Ok(models.route(ask, &chosen?, number))
+}
+
+/// Leaves the models whose providers run tools, such as a search of the web.
+///
+/// # Errors
+/// A sentence if there is none.
+pub fn with_provider_tools(route: &mut Route) -> Result<(), String> {
+    let first = route.candidates[0].model.clone();
+    route.candidates.retain(|candidate| provider_tools::prices(&candidate.model).is_some());
+    if route.candidates.is_empty() {
+        return Err(format!(
+            "the provider of {first} runs no such tool for this model; set the key of a provider that does, such as anthropic, or \
+             choose another model tier"
+        ));
+    }
+    Ok(())
 }
 
 /// What an owner has chosen about models.

@@ -241,7 +241,9 @@ impl Stage<'_> {
         let saved = stream::iter(&occurrences).map(|occurrence| self.saved(occurrence)).buffered(8);
         let saved: Vec<_> = saved.collect().await;
         for (occurrence, saved) in occurrences.iter().zip(saved) {
-            let code = occurrence.reason_code.map(|code| format!(" {code:?}")).unwrap_or_default();
+            // The runs of a season save the same text.
+            let code = occurrence.reason_code.filter(|code| *code != ReasonCode::SameAsLast);
+            let code = code.map(|code| format!(" {code:?}")).unwrap_or_default();
             *self.outcome.ends.entry(format!("{}{code}", occurrence.state.as_str())).or_default() += 1;
             let ends = self.check_end(&action, appointment, &occurrences, occurrence);
             if let Err(why) = ends.and(saved) {
@@ -294,7 +296,7 @@ impl Stage<'_> {
         let ok = match (occurrence.state, occurrence.reason_code, missed) {
             (OccurrenceState::Missed, code, Some(_)) => code == missed,
             (_, _, Some(_)) => false,
-            (OccurrenceState::Succeeded, None, None) => true,
+            (OccurrenceState::Succeeded, None | Some(ReasonCode::SameAsLast), None) => true,
             (OccurrenceState::Failed, Some(ReasonCode::Killed), None) => {
                 occurrence.attempts - occurrence.attempts_before_step == ATTEMPTS
             }

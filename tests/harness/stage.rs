@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use base::clock::{Clock, ManualClock};
-use domain::actions::Occurrence;
+use domain::actions::{Occurrence, ReasonCode};
 use domain::ids::{ActionId, AssetId, Owner, RunId};
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
@@ -96,11 +96,13 @@ impl Stage {
         found.unwrap().items.into_iter().map(|(_, occurrence)| occurrence.value).collect()
     }
 
-    /// The result of each due time: minutes after noon, the state, the code of the reason.
+    /// The result of each due time: minutes after noon, the state, the code of the reason. Scripted models repeat themselves, so it does
+    /// not say that an output equals the last one.
     pub async fn became(&self, id: ActionId) -> Vec<String> {
         let told = |occurrence: &Occurrence| {
             let minutes = occurrence.due_at.duration_since(noon()).as_mins();
-            let code = occurrence.reason_code.map(|code| serde_json::to_value(code).unwrap());
+            let code = occurrence.reason_code.filter(|code| *code != ReasonCode::SameAsLast);
+            let code = code.map(|code| serde_json::to_value(code).unwrap());
             let code = code.map_or_else(String::new, |code| format!(" {}", code.as_str().unwrap()));
             format!("{minutes} {}{code}", occurrence.state.as_str())
         };

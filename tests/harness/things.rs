@@ -122,6 +122,7 @@ pub fn body(route: &str, ids: &Ids) -> Value {
         | "POST /projects/{project_id}/gate" => json!({"request": "cart"}),
         "POST /runs/{run_id}/calls/{call_id}/resolve" => json!({"outcome": "happened"}),
         "POST /projects/{project_id}/import" => json!({"bytes": 5}),
+        "PUT /actions/{action_id}/notebook" => json!({"text": "stolen"}),
         "PATCH /projects/{project_id}/files/{path}" => json!({"path": "assets/stolen.css"}),
         _ => json!({}),
     }

@@ -113,6 +113,7 @@ mod runs {
     mod long_results;
     mod now;
     mod since_last;
+    mod web;
 }
 
 /// Stored data: old versions, faults of AWS, and the walk over an owner's items.

@@ -8,7 +8,7 @@ use domain::models::prices::{self, Thinks};
 use domain::models::provider_tools;
 use domain::models::{
     Block, Effort, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
-    ToolChoice, Usage,
+    ToolChoice, Usage, WebSource,
 };
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
     let of_provider = request.provider_tools.iter().map(|tool| match tool {
         // Later versions run code to filter what they find, and not every model has them.
         ProviderTool::WebSearch => {
-            json!({"type": "web_search_20250305", "name": "web_search", "max_uses": provider_tools::MAX_USES})
+            json!({"type": "web_search_20250305", "name": "web_search", "max_uses": provider_tools::max_uses(request)})
         }
         ProviderTool::CodeExecution => json!({"type": "code_execution_20250825", "name": "code_execution"}),
     });
@@ -300,6 +300,12 @@ impl Decoder {
 
     /// Counts a use of a tool that the provider runs. The API reports searches at the end, and containers never.
     fn uses(&mut self, block: &Value, events: &mut Vec<ModelEvent>) {
+        if block["type"] == "web_search_tool_result" {
+            // An error is an object.
+            let found = block["content"].as_array().into_iter().flatten();
+            let found = found.filter_map(|page| WebSource::new(&page["url"], &page["title"], page));
+            events.push(ModelEvent::Found(found.collect()));
+        }
         if block["type"] != "server_tool_use" {
             return;
         }

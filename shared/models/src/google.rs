@@ -7,7 +7,7 @@ use domain::models::error::classify_event;
 use domain::models::prices::{self, Thinks};
 use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
-    ToolChoice, Usage, estimate,
+    ToolChoice, Usage, WebSource, estimate,
 };
 use serde_json::{Map, Value, json};
 
@@ -221,6 +221,13 @@ impl Decode for Decoder {
         let searches =
             chunk["candidates"][0]["groundingMetadata"]["webSearchQueries"].as_array().map_or(0, Vec::len);
         self.web_searches = self.web_searches.max(searches as u64);
+        let found = chunk["candidates"][0]["groundingMetadata"]["groundingChunks"].as_array();
+        let found = found.into_iter().flatten().map(|chunk| &chunk["web"]);
+        let found: Vec<_> =
+            found.filter_map(|page| WebSource::new(&page["uri"], &page["title"], page)).collect();
+        if !found.is_empty() {
+            events.push(ModelEvent::Found(found));
+        }
         let counted = usage(&chunk["usageMetadata"]).or(self.usage.filter(|_| searches > 0));
         let counted = counted.map(|usage| Usage { web_searches: self.web_searches, ..usage });
         if let Some(usage) = counted.filter(|usage| self.usage != Some(*usage)) {

@@ -11,7 +11,7 @@ use domain::models::prices::{self, Thinks};
 use domain::models::provider_tools;
 use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
-    ToolChoice, Usage,
+    ToolChoice, Usage, WebSource,
 };
 use serde_json::{Value, json};
 
@@ -100,7 +100,11 @@ pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Resu
             json!({"format": {"type": "json_schema", "name": "reply", "strict": true, "schema": schema}});
     }
     if is_openai {
-        body["include"] = json!(["reasoning.encrypted_content"]);
+        let mut include = vec!["reasoning.encrypted_content"];
+        if request.provider_tools.contains(&ProviderTool::WebSearch) {
+            include.push("web_search_call.action.sources");
+        }
+        body["include"] = include.into();
         if has_breakpoints {
             body["prompt_cache_options"] = breakpoints::options(request);
         } else if !system.is_empty() {
@@ -110,7 +114,7 @@ pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Resu
             body["prompt_cache_key"] = request.prefix_hash(model)[..32].into();
         }
         if !request.provider_tools.is_empty() {
-            body["max_tool_calls"] = provider_tools::MAX_USES.into();
+            body["max_tool_calls"] = provider_tools::max_uses(request).into();
         }
     }
     let tools = tools(request, dialect);
@@ -249,7 +253,13 @@ impl Decode for Decoder {
                     call.json.push_str(delta);
                 }
             }
-            "response.output_item.done" => self.close(place()?, &event["item"], &mut events),
+            "response.output_item.done" => {
+                let found = found(&event["item"]);
+                if !found.is_empty() {
+                    events.push(ModelEvent::Found(found));
+                }
+                self.close(place()?, &event["item"], &mut events);
+            }
             "response.completed" | "response.incomplete" => self.finish(&event["response"], &mut events),
             "response.failed" => return Err(classify_event(Provider::OpenAi, &event["response"])),
             "error" => {
@@ -410,6 +420,19 @@ impl Decoder {
         let assistant_blocks = call::in_order(&mut self.done);
         events.push(ModelEvent::Finished { stop, assistant_blocks, usage });
     }
+}
+
+/// The pages that a search has found, and those that a text cites.
+fn found(item: &Value) -> Vec<WebSource> {
+    let listed = |list: &Value| {
+        let pages = list.as_array().into_iter().flatten();
+        pages.filter_map(|page| WebSource::new(&page["url"], &page["title"], page)).collect::<Vec<_>>()
+    };
+    let mut found = listed(&item["action"]["sources"]);
+    for part in item["content"].as_array().into_iter().flatten() {
+        found.extend(listed(&part["annotations"]));
+    }
+    found
 }
 
 /// OpenAI counts cached tokens as part of the input; [`Usage`] does not.

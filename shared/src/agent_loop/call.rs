@@ -3,7 +3,7 @@
 use domain::agent_loop::{Call, Reply};
 use domain::ceilings::{Ceiling, CeilingOf, CeilingReached};
 use domain::chats::signals::SignalReader;
-use domain::models::{Block, ModelError, ModelEvent, ModelRef, ModelRequest, StopReason, Usage};
+use domain::models::{Block, ModelError, ModelEvent, ModelRef, ModelRequest, StopReason, Usage, sources};
 use domain::runs::form::StopReader;
 use domain::runs::{EventKind, Reservation, Run, RunError, RunFallback};
 use jiff::Timestamp;
@@ -34,6 +34,8 @@ pub enum CallError {
     /// A ceiling does not pay for the call, and it is not raised.
     Budget(String),
     Model(ModelError),
+    /// No model that may answer has a tool that the run needs.
+    ToolMissing(String),
     /// Somebody asked the run to stop.
     Cancelled,
     /// The time is nearly over, or the process is about to end.
@@ -61,6 +63,7 @@ impl CallError {
             Self::Ceiling(reached) => ("budget_exceeded", reached.to_string(), false),
             Self::Budget(detail) => ("budget_exceeded", detail.clone(), false),
             Self::Model(error) => (model_code(error), error.to_string(), error.is_retryable()),
+            Self::ToolMissing(detail) => ("tool_unavailable", detail.clone(), false),
             Self::Cancelled => ("cancelled", "the run was cancelled".to_owned(), false),
             Self::PutDown => ("deadline", "the time for this run was up".to_owned(), true),
             Self::Failed(error) => (error.code(), error.detail(), true),
@@ -298,6 +301,12 @@ impl Requester for RunRequester<'_> {
                     self.recorder.thinking(&delta).await?;
                 }
             }
+            ModelEvent::Found(found) => {
+                let (step, now) = (self.recorder.step(), self.cx.clock.now());
+                let run = self.recorder.run_mut();
+                run.taint(step, now);
+                sources::add(&mut run.sources, found);
+            }
             ModelEvent::ToolUse { id, name, input } => {
                 self.partial.native.push(Call { id: Some(id), name, input, invalid: None, implied: false });
             }
@@ -334,6 +343,11 @@ impl Requester for RunRequester<'_> {
 
     async fn settle(&mut self, model: &ModelRef, used: Usage, cost_micros: i64) -> Result<(), CallError> {
         self.settle = self.recorder.settle(model, used, cost_micros);
+        if used.web_searches > 0 {
+            // Not every provider says what its searches have found.
+            let (step, now) = (self.recorder.step(), self.cx.clock.now());
+            self.recorder.run_mut().taint(step, now);
+        }
         let (run, step) = (self.recorder.run(), self.recorder.step());
         self.usage = (used != Usage::default()).then(|| {
             let data = json!({"usage": run.usage, "cost_micros": run.cost_micros, "step": step});

@@ -16,6 +16,7 @@ pub mod journal;
 mod perform;
 pub mod recorder;
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use domain::actions::Reason;
@@ -63,8 +64,10 @@ pub struct Terms {
     /// The most that a month may cost.
     pub month: MonthCeilings,
     pub system: Vec<SystemBlock>,
-    /// The tools that the provider of its model runs.
-    pub provider_tools: Vec<ProviderTool>,
+    /// The tools that the provider of its model runs, and how often the run may use each.
+    pub provider_tools: BTreeMap<ProviderTool, u32>,
+    /// Whether the run fails if no model that may answer has these tools.
+    pub needs_provider_tools: bool,
 }
 
 impl Terms {
@@ -342,7 +345,10 @@ impl<K: Kind> Driver<K> {
             Box::pin(model_choice::route(&self.cx, self.recorder.owner(), &ask, number)),
             Box::pin(self.ceilings()),
         )?;
-        let (route, limits) = (route?, CallLimits { ceilings, deadline: self.deadline });
+        let (mut route, limits) = (route?, CallLimits { ceilings, deadline: self.deadline });
+        if purpose == Purpose::Work && self.terms.needs_provider_tools {
+            model_choice::with_provider_tools(&mut route).map_err(CallError::ToolMissing)?;
+        }
         self.recorder.run_mut().model = Some(RunModel {
             model: route.candidates[0].model.clone(),
             level: route.level,
@@ -391,6 +397,7 @@ impl<K: Kind> Driver<K> {
         let setting = self.kind.setting();
         let outside = tools::offered_of(self.cx.config.runs.outside.tools(), setting);
         let own = tools::offered(self.own_tools(), setting);
+        let provider_tools = self.provider_tools_left();
         ModelRequest {
             system: self.terms.system.clone(),
             tools: tools::offered(tools::LOOP, setting)
@@ -398,7 +405,8 @@ impl<K: Kind> Driver<K> {
                 .chain(outside)
                 .map(ToolDef::spec)
                 .collect(),
-            provider_tools: self.terms.provider_tools.clone(),
+            max_uses: provider_tools.values().copied().min().unwrap_or(0),
+            provider_tools: provider_tools.into_keys().collect(),
             tool_choice: if may_call_tools { ToolChoice::Auto } else { ToolChoice::None },
             messages,
             max_output_tokens: longest,
@@ -409,11 +417,26 @@ impl<K: Kind> Driver<K> {
         }
     }
 
+    /// The provider's tools that the run may still use, and how often.
+    fn provider_tools_left(&self) -> BTreeMap<ProviderTool, u32> {
+        let usage = &self.recorder.run().usage;
+        let left = |(tool, most): (&ProviderTool, &u32)| {
+            let used = match tool {
+                ProviderTool::WebSearch => usage.web_searches,
+                ProviderTool::CodeExecution => usage.code_runs,
+            };
+            let left = most.saturating_sub(u32::try_from(used).unwrap_or(u32::MAX));
+            (left > 0).then_some((*tool, left))
+        };
+        self.terms.provider_tools.iter().filter_map(left).collect()
+    }
+
     async fn check_request(&self) -> Result<ModelRequest> {
         Ok(ModelRequest {
             system: prompts::check(),
             tools: Vec::new(),
             provider_tools: Vec::new(),
+            max_uses: 0,
             tool_choice: ToolChoice::Auto,
             messages: vec![Message::user(self.kind.to_check(self.kind_cx()).await?)],
             max_output_tokens: MAX_CHECK_TOKENS,

@@ -29,6 +29,9 @@ pub struct LastOutput {
     pub asset_id: AssetId,
     pub saved_at: Timestamp,
     pub sha256: String,
+    /// Whether its run may have read what strangers have written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
 }
 
 impl LastOutputs {

@@ -18,6 +18,10 @@ pub struct RunOutput {
     pub asset_id: AssetId,
     pub title: String,
     pub bytes: u64,
+    /// Whether its run may have read what strangers have written. What it says may be false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub tainted: bool,
 }
 
 fn kept(run: RunId) -> Extras {

@@ -69,7 +69,7 @@ async fn a_question_is_answered_and_a_requested_change_is_proposed() {
     stage.happens_at(60).await;
     let told = say(&stage, id, "What happened in the last run?").await;
     assert_eq!((&told["kind"], &told["action_id"]), (&json!("chat"), &json!(id)));
-    assert!(told["message"].as_str().unwrap().contains("13:00:00Z: succeeded"), "{told:#}");
+    assert!(told["message"].as_str().unwrap().contains("13:00 (UTC, UTC+00:00): succeeded"), "{told:#}");
     assert!(told["cost_micros"].as_i64().unwrap() > 0 && told.get("chat_id").is_none());
 
     // The requested change is a proposal. The action continues as it was approved.
@@ -126,7 +126,10 @@ async fn a_persons_fields_override_a_proposal_and_other_edits_stay() {
     let turn = say(&stage, id, &call).await;
     assert!(turn["message"].as_str().unwrap().contains("waits for the person's yes"), "{turn:#}");
     let proposal = &turn["proposals"][0];
-    assert_eq!((&proposal["title"], &proposal["change"]), (&json!("Proposed"), &change));
+    // A schedule without a zone is proposed in that of the account.
+    let mut proposed = change.clone();
+    proposed["schedule"]["timezone"] = json!("UTC");
+    assert_eq!((&proposal["title"], &proposal["change"]), (&json!("Proposed"), &proposed));
     let path = format!("/actions/{id}");
     stage.h.patch(&path, json!({"description": "Edited since"})).await.expect(200);
     let take = json!({"proposal_id": proposal["proposal_id"], "title": "Mine", "schedule": null});
@@ -227,7 +230,12 @@ async fn the_model_sees_the_action_its_runs_their_outputs_and_what_was_said() {
     );
     let view = second.rfind("<in_view>").unwrap();
     assert!(second[..view].contains("Is it ready?"), "{second}");
-    for part in ["- due 2026-11-21T13:00:00Z: succeeded", "\"Oil\"", "Oil costs 7.", "And now?"] {
+    for part in [
+        "- due on Saturday, 21 November 2026, 13:00 (UTC, UTC+00:00): succeeded",
+        "\"Oil\"",
+        "Oil costs 7.",
+        "And now?",
+    ] {
         assert!(second[view..].contains(part), "{part}: {second}");
     }
     assert!(said(&stage.h, id).await.iter().all(|(role, text)| role != "user" || !text.contains("in_view")));

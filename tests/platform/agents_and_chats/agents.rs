@@ -21,7 +21,7 @@ async fn an_agent_is_made_read_listed_changed_and_deleted() {
     assert_eq!(made["timeline"], "Ongoing");
     assert_eq!(
         made["metrics"],
-        json!({"assets": 0, "actions_completed": 0, "actions_failed": 0, "cost_micros": 0, "runs_nothing_new": 0})
+        json!({"assets": 0, "actions_completed": 0, "actions_failed": 0, "cost_micros": 0})
     );
 
     assert_eq!(h.get(&location).await.expect(200), made);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::model::{Says, ScriptedModel};
+use tests::process::followed;
 use tests::stage::Stage;
 
 fn works(request: &[Value]) -> Says {
@@ -157,8 +158,9 @@ async fn a_proposal_says_its_schedule_in_words_with_the_zone_of_the_agent() {
     let chat = format!("/agents/{}/chat", stage.agent);
     let proposed = async |zone: &str| {
         let turn = stage.h.post(&chat, json!({"message": "Every Monday at nine"})).await.expect(200);
-        let said = model.sent().last().unwrap().to_string();
-        assert!(said.contains(&format!("At 09:00 on Mondays ({zone}).")), "the model is told: {said}");
+        let events = followed(&stage.h, turn["run_id"].as_str().unwrap().parse().unwrap()).await;
+        let text = format!("At 09:00 on Mondays ({zone}).");
+        assert!(events.iter().any(|event| event.data["schedule_text"] == text), "{events:#?}");
         let path = format!("/proposals/{}", turn["proposals"][0]["proposal_id"].as_str().unwrap());
         stage.h.get(&path).await.expect(200)
     };

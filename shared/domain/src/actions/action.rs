@@ -1,10 +1,12 @@
 //! An action.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ActionId, AgentId, RunId};
-use crate::models::ModelTier;
+use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
 use crate::work::{ActionState, Condition, Priority, TaskConfig};
 
@@ -21,6 +23,10 @@ pub struct Action {
     pub schedule: Option<Schedule>,
     /// The names of the tools that it may call without asking a person, sorted.
     pub grants: Vec<String>,
+    /// How often a run may use each tool of its model's provider that `grants` names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(example = json!({"web_search": 10}))]
+    pub max_uses: BTreeMap<ProviderTool, u32>,
     pub model_tier: ModelTier,
     pub budget: Budget,
     /// What a program checks of the outputs of a run.

@@ -1,5 +1,7 @@
 //! The content that an approval is bound to: everything that the model is told, and everything that its run may do and spend.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -9,7 +11,7 @@ use utoipa::ToSchema;
 use super::action::{Action, Budget};
 use crate::agents::Agent;
 use crate::canonical::canonical;
-use crate::models::ModelTier;
+use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
 use crate::tools::{self, ToolSpecForHash};
 use crate::work::{Condition, TaskConfig};
@@ -59,6 +61,9 @@ pub struct ApprovalContent {
     pub schedule: Option<Schedule>,
     /// The names of the tools that it may call without asking a person, sorted.
     pub grants: Vec<String>,
+    /// How often a run may use each tool of its model's provider.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub max_uses: BTreeMap<ProviderTool, u32>,
     /// These tools with the schemas of their input at that time.
     pub tools: Vec<ToolSpecForHash>,
     pub model_tier: ModelTier,
@@ -103,6 +108,7 @@ impl ApprovalContent {
             task_config: action.task_config.clone(),
             schedule: action.schedule.clone(),
             grants: action.grants.clone(),
+            max_uses: action.max_uses.clone(),
             tools,
             model_tier: action.model_tier,
             budget: action.budget,

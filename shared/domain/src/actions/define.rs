@@ -1,12 +1,14 @@
 //! The input that defines an action: all fields, or a proposal with the fields that differ from it.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::action::{AskedBudget, Budget};
 use super::input::{NewAction, present};
 use crate::agents::Agent;
 use crate::ids::ProposalId;
-use crate::models::ModelTier;
+use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::ScheduleInput;
 use crate::validate::FieldErrors;
 use crate::wording::refusal;
@@ -40,6 +42,8 @@ pub struct DefineAction {
     pub schedule: Option<Option<ScheduleInput>>,
     /// Names of tools, such as `generate_actions`. Tools that every run may call need no grant.
     pub grants: Option<Vec<String>>,
+    /// How often a run may use each granted tool of its model's provider, 1 to 50. Default: 10.
+    pub max_uses: Option<BTreeMap<ProviderTool, u32>>,
     /// Default: the agent's.
     pub model_tier: Option<ModelTier>,
     /// The ceilings of costs.
@@ -90,6 +94,7 @@ impl DefineAction {
             },
             schedule,
             grants: self.grants.unwrap_or_default(),
+            max_uses: self.max_uses.unwrap_or_default(),
             model_tier: self.model_tier.unwrap_or(agent.model_tier),
             budget: self.budget.unwrap_or_default().or(run_micros),
             conditions: self.conditions.unwrap_or(draft.conditions),

@@ -1,5 +1,7 @@
 //! The input that creates or changes an action: as it arrives, checked, applied.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -7,7 +9,7 @@ use super::action::{Action, AskedBudget, Budget};
 use super::conditions;
 use crate::ceilings;
 use crate::ids::{ActionId, AgentId, ProposalId};
-use crate::models::ModelTier;
+use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::{Schedule, ScheduleInput};
 use crate::tools;
 use crate::validate::FieldErrors;
@@ -34,9 +36,12 @@ pub struct NewAction {
     pub task_config: TaskConfig,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<ScheduleInput>,
-    /// Names of tools, such as `generate_actions`. Tools that every run may call need no grant.
+    /// Names of tools, such as `generate_actions` or `web_search`. Tools that every run may call need no grant.
     #[serde(default)]
     pub grants: Vec<String>,
+    /// How often a run may use each granted tool of its model's provider, 1 to 50. Default: 10.
+    #[serde(default)]
+    pub max_uses: BTreeMap<ProviderTool, u32>,
     #[serde(default)]
     pub model_tier: ModelTier,
     pub budget: Budget,
@@ -64,6 +69,8 @@ impl NewAction {
         check_expected_output(&mut errors, &self.task_config.expected_output);
         let schedule = self.schedule.take().and_then(|input| errors.nest("schedule", input.validate()));
         check_grants(&mut errors, &mut self.grants);
+        check_uses(&mut errors, &self.max_uses, Some(&self.grants));
+        fill_uses(&self.grants, &mut self.max_uses);
         check_budget(&mut errors, self.budget);
         conditions::check(&mut errors, &self.conditions);
         errors.into_result(ValidAction { new: self, schedule })
@@ -81,6 +88,7 @@ impl ValidAction {
             task_config,
             schedule: _,
             grants,
+            max_uses,
             model_tier,
             budget,
             conditions,
@@ -94,6 +102,7 @@ impl ValidAction {
             task_config,
             schedule: self.schedule,
             grants,
+            max_uses,
             model_tier,
             budget,
             conditions,
@@ -126,6 +135,7 @@ impl Action {
         check_instructions(&mut errors, &self.task_config.instructions);
         check_expected_output(&mut errors, &self.task_config.expected_output);
         check_grants(&mut errors, &mut self.grants.clone());
+        check_uses(&mut errors, &self.max_uses, Some(&self.grants));
         check_budget(&mut errors, self.budget);
         conditions::check(&mut errors, &self.conditions);
         errors.into_result(())
@@ -151,6 +161,8 @@ pub struct ActionPatch {
     #[schema(value_type = Option<ScheduleInput>)]
     pub schedule: Option<Option<ScheduleInput>>,
     pub grants: Option<Vec<String>>,
+    /// How often a run may use each granted tool of its model's provider, 1 to 50. Replaces all of them.
+    pub max_uses: Option<BTreeMap<ProviderTool, u32>>,
     pub model_tier: Option<ModelTier>,
     pub budget: Option<AskedBudget>,
     /// At most 10. Replaces all conditions.
@@ -192,6 +204,7 @@ impl ActionPatch {
             None => None,
         };
         self.grants.iter_mut().for_each(|grants| check_grants(&mut errors, grants));
+        self.max_uses.iter().for_each(|uses| check_uses(&mut errors, uses, self.grants.as_ref()));
         self.budget.iter().for_each(|asked| check_budget(&mut errors, asked.or(Budget::MAX_PER_RUN_MICROS)));
         self.conditions.iter().for_each(|list| conditions::check(&mut errors, list));
         errors.into_result(ValidPatch { patch: self, schedule })
@@ -215,6 +228,7 @@ impl ValidPatch {
             priority,
             task_config,
             grants,
+            max_uses,
             model_tier,
             budget,
             conditions,
@@ -230,6 +244,8 @@ impl ValidPatch {
         set(&mut action.task_config.expected_output, task.expected_output);
         set(&mut action.schedule, self.schedule.clone());
         set(&mut action.grants, grants);
+        set(&mut action.max_uses, max_uses);
+        fill_uses(&action.grants, &mut action.max_uses);
         set(&mut action.model_tier, model_tier);
         let run_micros = action.budget.per_run_micros;
         set(&mut action.budget, budget.map(|asked| asked.or(run_micros)));
@@ -239,6 +255,7 @@ impl ValidPatch {
             || before.task_config != action.task_config
             || before.schedule != action.schedule
             || before.grants != action.grants
+            || before.max_uses != action.max_uses
             || before.model_tier != action.model_tier
             || before.budget != action.budget
             || before.conditions != action.conditions
@@ -268,13 +285,41 @@ fn check_expected_output(errors: &mut FieldErrors, text: &str) {
 }
 
 /// Sorts and deduplicates, so that the same grants always give the same approval.
+/// How often a run may use a granted tool of its model's provider, if nobody has said it, and the most that anybody may say.
+const USES: u32 = 10;
+const MOST_USES: u32 = 50;
+
+fn check_uses(errors: &mut FieldErrors, uses: &BTreeMap<ProviderTool, u32>, grants: Option<&Vec<String>>) {
+    for (tool, most) in uses {
+        let field = format!("max_uses.{}", tool.name());
+        if !(1..=MOST_USES).contains(most) {
+            errors.add(field, format!("must be 1 to {MOST_USES}, is {most}"));
+        } else if grants.is_some_and(|grants| !grants.iter().any(|grant| grant == tool.name())) {
+            errors.add(field, format!("{} is not among the grants", tool.name()));
+        }
+    }
+}
+
+/// Leaves the uses of granted tools, and adds those that nobody has said.
+fn fill_uses(grants: &[String], uses: &mut BTreeMap<ProviderTool, u32>) {
+    let is_granted = |tool: &ProviderTool| grants.iter().any(|grant| grant == tool.name());
+    uses.retain(|tool, _| is_granted(tool));
+    for tool in ProviderTool::ALL.into_iter().filter(is_granted) {
+        uses.entry(tool).or_insert(USES);
+    }
+}
+
+/// The names that grants may contain: tools of the platform, then those of the providers.
+fn grantable() -> impl Iterator<Item = &'static str> {
+    tools::grantable().chain(ProviderTool::ALL.map(ProviderTool::name))
+}
+
 fn check_grants(errors: &mut FieldErrors, grants: &mut Vec<String>) {
     grants.sort();
     grants.dedup();
-    if let Some(unknown) = grants.iter().find(|name| !tools::grantable().any(|known| known == name.as_str()))
-    {
+    if let Some(unknown) = grants.iter().find(|name| !grantable().any(|known| known == name.as_str())) {
         let name: String = unknown.chars().take(80).collect();
-        let known = tools::grantable().collect::<Vec<_>>().join(", ");
+        let known = grantable().collect::<Vec<_>>().join(", ");
         errors.add("grants", format!("must be names of {known}, has {name:?}"));
     }
 }
@@ -322,7 +367,7 @@ mod tests {
             (
                 json!({"grants": ["save_output", "send_email"]}),
                 "grants: must be names of query_actions, query_assets, read_asset, generate_asset, \
-                 generate_actions, save_output, ask_person, note, nothing_new, has \"send_email\"",
+                 generate_actions, save_output, ask_person, note, nothing_new, web_search, code_execution, has \"send_email\"",
             ),
             (
                 json!({"budget": {"per_run_micros": 0}}),

@@ -27,6 +27,10 @@ pub struct Notebook {
     /// Absent if nothing was ever written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_at: Option<Timestamp>,
+    /// Whether a run wrote it that may have read what strangers have written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub tainted: bool,
 }
 
 /// The new text of a notebook.
@@ -42,7 +46,7 @@ impl Notebook {
     /// Of an action whose notebook nobody has written in.
     #[must_use]
     pub const fn blank() -> Self {
-        Self { version: 0, text: String::new(), run_id: None, written_at: None }
+        Self { version: 0, text: String::new(), run_id: None, written_at: None, tainted: false }
     }
 
     /// The version after this one.
@@ -56,7 +60,7 @@ impl Notebook {
         now: Timestamp,
     ) -> Result<Self, FieldErrors> {
         check_text(&text)?;
-        Ok(Self { version: self.version + 1, text, run_id, written_at: Some(now) })
+        Ok(Self { version: self.version + 1, text, run_id, written_at: Some(now), tainted: false })
     }
 
     /// Checks the limits of a notebook, wherever it comes from.

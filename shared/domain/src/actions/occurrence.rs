@@ -71,6 +71,9 @@ pub struct Occurrence {
     pub finished_at: Option<Timestamp>,
     pub usage: Usage,
     pub cost_micros: i64,
+    /// Whether the run may have read what strangers have written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
     /// The quality of the output as judged by the check, 0 to 100.
     pub score: Option<u8>,
     /// The hash of the approval that was valid when it was decided.
@@ -210,6 +213,7 @@ impl Occurrence {
             finished_at: None,
             usage: Usage::default(),
             cost_micros: 0,
+            tainted: false,
             score: None,
             approval_hash: action.approval.as_ref().map(|approval| approval.hash.clone()),
             steps_done: 0,

@@ -76,11 +76,18 @@ pub struct AgentMetrics {
     /// actions a person has completed.
     pub actions_completed: i64,
     /// How many runs of its actions have ended without an output, because there was nothing to report.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schema(required = false)]
     pub runs_nothing_new: i64,
     /// How many runs of its actions have failed, and how many actions failed because their time passed without a run.
     pub actions_failed: i64,
     /// The cost of its turns and runs, in micro-dollars.
     pub cost_micros: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// The fields of a new agent.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::request::{Block, ModelId};
+use super::sources::WebSource;
 use super::usage::Usage;
 
 /// One event of a reply. A stream is `Started`, any number of other events, and exactly one `Finished`; or it ends
@@ -34,6 +35,8 @@ pub enum ModelEvent {
     /// A try of this call was lost before any of its reply arrived. It may have been billed, and it is repeated. The usage
     /// is what the provider had reported until then.
     TryLost(Usage),
+    /// Pages that the provider's search of the web has found.
+    Found(Vec<WebSource>),
     /// The usage of this call so far. It replaces the previous value and is never added to it.
     Usage(Usage),
     Finished {

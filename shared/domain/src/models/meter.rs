@@ -32,7 +32,7 @@ impl Meter {
                 self.lost += Usage { output_tokens, estimated: true, ..*reported };
                 return;
             }
-            ModelEvent::Started { .. } => {}
+            ModelEvent::Started { .. } | ModelEvent::Found(_) => {}
             ModelEvent::Usage(usage) => self.reported = *usage,
             ModelEvent::TextDelta(text) | ModelEvent::ThinkingDelta(text) => {
                 self.received_bytes += text.len();

@@ -6,6 +6,7 @@
 //! - [`reduce`]: a smaller request, if one is larger than the model's context
 //! - [`image`]: images in messages, and their limits
 //! - [`sight`]: the images that a model gets
+//! - [`sources`]: the pages that a search of the web has found
 //! - [`provider_tools`]: tools that a model's provider runs
 //! - [`estimate`]: token estimates before the call, for reservations
 //! - [`meter`]: the usage of a call, even if it was interrupted
@@ -31,6 +32,7 @@ pub mod reduce;
 pub mod request;
 pub mod routing;
 pub mod sight;
+pub mod sources;
 pub mod usage;
 pub mod vendor;
 
@@ -45,5 +47,6 @@ pub use request::{
     Block, CacheTtl, Effort, Message, ModelId, ModelRequest, ModelTier, Provider, ProviderTool, Role,
     SystemBlock, ToolChoice, ToolSpec,
 };
+pub use sources::WebSource;
 pub use usage::Usage;
 pub use vendor::{ServerName, Vendor};

@@ -16,6 +16,15 @@ pub const MAX_USES: u32 = 5;
 /// What one use may add to the input, in tokens: the pages that a search has found, or what a program has printed.
 const RESULT_TOKENS: u64 = 12_000;
 
+/// How often a model may use each tool in this call.
+#[must_use]
+pub const fn max_uses(request: &ModelRequest) -> u32 {
+    match request.max_uses {
+        1..MAX_USES => request.max_uses,
+        _ => MAX_USES,
+    }
+}
+
 /// The prices of the tools that the provider of `model` runs. `None` if it runs none for this model. Another server may have a model
 /// of the same name, but runs no tools.
 #[must_use]
@@ -42,9 +51,10 @@ pub fn most_micros(request: &ModelRequest, model: &ModelRef) -> i64 {
     let most = |tool, price: i64, uses: u32| {
         if request.provider_tools.contains(&tool) { price * i64::from(uses) } else { 0 }
     };
-    let searches = most(ProviderTool::WebSearch, prices.web_search_micros, MAX_USES);
+    let uses = max_uses(request);
+    let searches = most(ProviderTool::WebSearch, prices.web_search_micros, uses);
     // Anthropic runs all code of a call in one container, besides the searches.
-    let containers = if model.vendor == Vendor::Anthropic { 1 } else { MAX_USES };
+    let containers = if model.vendor == Vendor::Anthropic { 1 } else { uses };
     let code = most(ProviderTool::CodeExecution, prices.code_execution_micros, containers);
     if model.vendor == Vendor::OpenAi { searches.max(code) } else { searches + code }
 }
@@ -52,7 +62,7 @@ pub fn most_micros(request: &ModelRequest, model: &ModelRef) -> i64 {
 /// The most that the results of the uses in one call add to its input, in tokens.
 #[must_use]
 pub fn most_input_tokens(request: &ModelRequest) -> u64 {
-    if request.provider_tools.is_empty() { 0 } else { u64::from(MAX_USES) * RESULT_TOKENS }
+    if request.provider_tools.is_empty() { 0 } else { u64::from(max_uses(request)) * RESULT_TOKENS }
 }
 
 /// What the results of the uses in `usage` may have added to the input, in tokens.

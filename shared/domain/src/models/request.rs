@@ -92,6 +92,15 @@ pub enum ProviderTool {
 
 impl ProviderTool {
     pub const ALL: [Self; 2] = [Self::WebSearch, Self::CodeExecution];
+
+    /// As in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WebSearch => "web_search",
+            Self::CodeExecution => "code_execution",
+        }
+    }
 }
 
 /// What a model is asked. Which model answers is decided for each call.
@@ -104,6 +113,9 @@ pub struct ModelRequest {
     /// Tools that the provider runs, each at most once. Models that can't have them don't get them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub provider_tools: Vec<ProviderTool>,
+    /// How often the model may use each of these tools in this call. 0: [`MAX_USES`](super::provider_tools::MAX_USES).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub max_uses: u32,
     #[serde(default)]
     pub tool_choice: ToolChoice,
     pub messages: Vec<Message>,
@@ -263,6 +275,11 @@ impl ModelRequest {
             .expect("strings and JSON values always serialize");
         crate::hex(&Sha256::digest(prefix))
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
 use crate::lease::Lease;
 use crate::models::prices::{self, Rates};
 use crate::models::routing::Level;
-use crate::models::{ModelId, ModelRef, Usage, Vendor};
+use crate::models::{ModelId, ModelRef, Usage, Vendor, WebSource};
 use form::ReplyForm;
 
 /// A run as it is stored. Only the process that executes it writes it, until its lease has ended.
@@ -92,6 +92,22 @@ pub struct Run {
     /// Whether the reply ends because it reached a limit of its length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_off: bool,
+    /// Pages that its searches of the web have found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<WebSource>,
+    /// Since when it may have read what strangers have written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tainted: Option<Taint>,
+}
+
+/// When a run first read what strangers may have written: results of a search of the web, or outputs and notes of a run that had.
+/// It never becomes clean again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Taint {
+    /// When it first read it.
+    pub at: Timestamp,
+    /// The step of the run. 0: what it was told at its beginning.
+    pub step: u32,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -144,7 +160,14 @@ impl Run {
             resumed_at: None,
             form: ReplyForm::default(),
             cut_off: false,
+            sources: Vec::new(),
+            tainted: None,
         }
+    }
+
+    /// Notes that it may have read what strangers have written.
+    pub fn taint(&mut self, step: u32, at: Timestamp) {
+        self.tainted.get_or_insert(Taint { at, step });
     }
 
     /// Records that a model was replaced. Its newest call then has the other model.

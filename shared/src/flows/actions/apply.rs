@@ -15,8 +15,8 @@ use futures::stream::{self, TryStreamExt};
 use jiff::Timestamp;
 
 use super::{
-    ActionView, Loaded, action_writes, check_version, dispatch_at, end_run, load, load_live, records,
-    refusal, view, wake_at,
+    ActionView, Loaded, action_writes, check_provider_tools, check_version, dispatch_at, end_run, load,
+    load_live, records, refusal, view, wake_at,
 };
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -196,6 +196,11 @@ async fn perform(
         };
         if next == read.value && message.is_none() && proposal.is_none() {
             return Ok(read);
+        }
+        let is_about_tools =
+            (&next.max_uses, next.model_tier) != (&read.value.max_uses, read.value.model_tier);
+        if is_about_tools || matches!(command, Command::Approve { .. }) {
+            check_provider_tools(cx, owner, &next).await?;
         }
         let mut writes = proposal.map_or_else(Vec::new, |proposal| Store::take_proposal(owner, proposal));
         let live_after = match (command, &live) {

@@ -7,6 +7,7 @@
 use domain::actions::{Action, ApprovalContent, ApprovalRecord, Briefing, Difference};
 use domain::agents::Agent;
 use domain::ids::{ActionId, AgentId, Owner};
+use domain::models::ProviderTool;
 use domain::validate::FieldErrors;
 use futures::FutureExt;
 use futures::future::try_join_all;
@@ -45,6 +46,8 @@ pub struct ApprovalView {
     /// The notebook of the action. Its runs read and rewrite it, so an approval does not bind it. `GET /actions/{action_id}/notebook`
     /// returns the text.
     pub notebook: NotebookSize,
+    /// What an approval permits and a person should know, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// How much the notebook of an action holds.
@@ -129,7 +132,20 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     let changes = approved.as_ref().map(|was| current.differences(&was.content)).unwrap_or_default();
     let approval_hash = current.hash();
     let holds = action.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash);
-    Ok(ApprovalView { holds, approved, approval_hash, current, changes, notebook })
+    let warnings = action.max_uses.iter().map(|(tool, most)| warning(*tool, *most)).collect();
+    Ok(ApprovalView { holds, approved, approval_hash, current, changes, notebook, warnings })
+}
+
+/// What a grant of a provider's tool means.
+fn warning(tool: ProviderTool, most: u32) -> String {
+    match tool {
+        ProviderTool::WebSearch => format!(
+            "A run may search the web up to {most} times. What is searched for leaves the platform, and what is read may be false."
+        ),
+        ProviderTool::CodeExecution => format!(
+            "A run may run code up to {most} times in a container of the model's provider. What the code works on leaves the platform."
+        ),
+    }
 }
 
 /// The approvals of an agent's actions that are no longer valid, newest action first.

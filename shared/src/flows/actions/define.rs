@@ -6,7 +6,7 @@ use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{ActionId, AgentId, Owner, ProposalId};
 use domain::validate::FieldErrors;
 
-use super::ActionView;
+use super::{ActionView, check_provider_tools};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
@@ -50,6 +50,7 @@ pub async fn define(
     }
     let action = new.validate()?.define(id, agent.agent_id, cx.clock.now());
     ceilings::check_month(cx, CeilingOf::ActionMonth, action.budget.per_month_micros)?;
+    check_provider_tools(cx, owner, &action).await?;
 
     let mut writes = Store::action_writes(owner, &action)?;
     if let Some(proposal) = &proposal {

@@ -19,7 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::actions::{Action, ActionState, Briefing, Occurrence, OccurrenceState, Refused, approval_hash};
 use domain::agents::Agent;
-use domain::ids::{ActionId, AgentId, Owner};
+use domain::ids::{ActionId, AgentId, Owner, RunId};
+use domain::models::routing::Ask;
+use domain::validate::FieldErrors;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use jiff::Timestamp;
@@ -31,6 +33,7 @@ use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
+use crate::model_choice;
 use crate::request::caller::IfMatch;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};
@@ -93,6 +96,26 @@ pub async fn view(cx: &Cx, owner: &Owner, action: Action) -> Result<ActionView> 
 pub struct Loaded {
     pub action: Versioned<Action>,
     pub live: Option<Versioned<Occurrence>>,
+}
+
+/// Refuses a grant of a tool that the provider of the action's model does not run.
+///
+/// # Errors
+/// 400 with the reason.
+async fn check_provider_tools(cx: &Cx, owner: &Owner, action: &Action) -> Result<()> {
+    let Some(tool) = action.max_uses.keys().next() else { return Ok(()) };
+    let ask = Ask { tier: Some(action.model_tier), ..Ask::default() };
+    let number = model_choice::number(RunId::from_uuid(cx.clock.uuid()));
+    let refused = match model_choice::route(cx, owner, &ask, number).await? {
+        Ok(mut route) => model_choice::with_provider_tools(&mut route).err(),
+        Err(error) => Some(error.to_string()),
+    };
+    match refused {
+        Some(why) => {
+            Err(FieldErrors::one("grants", format!("{} can't be granted: {why}", tool.name())).into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// # Errors

@@ -53,6 +53,10 @@ pub struct OccurrenceView {
     /// How good the output is in the agent's own judgement, 0 to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<u8>,
+    /// Whether the run may have read what strangers have written. What it says may be false. `GET /runs/{run_id}` has the sources.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub tainted: bool,
 }
 
 impl From<Occurrence> for OccurrenceView {
@@ -73,6 +77,7 @@ impl From<Occurrence> for OccurrenceView {
             usage,
             cost_micros,
             score,
+            tainted,
             ..
         } = occurrence;
         Self {
@@ -91,6 +96,7 @@ impl From<Occurrence> for OccurrenceView {
             usage,
             cost_micros,
             score,
+            tainted,
         }
     }
 }

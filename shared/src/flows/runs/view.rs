@@ -3,8 +3,8 @@
 use domain::agent_loop::Card;
 use domain::agents::AgentDraft;
 use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
-use domain::models::Usage;
-use domain::runs::{Run, RunError, RunFallback, RunKind, RunModel, RunState};
+use domain::models::{Usage, WebSource};
+use domain::runs::{Run, RunError, RunFallback, RunKind, RunModel, RunState, Taint};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -57,6 +57,13 @@ pub struct RunView {
     pub fallbacks: Vec<RunFallback>,
     /// Calls that wait for a person, and those that have waited, oldest first.
     pub cards: Vec<CardView>,
+    /// Pages that its searches of the web have found, at most 100. Strangers have written them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub sources: Vec<WebSource>,
+    /// Since when the run may have read what strangers have written. What it says may be false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tainted: Option<Taint>,
 }
 
 /// A call that waits for a person, or has waited for one.
@@ -101,6 +108,8 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         cost_micros: run.cost_micros,
         error: run.error,
         cut_off: run.cut_off,
+        sources: run.sources,
+        tainted: run.tainted,
         model: run.model,
         fallbacks: run.fallbacks,
     })

@@ -84,7 +84,9 @@ impl Turn {
             // Only where a person reads the reply: what a provider's tools find comes from strangers, and nobody here can look into
             // it.
             provider_tools: agent
-                .map_or_else(Vec::new, |agent| agent.provider_tools.iter().copied().collect()),
+                .map(|agent| agent.provider_tools.iter().map(|tool| (*tool, u32::MAX)).collect())
+                .unwrap_or_default(),
+            needs_provider_tools: false,
         }
     }
 }
@@ -283,6 +285,9 @@ fn shown(proposal: &Proposal) -> Value {
             data["action_id"] = json!(action_id);
             data["change"] = json!(change);
         }
+    }
+    if let Some(text) = proposals::in_words(&proposal.body) {
+        data["schedule_text"] = json!(text);
     }
     data
 }

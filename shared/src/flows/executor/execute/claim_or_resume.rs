@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::ClaimedRun;
 use super::kind::{ActionRun, said_to};
+use super::since_last;
 use crate::agent_loop::Driver;
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
@@ -53,6 +54,9 @@ pub(super) async fn begin(
         }
         // A run counts once for the plan: together with its first event.
         let quota = if start.is_first() { Quota::of(cx, owner).await? } else { Quota::NONE };
+        if start.is_first() && since_last::is_tainted(cx, owner, &action).await? {
+            start.run.taint(0, start.now);
+        }
         let event = if start.is_first() { start.begins(&action, charge) } else { start.goes_on() };
         let Start { occurrence: started, run, version, journal, steps, outputs, writes, .. } = start;
         // The first condition that is not met decides.

@@ -1,7 +1,7 @@
 //! What a run of an action sends to the model, and what the model's calls do.
 
 use domain::actions::conditions::{self, Report};
-use domain::actions::{Action, Occurrence, OccurrenceCommand, Reason, ReasonCode};
+use domain::actions::{Action, Notebook, Occurrence, OccurrenceCommand, Reason, ReasonCode};
 use domain::agent_loop::{Call, CallResult, Policy, Reply, Revisions};
 use domain::agents::Agent;
 use domain::assets::NewAsset;
@@ -89,7 +89,8 @@ impl ActionRun {
                 action: action.budget.per_month_micros,
             },
             system: prompts::run(agent),
-            provider_tools: Vec::new(),
+            provider_tools: action.max_uses.clone(),
+            needs_provider_tools: !action.max_uses.is_empty(),
         }
     }
 }
@@ -167,7 +168,8 @@ impl Kind for ActionRun {
             ToStore::EffectEnds => (OccurrenceCommand::EffectEnded { fence }, self.settled),
         };
         let next = self.occurrence.value.transition(command, cx.clock.now());
-        let next = next.map_err(|refused| Error::internal(refused.to_string()))?;
+        let mut next = next.map_err(|refused| Error::internal(refused.to_string()))?;
+        next.tainted |= cx.run.tainted.is_some();
         let write = Store::replace_occurrence(cx.owner, &next, self.occurrence.version)?;
         Ok(Staged {
             writes: vec![write],
@@ -269,7 +271,7 @@ impl ActionRun {
             return Ok(CallResult::refused(told).into());
         }
         let next = match current.rewritten(text, Some(cx.run.run_id), cx.clock.now()) {
-            Ok(next) => next,
+            Ok(next) => Notebook { tainted: cx.run.tainted.is_some(), ..next },
             Err(errors) => return Ok(CallResult::refused(format!("not written: {errors}")).into()),
         };
         let told = format!("written: the notebook is version {}", next.version);
@@ -292,7 +294,8 @@ impl ActionRun {
             return Ok(CallResult::refused(format!("a run saves at most {MAX_OUTPUTS} outputs")).into());
         }
         let id = AssetId::for_output(run, slot as u32);
-        let saved = RunOutput { asset_id: id, title, bytes: output.content.len() as u64 };
+        let tainted = cx.run.tainted.is_some();
+        let saved = RunOutput { asset_id: id, title, bytes: output.content.len() as u64, tainted };
         let told = format!("saved \"{}\" ({id})", saved.title);
         let mut performed = Performed::from(CallResult::told(told));
         let agent = self.agent.agent_id;

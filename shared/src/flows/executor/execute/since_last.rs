@@ -43,6 +43,13 @@ pub(super) async fn since_last(
     Ok(SinceLast { outputs: outputs.into_iter().flatten().collect(), said, notebook })
 }
 
+/// Whether what a run is told at its beginning comes from a run that may have read what strangers have written.
+pub(super) async fn is_tainted(data: &Data, owner: &Owner, action: &Action) -> Result<bool> {
+    let (last, notebook) =
+        tokio::try_join!(data.store.last_outputs(owner, action.id), data.store.notebook(owner, action.id))?;
+    Ok(notebook.tainted || last.outputs.iter().any(|output| output.tainted))
+}
+
 /// An output of an earlier run as it is now. `None` if it was deleted since.
 async fn past_output(data: &Data, owner: &Owner, last: &LastOutput) -> Result<Option<PastOutput>> {
     let asset = match assets::load(data, owner, last.asset_id).await {
@@ -94,6 +101,7 @@ pub(super) async fn remember(
             asset_id: output.asset_id,
             saved_at,
             sha256: asset.value.sha256,
+            tainted: output.tainted,
         }))
     });
     let (saved, last) = tokio::try_join!(try_join_all(saved), async {

@@ -218,6 +218,7 @@ impl Requester for PassRequester<'_> {
             }
             ModelEvent::Finished { .. }
             | ModelEvent::ThinkingDelta(_)
+            | ModelEvent::Found(_)
             | ModelEvent::ToolUse { .. }
             | ModelEvent::InvalidToolInput { .. }
             | ModelEvent::TryLost(_)
