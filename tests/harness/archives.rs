@@ -626,6 +626,8 @@ pub async fn call_everything(
         let call = caller.call(method.clone(), &path, body.clone());
         match tokio::time::timeout(Duration::from_secs(60), call).await {
             Err(_) => wrong.push(format!("{method} {path}: no answer within 60 s")),
+            // A made-up address of a model server may be one that nobody reaches from here.
+            Ok(answer) if answer.body["current"]["error_code"] == "model_unreachable" => {}
             Ok(answer) if answer.status >= 500 => {
                 wrong.push(format!(
                     "{method} {path} {body:.200}: {} {:.300}",

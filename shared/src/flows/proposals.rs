@@ -58,7 +58,7 @@ pub struct ProposalView {
     pub schedule: Option<serde_json::Value>,
     /// The proposed schedule as a sentence, with its time zone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "At 09:00 on Mondays (Europe/Berlin).")]
+    #[schema(example = "At 09:00 on Monday (Europe/Berlin).")]
     pub schedule_text: Option<String>,
     /// The action that would be changed, if `kind` is `change`. `PATCH /actions/{action_id}` with the proposal's id accepts it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -166,3 +166,37 @@ async fn many_approvals_are_given_under_one_key() {
     assert_eq!(again.headers["idempotent-replayed"], "true");
     assert_eq!(again.expect(200), given);
 }
+
+#[tokio::test]
+async fn an_action_says_what_a_month_will_cost_and_an_approval_warns_of_a_ceiling_below() {
+    let model = ScriptedModel::start(writes).await;
+    let stage = Stage::with(model.config("gpt-5.1")).await;
+    let budget = json!({"per_run_micros": 1_000_000, "per_month_micros": 2_000_000});
+    let id = stage.approved(json!({"schedule": {"every": "1h"}, "budget": budget})).await;
+    let before = read(&stage, id).await["expected_cost"].clone();
+    assert_eq!((&before["runs"], &before["month_micros"]), (&json!(720), &json!(720_000_000)));
+    assert!(
+        before["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("at most $720.00 in 30 days: 720 runs at $1.00, the ceiling")
+    );
+    let approval = async || stage.h.get(&format!("/actions/{id}/approval")).await.expect(200);
+    let warned = approval().await["warnings"].clone();
+    assert!(
+        warned[0].as_str().unwrap().ends_with("The ceiling of the action has $2.00 left in this month."),
+        "{warned:#}"
+    );
+
+    for hour in 1..=7 {
+        stage.happens_at(60 * hour).await;
+    }
+    let costs: Vec<i64> = stage.occurrences(id).await.iter().map(|run| run.cost_micros).collect();
+    let after = read(&stage, id).await["expected_cost"].clone();
+    let average = costs[2..].iter().sum::<i64>() / 5;
+    assert!(average > 0, "{costs:?}");
+    assert_eq!((&after["run_micros"], &after["month_micros"]), (&json!(average), &json!(average * 720)));
+    assert_eq!(approval().await["expected_cost"], after);
+    let by_hand = stage.approved(json!({})).await;
+    assert!(read(&stage, by_hand).await.get("expected_cost").is_none());
+}

@@ -159,13 +159,13 @@ async fn a_proposal_says_its_schedule_in_words_with_the_zone_of_the_agent() {
     let proposed = async |zone: &str| {
         let turn = stage.h.post(&chat, json!({"message": "Every Monday at nine"})).await.expect(200);
         let events = followed(&stage.h, turn["run_id"].as_str().unwrap().parse().unwrap()).await;
-        let text = format!("At 09:00 on Mondays ({zone}).");
+        let text = format!("At 09:00 on Monday ({zone}).");
         assert!(events.iter().any(|event| event.data["schedule_text"] == text), "{events:#?}");
         let path = format!("/proposals/{}", turn["proposals"][0]["proposal_id"].as_str().unwrap());
         stage.h.get(&path).await.expect(200)
     };
     let of_account = proposed("Europe/Berlin").await;
-    assert_eq!(of_account["schedule_text"], "At 09:00 on Mondays (Europe/Berlin).");
+    assert_eq!(of_account["schedule_text"], "At 09:00 on Monday (Europe/Berlin).");
     let agent = format!("/agents/{}", stage.agent);
     let refused =
         stage.h.patch(&agent, json!({"timezone": "Asia/Tokio"})).await.refused(400, "invalid_input");
@@ -173,14 +173,14 @@ async fn a_proposal_says_its_schedule_in_words_with_the_zone_of_the_agent() {
     let changed = stage.h.patch(&agent, json!({"timezone": "asia/tokyo"})).await.expect(200);
     assert_eq!(changed["timezone"], "Asia/Tokyo");
     let of_agent = proposed("Asia/Tokyo").await;
-    assert_eq!(of_agent["schedule_text"], "At 09:00 on Mondays (Asia/Tokyo).");
+    assert_eq!(of_agent["schedule_text"], "At 09:00 on Monday (Asia/Tokyo).");
     assert!(newest(&model).iter().any(|message| text(message).contains("21:00 (Asia/Tokyo, UTC+09:00)")));
 
     // What was proposed is what is defined, whatever the zone is by then.
     stage.h.patch(&agent, json!({"timezone": ""})).await.expect(200);
     let accepted = json!({"proposal_id": of_agent["proposal_id"]});
     let action = stage.h.post(&format!("{agent}/actions"), accepted).await.expect(201);
-    assert_eq!(action["schedule_text"], "At 09:00 on Mondays (Asia/Tokyo).");
+    assert_eq!(action["schedule_text"], "At 09:00 on Monday (Asia/Tokyo).");
     let id = action["action_id"].as_str().unwrap();
     let hash = json!({"approval_hash": action["approval_hash"]});
     stage.h.post(&format!("/actions/{id}/approve"), hash).await.expect(200);

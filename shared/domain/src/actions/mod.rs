@@ -31,6 +31,7 @@ pub mod change;
 pub mod conditions;
 #[cfg(test)]
 mod conditions_tests;
+pub mod cost;
 pub mod define;
 pub mod input;
 mod links;
@@ -57,6 +58,7 @@ mod why_tests;
 pub use crate::work::{ActionChange, ActionState, Condition, Priority, TaskConfig, TaskConfigPatch};
 pub use action::{Action, Approval, AskedBudget, Budget};
 pub use approval::{AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, approval_hash};
+pub use cost::ExpectedCost;
 pub use define::DefineAction;
 pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};
 pub use notebook::{Notebook, NotebookText};

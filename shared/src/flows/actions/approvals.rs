@@ -4,8 +4,10 @@
 //! actions. Instead, each time a run begins, the approval is compared with what the model would be told. So no edit is
 //! missed. Until a person approves again, runs are held, and the schedules keep their place.
 
-use domain::actions::{Action, ApprovalContent, ApprovalRecord, Briefing, Difference};
+use domain::actions::cost::dollars;
+use domain::actions::{Action, ApprovalContent, ApprovalRecord, Briefing, Difference, ExpectedCost};
 use domain::agents::Agent;
+use domain::ceilings::{Ceiling, CeilingOf};
 use domain::ids::{ActionId, AgentId, Owner};
 use domain::models::ProviderTool;
 use domain::validate::FieldErrors;
@@ -16,12 +18,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ActionView, approve, load, stored};
+use super::{ActionView, approve, expected_cost, load, stored};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
+use crate::money::ceilings;
 use crate::store::Once;
+use crate::store::spend::Spender;
 
 /// How many approvals one call can give, and how many an edit of an agent names.
 const MAX_APPROVALS: usize = 100;
@@ -48,6 +52,9 @@ pub struct ApprovalView {
     pub notebook: NotebookSize,
     /// What an approval permits and a person should know, in sentences.
     pub warnings: Vec<String>,
+    /// What the runs of the next 30 days will probably cost, if there is a schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_cost: Option<ExpectedCost>,
 }
 
 /// How much the notebook of an action holds.
@@ -132,8 +139,44 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     let changes = approved.as_ref().map(|was| current.differences(&was.content)).unwrap_or_default();
     let approval_hash = current.hash();
     let holds = action.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash);
-    let warnings = action.max_uses.iter().map(|(tool, most)| warning(*tool, *most)).collect();
-    Ok(ApprovalView { holds, approved, approval_hash, current, changes, notebook, warnings })
+    let mut warnings: Vec<String> =
+        action.max_uses.iter().map(|(tool, most)| warning(*tool, *most)).collect();
+    let expected_cost = expected_cost(cx, owner, &action).await?;
+    if let Some(cost) = &expected_cost {
+        warnings.extend(beyond_budget(cx, owner, (&action, &agent), cost).await?);
+    }
+    Ok(ApprovalView { holds, approved, approval_hash, current, changes, notebook, warnings, expected_cost })
+}
+
+/// The ceilings of a month that would not pay for what the runs will probably cost.
+async fn beyond_budget(
+    cx: &Cx,
+    owner: &Owner,
+    (action, agent): (&Action, &Agent),
+    cost: &ExpectedCost,
+) -> Result<Vec<String>> {
+    let account = cx.store.account(owner).await?.value;
+    let (_, of_account) = ceilings::of_account(cx, &account);
+    let spender = Spender { owner, agent: Some(agent.agent_id), action: Some(action.id) };
+    let mut warnings = Vec::new();
+    for (whose, of, micros) in [
+        ("the action", CeilingOf::ActionMonth, action.budget.per_month_micros),
+        ("the agent", CeilingOf::AgentMonth, agent.budget.per_month_micros),
+        ("the account", CeilingOf::Month, of_account),
+    ] {
+        let Some(micros) = micros else { continue };
+        let spend = cx.store.spend_of(spender, of, cx.clock.now()).await?;
+        let ceiling = ceilings::raised(cx, Ceiling { of, micros }, spend.raised_micros);
+        let left = ceiling.saturating_sub(spend.committed_micros).max(0);
+        if cost.month_micros > left {
+            warnings.push(format!(
+                "The runs will cost {}. The ceiling of {whose} has {} left in this month.",
+                cost.text,
+                dollars(left)
+            ));
+        }
+    }
+    Ok(warnings)
 }
 
 /// What a grant of a provider's tool means.

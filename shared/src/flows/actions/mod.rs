@@ -17,7 +17,10 @@ pub mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::actions::{Action, ActionState, Briefing, Occurrence, OccurrenceState, Refused, approval_hash};
+use domain::actions::cost::LAST_RUNS;
+use domain::actions::{
+    Action, ActionState, Briefing, ExpectedCost, Occurrence, OccurrenceState, Refused, approval_hash,
+};
 use domain::agents::Agent;
 use domain::ids::{ActionId, AgentId, Owner, RunId};
 use domain::models::routing::Ask;
@@ -35,7 +38,7 @@ use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::model_choice;
 use crate::request::caller::IfMatch;
-use crate::store::table::Write;
+use crate::store::table::{Order, Write};
 use crate::store::{DueItem, Store, Versioned};
 
 pub(crate) use apply::answer;
@@ -47,6 +50,9 @@ pub use define::define;
 pub use delete::{delete, delete_if_there};
 pub use records::end_run;
 pub use runs::{OccurrenceView, StartedRun, occurrence, occurrences, outputs, run_now, why};
+
+/// How many occurrences are looked at for the cost of the last runs.
+const LOOKED_AT: usize = 50;
 
 /// An action as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -60,6 +66,9 @@ pub struct ActionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "At 09:00 on weekdays (Europe/Berlin).")]
     pub schedule_text: Option<String>,
+    /// What its runs of the next 30 days will probably cost. Only in `GET /actions/{action_id}`, and only with a schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_cost: Option<ExpectedCost>,
 }
 
 impl ActionView {
@@ -74,6 +83,7 @@ impl ActionView {
         Self {
             approval_hash: approval_hash(&action, briefing),
             schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
+            expected_cost: None,
             action,
         }
     }
@@ -218,7 +228,20 @@ async fn check_version(
 /// 404 if the action does not exist.
 pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
     let action = load(cx, owner, id).await?.value;
-    view(cx, owner, action).await
+    let expected_cost = expected_cost(cx, owner, &action).await?;
+    Ok(ActionView { expected_cost, ..view(cx, owner, action).await? })
+}
+
+/// What the action will probably cost, from its last runs.
+async fn expected_cost(cx: &Cx, owner: &Owner, action: &Action) -> Result<Option<ExpectedCost>> {
+    if action.schedule.is_none() {
+        return Ok(None);
+    }
+    let found = cx.store.occurrences(owner, action.id, None, LOOKED_AT, Order::Newest).await?;
+    let has_run = |occurrence: &Occurrence| occurrence.state.is_final() && occurrence.started_at.is_some();
+    let runs = found.items.into_iter().map(|(_, occurrence)| occurrence.value).filter(has_run);
+    let costs: Vec<i64> = runs.map(|occurrence| occurrence.cost_micros).take(LAST_RUNS).collect();
+    Ok(ExpectedCost::of(action, &costs, cx.clock.now()))
 }
 
 /// Newest first.
