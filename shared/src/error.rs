@@ -11,11 +11,12 @@ use futures::FutureExt;
 use http::StatusCode;
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::aws::bus::BusError;
 use crate::aws::storage::StorageFailure;
 use crate::blobs::BlobError;
+use crate::request::path_for_client;
 use crate::store::StoreError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -100,6 +101,9 @@ pub enum Error {
     Internal(String),
 }
 
+/// The code of a request that is refused because the account is stopped.
+pub const ACCOUNT_STOPPED: &str = "account_stopped";
+
 /// How an error is answered.
 pub(crate) struct Row {
     pub status: StatusCode,
@@ -119,6 +123,22 @@ impl Error {
     #[must_use]
     pub fn conflict_with(code: &'static str, message: impl Into<String>, current: &impl Serialize) -> Self {
         Self::Conflict { code, message: message.into(), current: serde_json::to_value(current).ok() }
+    }
+
+    /// A 409: the account was stopped at this time, and nothing begins.
+    #[must_use]
+    pub fn account_stopped(at: Timestamp) -> Self {
+        let start = path_for_client("/account/start");
+        let message = format!(
+            "the account was stopped at {at}, so nothing begins; POST {start} (`lamplighter start`) starts it again"
+        );
+        Self::conflict_with(ACCOUNT_STOPPED, message, &json!({ "stopped_at": at }))
+    }
+
+    /// Whether this is the refusal of a request of a stopped account.
+    #[must_use]
+    pub fn is_account_stopped(&self) -> bool {
+        matches!(self, Self::Conflict { code: ACCOUNT_STOPPED, .. })
     }
 
     /// The error for a stored record that can't be read.

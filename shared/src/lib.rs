@@ -22,6 +22,7 @@ pub mod process;
 pub mod provider_keys;
 pub mod request;
 pub mod runtime;
+pub mod stopped;
 pub mod store;
 
 pub use context::Cx;

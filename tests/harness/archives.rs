@@ -599,8 +599,9 @@ pub async fn call_everything(
     };
     routes.sort_by_key(|route| (order(&route.method), usize::MAX - route.path.len()));
     for route in routes {
-        // An import replaces what is tried, and streams do not end.
+        // An import replaces what is tried, a stopped account refuses most of it, and streams do not end.
         if route.path.contains("/account/import")
+            || route.path == "/account/stop"
             || route.path.ends_with("/events") && route.method == Method::GET
         {
             continue;

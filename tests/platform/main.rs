@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Accounts: keys, usage, quotas, alerts, export, import and deletion.
+/// Accounts: keys, usage, quotas, alerts, export, import, deletion, and the switch that stops everything.
 mod accounts {
     mod account;
     mod alerts;
@@ -14,6 +14,7 @@ mod accounts {
     mod import;
     mod limits;
     mod quota;
+    mod stop;
 }
 
 /// Actions: their routes, their approval, and conversations about them.

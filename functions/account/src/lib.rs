@@ -1,4 +1,5 @@
-//! The account, its limits, API keys, provider keys, usage, its export, its import and its deletion.
+//! The account, its limits, API keys, provider keys, usage, its export, its import, its deletion,
+//! and the switch that stops everything.
 //!
 //! An API key is shown once, in the response that creates it. After that the platform only knows its hash. A provider key is
 //! never shown; it is stored encrypted.
@@ -10,12 +11,13 @@ mod import;
 mod profile;
 mod provider_keys;
 mod servers;
+mod stop;
 mod usage;
 
 use models::Models;
 use shared::runtime::function::{Function, Trigger};
 
-shared::routes!(in api_keys, deletion, export, import, profile, provider_keys, servers, usage);
+shared::routes!(in api_keys, deletion, export, import, profile, provider_keys, servers, stop, usage);
 
 pub const FUNCTION: Function = Function {
     name: "account",

@@ -44,6 +44,12 @@ pub enum Command {
     /// Prints what was done before, for a hook.
     Recall,
     Status,
+    /// Stops everything that runs for the person's account.
+    Stop,
+    Start {
+        /// What to do with the due times that came meanwhile, in the words of the server.
+        missed: Option<&'static str>,
+    },
     Trust(Trust),
     Keys(Keys),
 }
@@ -166,6 +172,8 @@ pub enum UsageError {
     Scopes(String),
     #[error("--days must be between 1 and {MAX_DAYS}, is `{0}`")]
     Days(String),
+    #[error("--missed must be run-newest, skip or each-schedule, is `{0}`")]
+    Missed(String),
     #[error("`context {0}` needs a folder")]
     NoFolder(&'static str),
     #[error("{0}")]
@@ -187,7 +195,7 @@ impl<E: Into<UsageError>> From<E> for Stop {
     }
 }
 
-const COMMANDS: [&str; 6] = ["log", "context", "keys", "status", "trust", "help"];
+const COMMANDS: [&str; 8] = ["log", "context", "keys", "status", "stop", "start", "trust", "help"];
 const KEYS_COMMANDS: [&str; 3] = ["list", "create", "revoke"];
 const CONTEXT_COMMANDS: [&str; 4] = ["show", "edit", "export", "init"];
 const LOG_FLAGS: [&str; 10] = [
@@ -227,6 +235,11 @@ fn command(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
                 None => Ok(Command::Status),
                 Some(other) => Err(stop(&other, &[])),
             },
+            Some("stop") => match parser.next()? {
+                None => Ok(Command::Stop),
+                Some(other) => Err(stop(&other, &[])),
+            },
+            Some("start") => start(parser),
             Some("keys") => keys(parser),
             Some("trust") => trust(parser),
             _ => Err(unknown_command("", &name.to_string_lossy(), &COMMANDS).into()),
@@ -435,6 +448,25 @@ fn key_id(text: String) -> Result<String, UsageError> {
     }
     let shown = if text.starts_with("llk_") { "llk_…".to_owned() } else { text };
     Err(UsageError::KeyId(shown))
+}
+
+fn start(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
+    let mut missed = None;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("missed") => {
+                let answer = parser.value()?.string()?;
+                missed = Some(match answer.as_str() {
+                    "run-newest" => "run_newest",
+                    "skip" => "skip",
+                    "each-schedule" => "each_schedule",
+                    _ => return Err(UsageError::Missed(answer).into()),
+                });
+            }
+            other => return Err(stop(&other, &["--missed"])),
+        }
+    }
+    Ok(Command::Start { missed })
 }
 
 fn trust(parser: &mut lexopt::Parser) -> Result<Command, Stop> {

@@ -20,6 +20,7 @@ mod project;
 mod server;
 mod spool;
 mod status;
+mod switch;
 mod trust;
 mod trusted;
 mod url;
@@ -60,6 +61,10 @@ lamplighter: agent logs and context documents from a shell
   lamplighter keys revoke KEY_ID            end an API key
 
   lamplighter status                        show the server, what waits, and what was dropped or rejected and why
+  lamplighter stop                          stop everything that runs for your account: runs, turns, schedules
+  lamplighter start                         start it again, and show what was due meanwhile
+      --missed ANSWER                       what becomes of that: run-newest, skip or each-schedule
+
   lamplighter trust [DIR]                   use the server and the key that lamplighter.toml of this folder names
       --revoke                              no longer
       --list                                show the trusted folders
@@ -117,6 +122,8 @@ fn perform(command: Command) -> Result<(), Failure> {
             Ok(())
         }
         Command::Status => status::run(),
+        Command::Stop => switch::stop(),
+        Command::Start { missed } => switch::start(missed),
         Command::Keys(keys) => keys::run(&keys),
         Command::Trust(trust) => trust::run(&trust),
         Command::Flush { background: true } => log::flush::background(),

@@ -52,7 +52,7 @@ pub enum ServerError {
     #[error("{url} did not answer in time")]
     Slow { url: String },
     #[error("{url} answered {status}{detail}")]
-    Refused { url: String, status: u16, detail: String },
+    Refused { url: String, status: u16, detail: String, conflict: Option<Box<Conflict>> },
 }
 
 impl ServerError {
@@ -72,11 +72,22 @@ impl ServerError {
     }
 }
 
+/// What a server says about a conflict, beside the sentence.
+#[derive(Debug)]
+pub struct Conflict {
+    /// The code for programs.
+    pub code: String,
+    /// The current state.
+    pub current: serde_json::Value,
+}
+
 /// The body of an error answer.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Problem {
+    code: String,
     detail: String,
+    current: serde_json::Value,
     errors: Vec<FieldError>,
 }
 
@@ -202,7 +213,14 @@ impl Server {
         }
         // Another server may write anything here, and a person reads it in a terminal.
         let detail = escaped(&detail);
-        Err(ServerError::Refused { url: self.url.to_string(), status: status.as_u16(), detail })
+        let is_conflict = status.as_u16() == 409;
+        let conflict = Conflict { code: problem.code, current: problem.current };
+        Err(ServerError::Refused {
+            url: self.url.to_string(),
+            status: status.as_u16(),
+            detail,
+            conflict: is_conflict.then(|| Box::new(conflict)),
+        })
     }
 
     fn failed(&self, error: &ureq::Error) -> ServerError {

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::model_choice;
 use crate::money::ceilings::{self, Ceilings};
 use crate::store::Tries;
+use crate::store::runs::CancelCause;
 use crate::store::spend::{Spend, Spender};
 use crate::store::table::Write;
 
@@ -36,8 +37,8 @@ pub enum CallError {
     Model(ModelError),
     /// No model that may answer has a tool that the run needs.
     ToolMissing(String),
-    /// Somebody asked the run to stop.
-    Cancelled,
+    /// Somebody asked the run to stop, or has stopped the account.
+    Cancelled(CancelCause),
     /// The time is nearly over, or the process is about to end.
     PutDown,
     Failed(Error),
@@ -45,7 +46,10 @@ pub enum CallError {
 
 impl<E: Into<Error>> From<E> for CallError {
     fn from(error: E) -> Self {
-        Self::Failed(error.into())
+        match error.into() {
+            stopped if stopped.is_account_stopped() => Self::Cancelled(CancelCause::AccountStopped),
+            error => Self::Failed(error),
+        }
     }
 }
 
@@ -64,7 +68,7 @@ impl CallError {
             Self::Budget(detail) => ("budget_exceeded", detail.clone(), false),
             Self::Model(error) => (model_code(error), error.to_string(), error.is_retryable()),
             Self::ToolMissing(detail) => ("tool_unavailable", detail.clone(), false),
-            Self::Cancelled => ("cancelled", "the run was cancelled".to_owned(), false),
+            Self::Cancelled(_) => ("cancelled", "the run was cancelled".to_owned(), false),
             Self::PutDown => ("deadline", "the time for this run was up".to_owned(), true),
             Self::Failed(error) => (error.code(), error.detail(), true),
         };
@@ -394,8 +398,8 @@ impl Requester for RunRequester<'_> {
 pub async fn look(cx: &Cx, recorder: &mut Recorder, deadline: Timestamp) -> Result<(), CallError> {
     recorder.flush_if_due().await?;
     recorder.keep_alive().await?;
-    if recorder.is_cancelled().await? {
-        return Err(CallError::Cancelled);
+    if let Some(cause) = recorder.is_cancelled().await? {
+        return Err(CallError::Cancelled(cause));
     }
     if cx.stopping.is_set() || cx.clock.now() >= deadline {
         return Err(CallError::PutDown);

@@ -38,6 +38,7 @@ use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::model_choice;
 use crate::money::ceilings::MonthCeilings;
+use crate::store::runs::CancelCause;
 use crate::store::table::Write;
 
 use call::{BETWEEN_STEPS, CallError, CallLimits, Replied, call, look};
@@ -215,7 +216,7 @@ pub enum Rest {
         events: Vec<(EventKind, Value)>,
     },
     Failed(RunError),
-    Cancelled,
+    Cancelled(CancelCause),
     /// Another process goes on with it.
     PutDown,
     /// Another process has it, or somebody ended it: there is nothing more to write.
@@ -270,7 +271,7 @@ impl<K: Kind> Driver<K> {
         }
         match ended {
             Ok(rest) => rest,
-            Err(CallError::Cancelled) => Rest::Cancelled,
+            Err(CallError::Cancelled(cause)) => Rest::Cancelled(cause),
             Err(CallError::PutDown) => Rest::PutDown,
             Err(CallError::Ceiling(reached)) => {
                 self.ask_to_raise(*reached).unwrap_or_else(|error| Rest::Failed(error.run_error()))

@@ -20,6 +20,7 @@ use super::recorder::Stored;
 use super::{Driver, Kind, Performed, Rest, ToStore};
 use crate::config::outside::{Called, OutsideCall};
 use crate::error::Result;
+use crate::stopped;
 use crate::store::Tries;
 use crate::store::keys::Guard;
 use crate::store::runs::LIFETIME;
@@ -299,6 +300,8 @@ impl<K: Kind> Driver<K> {
         call_id: CallId,
         announced: Value,
     ) -> Result<(), CallError> {
+        // The last moment at which the call can be prevented.
+        stopped::check(&self.cx, self.recorder.owner()).await?;
         let mut run = self.recorder.run().clone();
         let before = run.open_call.filter(|open| open.call_id == call_id);
         let attempt = before.map_or(0, |open| open.attempt) + 1;

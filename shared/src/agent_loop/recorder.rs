@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::store::keys::Guard;
+use crate::store::runs::CancelCause;
 use crate::store::spend::Spender;
 use crate::store::table::{Write, Written};
 use crate::store::threads::thread_of;
@@ -84,7 +85,7 @@ pub struct Recorder {
     /// The bytes of thinking that were stored in this step.
     thought: usize,
     cancel_checked: Instant,
-    cancelled: bool,
+    cancelled: Option<CancelCause>,
     lost: bool,
 }
 
@@ -106,7 +107,7 @@ impl Recorder {
             pending_since: None,
             step: 1,
             cancel_checked: Instant::now(),
-            cancelled: false,
+            cancelled: None,
             lost: false,
         }
     }
@@ -360,16 +361,22 @@ impl Recorder {
         settle_writes(&self.owner, &self.run, reserved.as_ref(), now, (&model.into(), &used, cost_micros))
     }
 
-    /// Whether somebody asked the run to stop. Reads the table at most twice a second.
+    /// Why the run must end, if somebody asked it to stop or has stopped the account. Reads the table at most twice a second.
     ///
     /// # Errors
     /// If the table does not answer.
-    pub async fn is_cancelled(&mut self) -> Result<bool> {
-        if !self.cancelled && self.cancel_checked.elapsed() >= CANCEL_CHECK {
+    pub async fn is_cancelled(&mut self) -> Result<Option<CancelCause>> {
+        if self.cancelled.is_none() && self.cancel_checked.elapsed() >= CANCEL_CHECK {
             self.cancel_checked = Instant::now();
-            let requested = self.cx.store.cancel_requested(&self.owner, self.run.run_id).await;
-            match requested {
-                Ok(requested) => self.cancelled = requested,
+            let store = &self.cx.store;
+            let looked = tokio::try_join!(
+                store.cancel_cause(&self.owner, self.run.run_id),
+                store.account(&self.owner)
+            );
+            match looked {
+                Ok((cause, account)) => {
+                    self.cancelled = cause.or(account.value.stop.map(|_| CancelCause::AccountStopped));
+                }
                 Err(error) => self.tolerate(Err(error.into()))?,
             }
         }

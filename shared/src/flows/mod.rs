@@ -20,6 +20,7 @@ pub mod projects;
 pub mod proposals;
 pub mod runs;
 pub mod schedules;
+pub mod stop;
 pub mod themes;
 pub mod tools;
 pub mod turn;

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 
 use crate::config::BudgetConfig;
 use crate::context::Cx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The ceilings that hold for a call of a model.
 #[derive(Clone, Debug)]
@@ -61,9 +61,12 @@ pub fn raised(cx: &Cx, Ceiling { of, micros }: Ceiling, raised_micros: i64) -> i
 /// The ceilings of an owner's day and month, and the zone of the account.
 ///
 /// # Errors
-/// If the table does not answer.
+/// If the table does not answer; 409 `account_stopped` if the account is stopped, so that no call is made.
 pub async fn of_owner(cx: &Cx, owner: &Owner) -> Result<(Vec<Ceiling>, TimeZone)> {
     let account = cx.store.account(owner).await?.value;
+    if let Some(stop) = account.stop {
+        return Err(Error::account_stopped(stop.at));
+    }
     let (day, month) = of_account(cx, &account);
     let mut ceilings = vec![Ceiling { of: CeilingOf::Day, micros: day }];
     ceilings.extend(month.map(|micros| Ceiling { of: CeilingOf::Month, micros }));

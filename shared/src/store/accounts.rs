@@ -13,13 +13,17 @@ impl Store {
         Ok(found.unwrap_or_else(|| Versioned { value: Account::default(), version: 0 }))
     }
 
+    /// The write of an account over the one that was read at `version`.
+    pub fn account_write(owner: &Owner, account: &Account, version: u64) -> Result<Write, StoreError> {
+        Ok(Write::over(keys::account(owner), version, item(account, &Extras::default())?))
+    }
+
     pub async fn replace_account(
         &self,
         owner: &Owner,
         account: &Account,
         version: u64,
     ) -> Result<Written, StoreError> {
-        let item = item(account, &Extras::default())?;
-        self.write_all(vec![Write::over(keys::account(owner), version, item)]).await
+        self.write_all(vec![Self::account_write(owner, account, version)?]).await
     }
 }

@@ -290,7 +290,7 @@ macro_rules! records {
         Runs = "RUN" (kind: "runs", exported: true, setting: false) {
             /// The run of a turn, in the list of these runs.
             /// It is created with the run.
-            run_listed(id: RunId) = "{id}" deleted "30 days" => [restored by runs::listed];
+            run_listed(id: RunId) = "{id}" lists runs_listed("") deleted "30 days" => [restored by runs::listed];
         }
         Run(run: RunId) = "RUN#{run}" (kind: "runs", exported: true, setting: false) {
             /// The mark that somebody asked a run to stop.

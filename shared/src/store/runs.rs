@@ -1,7 +1,7 @@
 //! Runs: the record, its events, its steps and its outputs. They are kept for 30 days, outputs as long as their action.
 
 use domain::ids::{AssetId, Owner, RunId};
-use domain::runs::{Run, RunEvent, RunKind, RunState};
+use domain::runs::{Run, RunError, RunEvent, RunKind, RunState};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -22,6 +22,40 @@ pub struct RunOutput {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub tainted: bool,
+}
+
+/// Why a run is asked to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelCause {
+    /// A person cancels it.
+    #[default]
+    Person,
+    /// The account is stopped.
+    AccountStopped,
+}
+
+impl CancelCause {
+    /// The error of a run that has ended for this cause. A run that a person cancels needs no explanation.
+    #[must_use]
+    pub fn error(self) -> Option<RunError> {
+        match self {
+            Self::Person => None,
+            Self::AccountStopped => Some(RunError {
+                code: "stopped".to_owned(),
+                detail: "the account was stopped".to_owned(),
+                retryable: false,
+            }),
+        }
+    }
+}
+
+/// The mark that somebody asked a run to stop.
+#[derive(Serialize, Deserialize)]
+struct Cancel {
+    requested_at: Timestamp,
+    #[serde(default)]
+    cause: CancelCause,
 }
 
 fn kept(run: RunId) -> Extras {
@@ -56,6 +90,17 @@ impl Store {
         Ok(Write::Put { key: keys::run_listed(owner, run.run_id), item: listed })
     }
 
+    /// The runs of turns, newest first.
+    pub async fn turns(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<QueryPage<Run>, StoreError> {
+        let marks = self.query(&keys::runs_listed(owner), after, limit, Order::Newest).await?;
+        self.resolve(marks, |id: RunId| keys::run(owner, id)).await
+    }
+
     pub async fn run(&self, owner: &Owner, id: RunId) -> Result<Option<Versioned<Run>>, StoreError> {
         self.get(&keys::run(owner, id)).await
     }
@@ -70,16 +115,25 @@ impl Store {
     }
 
     /// Asks a run to stop. Repeating the request changes nothing.
-    pub async fn request_cancel(&self, owner: &Owner, run: RunId, at: Timestamp) -> Result<(), StoreError> {
-        #[derive(Serialize)]
-        struct Cancel {
-            requested_at: Timestamp,
-        }
-        self.put(&keys::run_cancel(owner, run), item(&Cancel { requested_at: at }, &kept(run))?).await
+    pub async fn request_cancel(
+        &self,
+        owner: &Owner,
+        run: RunId,
+        at: Timestamp,
+        cause: CancelCause,
+    ) -> Result<(), StoreError> {
+        let cancel = item(&Cancel { requested_at: at, cause }, &kept(run))?;
+        self.put(&keys::run_cancel(owner, run), cancel).await
+    }
+
+    /// Why a run was asked to stop. `None` if nobody has asked.
+    pub async fn cancel_cause(&self, owner: &Owner, run: RunId) -> Result<Option<CancelCause>, StoreError> {
+        let found: Option<Versioned<Cancel>> = self.get(&keys::run_cancel(owner, run)).await?;
+        Ok(found.map(|found| found.value.cause))
     }
 
     pub async fn cancel_requested(&self, owner: &Owner, run: RunId) -> Result<bool, StoreError> {
-        Ok(self.get::<serde::de::IgnoredAny>(&keys::run_cancel(owner, run)).await?.is_some())
+        Ok(self.cancel_cause(owner, run).await?.is_some())
     }
 
     /// The write of one event. It is refused if the id is taken, so that two writers never mix.

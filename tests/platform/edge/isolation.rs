@@ -35,6 +35,8 @@ const WITHOUT_IDS: &[&str] = &[
     // `export.rs` looks.
     "GET /account/exports/{export_id}",
     "POST /account/import",
+    "POST /account/stop",
+    "POST /account/start",
     "GET /account/import",
     // Whoever knows the id may read it.
     "GET /receipts/{receipt_id}",

@@ -27,6 +27,8 @@ const SAFE: &[(&str, &str)] = &[
         "/agents/{agent_id}/approvals",
         "it approves each action by itself; to approve the same content again changes nothing",
     ),
+    ("/account/start", "an account that is not stopped is not changed"),
+    ("/account/stop", "a stopped account stays stopped, with the time of the first stop"),
     ("/context/import", "a log that exists is not changed, so a repeated import adds nothing"),
     ("/mcp", "every tool that writes has a case of its own"),
     ("/projects/{project_id}/check", "it only reads"),
@@ -75,6 +77,10 @@ enum Seen {
     /// How many runs there are.
     Runs,
     Exports,
+    /// Whether the account is stopped.
+    Stopped,
+    /// Whether the account is not stopped.
+    NotStopped,
     /// The version of the account's import.
     Import,
 }
@@ -236,6 +242,10 @@ impl Scene<'_> {
                 runs.len()
             }
             Seen::Exports => cx.store.exports(&self.owner, 10).await.unwrap().items.len(),
+            Seen::Stopped | Seen::NotStopped => {
+                let is_stopped = cx.store.account(&self.owner).await.unwrap().value.stop.is_some();
+                return u64::from(is_stopped == matches!(seen, Seen::Stopped));
+            }
             Seen::Import => {
                 let found = cx.store.account_import(&self.owner).await.unwrap();
                 return found.map_or(0, |found| found.version);
@@ -335,6 +345,11 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
         "/account/api-keys" => here(json!({"name": "new"}), list(route)),
         "/account/export" => here(json!({}), Seen::Exports),
         "/account/import" => here(json!({"bytes": 1_000}), Seen::Import),
+        "/account/stop" => here(json!({}), Seen::Stopped),
+        "/account/start" => {
+            scene.post("/account/stop", json!({})).await;
+            here(json!({}), Seen::NotStopped)
+        }
         "/actions/{action_id}/approve" => {
             let (path, hash) = scene.action(json!({})).await;
             case(format!("{path}/approve"), hash, Seen::Version(path))

@@ -22,6 +22,8 @@ const ADMIN: &[&str] = &[
     "POST /account/export",
     "GET /account/exports/{export_id}",
     "POST /account/import",
+    "POST /account/stop",
+    "POST /account/start",
     "GET /account/import",
     "GET /account/api-keys",
     "POST /account/api-keys",

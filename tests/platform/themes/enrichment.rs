@@ -466,6 +466,20 @@ async fn ceilings_stop_enrichment_and_its_notes_stay() {
 }
 
 #[tokio::test]
+async fn a_stopped_account_is_not_described() {
+    let model = ScriptedModel::start(describes).await;
+    let h = with_theme(config(model.config("gpt-5.1"))).await;
+    h.post("/account/stop", json!({})).await.expect(200);
+    deliver(&h, CHANGED).await.unwrap();
+    let stopped = check_status(&h, "stopped", 0, 4).await;
+    assert!(reason(&stopped).starts_with("the account was stopped at "), "{stopped}");
+    assert_eq!(model.asked(), 0);
+    h.post("/account/start", json!({})).await.expect(200);
+    deliver(&h, CHANGED).await.unwrap();
+    check_status(&h, "done", 4, 4).await;
+}
+
+#[tokio::test]
 async fn switching_enrichment_off_deletes_everything() {
     let model = ScriptedModel::held(describes).await;
     model.allow(1);

@@ -13,5 +13,6 @@ mod settings;
 mod spool;
 mod starts;
 mod status;
+mod switch;
 mod templates;
 mod trust;

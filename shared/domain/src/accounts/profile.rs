@@ -45,6 +45,15 @@ pub struct Alert {
     pub month_micros: i64,
 }
 
+/// The account is stopped: no run begins, and nothing calls a model or a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// When it was stopped.
+    pub at: Timestamp,
+    /// How often a person has stopped it since it last ran. So a start notices that somebody stops the account meanwhile.
+    pub times: u32,
+}
+
 /// The stored record. An owner without a record has the defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -60,6 +69,9 @@ pub struct Account {
     pub budget: AccountBudget,
     /// When it was last changed.
     pub updated_at: Option<Timestamp>,
+    /// Whether the account is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
 }
 
 impl Default for Account {
@@ -72,6 +84,7 @@ impl Default for Account {
             alerts: Vec::new(),
             budget: AccountBudget::default(),
             updated_at: None,
+            stop: None,
         }
     }
 }
@@ -121,6 +134,14 @@ impl Account {
         check_alerts(&mut errors, &self.alerts);
         self.budget.validate(&mut errors);
         errors.into_result(())
+    }
+
+    /// The account after a person has stopped it at `now`. If it is stopped already, the time stays.
+    #[must_use]
+    pub fn stopped(mut self, now: Timestamp) -> Self {
+        let (at, times) = self.stop.map_or((now, 0), |stop| (stop.at, stop.times));
+        self.stop = Some(Stop { at, times: times.saturating_add(1) });
+        self
     }
 
     /// The owner's plan. `default` applies if the owner chose none, or one that is no longer among `allowed`.

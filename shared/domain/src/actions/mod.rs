@@ -9,6 +9,7 @@
 //! - [`plan`]: decides about the fire times that have come, at one wake-up
 //! - [`occurrence`] and [`progress`]: one due time or one manual run, from its claim to its end
 //! - [`reason`]: why a due time did not simply succeed
+//! - [`stopped`]: the due times that came while the account was stopped
 //! - [`mod@why`]: explains in words what happened at a due time
 //!
 //! All functions are pure. The caller loads, calls, and stores the result on the condition that the `version` (of an action)
@@ -51,6 +52,7 @@ mod simulation;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
+pub mod stopped;
 pub mod why;
 #[cfg(test)]
 mod why_tests;
@@ -62,10 +64,11 @@ pub use cost::ExpectedCost;
 pub use define::DefineAction;
 pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};
 pub use notebook::{Notebook, NotebookText};
-pub use occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
+pub use occurrence::{Covered, Occurrence, OccurrenceKind, OccurrenceState};
 pub(crate) use plan::approximately;
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};
 pub use reason::{Reason, ReasonCode};
 pub use state::{Command, ExecutionResult, Refused, transition};
-pub use why::{Why, WhyCode, why};
+pub use stopped::{Missed, MissedAnswer, Settled};
+pub use why::{AtAccount, Why, WhyCode, why, why_at_account};

@@ -80,9 +80,22 @@ pub struct Occurrence {
     pub approval_hash: Option<String>,
     /// How many steps are stored. A retry continues after them.
     pub steps_done: u32,
+    /// If this is the record of several due times that did not run: how many, and the last of them. `due_at` is the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub covers: Option<Covered>,
     /// An effect outside the platform that has begun and whose result is not stored. An executor that claims the occurrence
     /// makes the call again if the tool is idempotent. Otherwise the run waits until a person says whether the effect happened.
     pub open_effect: Option<String>,
+}
+
+/// The due times that share one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Covered {
+    /// How many there are. At most [`MAX_COUNTED`](super::stopped::MAX_COUNTED), which means that many or more.
+    pub times: u32,
+    /// The last of them.
+    pub last: Timestamp,
 }
 
 /// Why the run exists.
@@ -217,6 +230,7 @@ impl Occurrence {
             score: None,
             approval_hash: action.approval.as_ref().map(|approval| approval.hash.clone()),
             steps_done: 0,
+            covers: None,
             open_effect: None,
         }
     }

@@ -63,10 +63,12 @@ pub enum ReasonCode {
     NothingNew,
     /// It succeeded, and its outputs equal those of the last run.
     SameAsLast,
+    /// The account was stopped.
+    Stopped,
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -89,5 +91,6 @@ impl ReasonCode {
         Self::TooManyRuns,
         Self::NothingNew,
         Self::SameAsLast,
+        Self::Stopped,
     ];
 }

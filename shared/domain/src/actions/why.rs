@@ -70,6 +70,8 @@ pub enum WhyCode {
     NoRecord,
     Paused,
     Dismissed,
+    /// The account is stopped.
+    Stopped,
 }
 
 /// Explains `at`. Times are in the zone of the schedule; without a schedule, in `zone`. `occurrence` is the one that is due at `at`, if there is one. `now` separates the future from the past.
@@ -113,6 +115,57 @@ pub fn why(
             of_action((action, zone), fire_time, at, now, &nearest_words(zone, previous, next))
         }
     };
+    why
+}
+
+/// What an explanation knows beside the action and the occurrence.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AtAccount<'a> {
+    /// When the account was stopped, if it is stopped.
+    pub stopped_at: Option<Timestamp>,
+    /// The newest record before `at`, which may be about several due times.
+    pub before: Option<&'a Occurrence>,
+}
+
+/// Like [`why`], also for due times during which the account was stopped.
+#[must_use]
+pub fn why_at_account(
+    action: &Action,
+    zone: &TimeZone,
+    occurrence: Option<&Occurrence>,
+    at: Timestamp,
+    now: Timestamp,
+    account: AtAccount<'_>,
+) -> Why {
+    let mut why = why(action, zone, occurrence, at, now);
+    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+    let Some(due_at) = why.due_at else { return why };
+    let covers = |before: &&Occurrence| {
+        let last = before.covers.map(|covers| covers.last);
+        occurrence.is_none() && before.due_at < due_at && last.is_some_and(|last| due_at <= last)
+    };
+    if let Some(before) = account.before.filter(covers) {
+        let reason = before.reason.as_deref().unwrap_or("no reason was noted");
+        why.code = WhyCode::Skipped;
+        why.sentence = format!("The run that was due {} was skipped: {reason}.", show(zone, due_at));
+        (why.run_id, why.reason_code) = (Some(before.run_id), before.reason_code);
+        return why;
+    }
+    let is_open = match occurrence {
+        Some(occurrence) => occurrence.state == OccurrenceState::Due,
+        None => {
+            matches!(why.code, WhyCode::NotYetDue | WhyCode::NotYetDecided | WhyCode::Paused | WhyCode::Held)
+        }
+    };
+    if let (Some(stopped_at), true) = (account.stopped_at, is_open) {
+        why.code = WhyCode::Stopped;
+        why.reason_code = Some(ReasonCode::Stopped);
+        why.sentence = format!(
+            "Nothing runs {}: the account was stopped {}. Start it with `POST /account/start`.",
+            show(zone, due_at),
+            brief(zone, stopped_at)
+        );
+    }
     why
 }
 
@@ -327,7 +380,7 @@ fn neighbours(action: &Action, at: Timestamp) -> (Option<Timestamp>, Option<Time
 }
 
 /// The last fire time before `at`. It is searched in windows that grow from an hour to the age of the schedule.
-fn last_before(schedule: &Schedule, anchor: Timestamp, at: Timestamp) -> Option<Timestamp> {
+pub(super) fn last_before(schedule: &Schedule, anchor: Timestamp, at: Timestamp) -> Option<Timestamp> {
     // The windows go backwards from `at`, so that the first window with a fire time has only a few.
     let at = schedule.ends().map_or(at, |end| at.min(end + SignedDuration::from_nanos(1)));
     let mut window = SignedDuration::from_hours(1);
@@ -361,7 +414,7 @@ fn show(zone: &TimeZone, instant: Timestamp) -> String {
 }
 
 /// "at 2026-11-02 09:00". An earlier time in the sentence names the zone.
-fn brief(zone: &TimeZone, instant: Timestamp) -> String {
+pub(super) fn brief(zone: &TimeZone, instant: Timestamp) -> String {
     let zoned = instant.to_zoned(zone.clone());
     let format = if zoned.second() == 0 { "at %Y-%m-%d %H:%M" } else { "at %Y-%m-%d %H:%M:%S" };
     zoned.strftime(format).to_string()

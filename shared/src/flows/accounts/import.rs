@@ -34,6 +34,7 @@ use crate::flows::due;
 use crate::flows::lease::{ClaimedJob, Interrupted};
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::money::plans;
+use crate::stopped;
 use crate::store::partitions::Partition;
 use crate::store::restore::{Line, Named, Restore, Restored, restore};
 use crate::store::{DueItem, Job, Once, StoreError, Versioned, Walk};
@@ -149,6 +150,8 @@ pub async fn request(
     } else {
         must_be_empty(cx, owner).await?;
     }
+    // An import replaces the settings of the account.
+    stopped::check(cx, owner).await?;
     let now = cx.clock.now();
     let import = AccountImport::new(input.bytes, now);
     let write = import.write(owner, version, now + FIRST_LOOK)?;

@@ -36,6 +36,9 @@ pub struct AccountView {
     pub alerts: Vec<AlertView>,
     /// The ceilings of the account's days and months.
     pub budget: AccountBudget,
+    /// When the account was stopped. Absent if it is not stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<Timestamp>,
     /// When it was last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
@@ -69,7 +72,7 @@ async fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> Result<Accou
         AlertView { alert, reached_at, spent_micros }
     };
     let Versioned {
-        value: Account { timezone, billing_mode, overage, alerts, budget, updated_at, .. },
+        value: Account { timezone, billing_mode, overage, alerts, budget, updated_at, stop, .. },
         version,
     } = found;
     let alerts = alerts.into_iter().map(alert_view).collect();
@@ -81,6 +84,7 @@ async fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> Result<Accou
         overage,
         alerts,
         budget,
+        stopped_at: stop.map(|stop| stop.at),
         updated_at,
         version,
     })

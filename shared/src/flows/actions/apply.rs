@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::flows::{existing, messages, proposals, schedules};
 use crate::money::ceilings;
 use crate::request::caller::IfMatch;
+use crate::stopped;
 use crate::store::keys::Guard;
 use crate::store::table::{Order, Write, Written};
 use crate::store::{Once, Store, Tries, Versioned};
@@ -212,6 +213,7 @@ async fn perform(
                 Some(occurrence)
             }
             (Command::Resume, Some(waiting)) if waiting.value.state == OccurrenceState::Waiting => {
+                stopped::check(cx, owner).await?;
                 let answered = changed(&waiting.value, OccurrenceCommand::Answer, now)?;
                 writes.push(Store::replace_occurrence(owner, &answered, waiting.version)?);
                 writes.extend(records::goes_on(cx, owner, &next, waiting.value.run_id, now).await?);
@@ -308,7 +310,7 @@ async fn dropped(
 }
 
 /// The queued occurrences, newest first.
-async fn queued(
+pub(crate) async fn queued(
     cx: &Cx,
     owner: &Owner,
     id: ActionId,

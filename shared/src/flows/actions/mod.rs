@@ -41,7 +41,7 @@ use crate::request::caller::IfMatch;
 use crate::store::table::{Order, Write};
 use crate::store::{DueItem, Store, Versioned};
 
-pub(crate) use apply::answer;
+pub(crate) use apply::{answer, queued};
 pub use apply::{apply, approve, change, resume, schedule};
 pub use approvals::{
     ApprovalView, Approvals, ApproveMany, Approved, StaleApproval, approval, approve_many, stale, stale_after,

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::agent_loop::recorder::{end_without_executor, lease_from};
 use crate::context::Cx;
 use crate::error::Result;
+use crate::store::runs::CancelCause;
 use crate::store::table::Write;
 use crate::store::{Store, Tries, Versioned};
 
@@ -50,15 +51,20 @@ pub(super) async fn goes_on(
 /// # Errors
 /// If the table does not answer.
 pub async fn end_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<()> {
+    end_run_because(cx, owner, run, CancelCause::Person).await
+}
+
+/// Like [`end_run`], with the cause that the run's error names.
+pub(super) async fn end_run_because(cx: &Cx, owner: &Owner, run: RunId, cause: CancelCause) -> Result<()> {
     let Some(_) = cx.store.run(owner, run).await? else { return Ok(()) };
-    cx.store.request_cancel(owner, run, cx.clock.now()).await?;
+    cx.store.request_cancel(owner, run, cx.clock.now(), cause).await?;
     let mut tries = Tries::default();
     while tries.next().await.is_ok() {
         let Some(found) = cx.store.run(owner, run).await? else { return Ok(()) };
         if !matches!(found.value.state, RunState::Running | RunState::Waiting) {
             return Ok(());
         }
-        let error = found.value.error.clone();
+        let error = cause.error().or_else(|| found.value.error.clone());
         if end_without_executor(cx, owner, found, RunState::Cancelled, error).await? {
             return Ok(());
         }

@@ -1,8 +1,8 @@
 //! The runs of an action: started by hand, listed, read, explained, cancelled.
 
 use domain::actions::{
-    Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Reason, ReasonCode, Why,
-    transition, why as explain,
+    AtAccount, Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Reason, ReasonCode,
+    Why, transition, why_at_account as explain,
 };
 use domain::agents::AgentStatus;
 use domain::ids::{ActionId, Owner, RunId};
@@ -14,13 +14,15 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{ActionView, action_writes, apply, dispatch_at, end_run, load, wake_at};
+use super::records::end_run_because;
+use super::{ActionView, action_writes, apply, dispatch_at, load, wake_at};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::flows::{existing, schedules};
 use crate::money::quota::Quota;
-use crate::store::runs::RunOutput;
+use crate::stopped;
+use crate::store::runs::{CancelCause, RunOutput};
 use crate::store::table::Order;
 use crate::store::{Once, Store, Tries, Versioned, keys};
 
@@ -50,6 +52,12 @@ pub struct OccurrenceView {
     pub attempts: u32,
     pub usage: Usage,
     pub cost_micros: i64,
+    /// If this is the record of several due times that did not run: how many, from `due_at` on. 1000 means that many or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub due_times: Option<u32>,
+    /// The last of these due times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_due_at: Option<Timestamp>,
     /// How good the output is in the agent's own judgement, 0 to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<u8>,
@@ -78,6 +86,7 @@ impl From<Occurrence> for OccurrenceView {
             cost_micros,
             score,
             tainted,
+            covers,
             ..
         } = occurrence;
         Self {
@@ -95,6 +104,8 @@ impl From<Occurrence> for OccurrenceView {
             attempts,
             usage,
             cost_micros,
+            due_times: covers.map(|covers| covers.times),
+            last_due_at: covers.map(|covers| covers.last),
             score,
             tainted,
         }
@@ -113,10 +124,11 @@ pub struct StartedRun {
 /// Runs an action once, now. The run continues without the caller after this returns.
 ///
 /// # Errors
-/// 402 if the plan includes no more requests; 404 if the action does not exist; 409 if its agent is not active, if its current content is not approved, or if a
+/// 402 if the plan includes no more requests; 404 if the action does not exist; 409 if the account is stopped, if its agent is not active, if its current content is not approved, or if a
 /// run is live.
 pub async fn run_now(cx: &Cx, owner: &Owner, once: &Once, id: ActionId) -> Result<StartedRun> {
     let action = load(cx, owner, id).await?.value;
+    stopped::check(cx, owner).await?;
     let agent = existing::agent(cx, owner, action.agent_id).await?.value;
     if agent.status != AgentStatus::Active {
         let message = match agent.status {
@@ -140,20 +152,23 @@ pub async fn run_now(cx: &Cx, owner: &Owner, once: &Once, id: ActionId) -> Resul
 ///
 /// # Errors
 /// 404 if the action does not exist.
-pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<()> {
+pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId, cause: CancelCause) -> Result<()> {
     // A live executor stops at its next check, and then finds that the run no longer belongs to it.
-    cx.store.request_cancel(owner, run, cx.clock.now()).await?;
+    cx.store.request_cancel(owner, run, cx.clock.now(), cause).await?;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let (action, occurrence) =
             tokio::try_join!(load(cx, owner, id), async { Ok(cx.store.occurrence(owner, id, run).await?) })?;
         let now = cx.clock.now();
-        let reason = Reason::new(ReasonCode::Cancelled, "a person cancelled it");
+        let reason = match cause {
+            CancelCause::Person => Reason::new(ReasonCode::Cancelled, "a person cancelled it"),
+            CancelCause::AccountStopped => Reason::new(ReasonCode::Stopped, "the account was stopped"),
+        };
         let Some(Versioned { value: occurrence, version }) =
             occurrence.filter(|occurrence| !occurrence.value.state.is_final())
         else {
-            return end_run(cx, owner, run).await;
+            return end_run_because(cx, owner, run, cause).await;
         };
         let cancelled = occurrence.transition(OccurrenceCommand::Cancel { reason }, now);
         let cancelled = cancelled.map_err(|refused| Error::internal(refused.to_string()))?;
@@ -173,7 +188,7 @@ pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<
         writes.extend(action_writes(owner, &action, &next, live, now)?);
         if cx.store.write_all(writes).await?.done() {
             dispatch_at(cx, owner, id, wake_at(&next, live, now)).await;
-            return end_run(cx, owner, run).await;
+            return end_run_because(cx, owner, run, cause).await;
         }
     }
 }
@@ -219,27 +234,52 @@ pub async fn why(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) ->
     let mut errors = FieldErrors::default();
     at.iter().for_each(|at| errors.time("at", *at));
     errors.into_result(())?;
-    let action = load(cx, owner, id).await?.value;
+    let (action, account) =
+        tokio::try_join!(load(cx, owner, id), async { Ok(cx.store.account(owner).await?) })?;
+    let (action, now) = (action.value, cx.clock.now());
+    let stopped_at = account.value.stop.map(|stop| stop.at);
+    // While the account is stopped, the newest due time has no record.
+    let undecided = stopped_at.and(action.next_due).filter(|due| *due <= now);
+    let at = at.or(undecided);
     let (at, occurrence) = match at {
         Some(at) => (at, occurrence_at(cx, owner, id, at).await?),
         None => {
             let found = cx.store.occurrences(owner, id, None, 1, Order::Newest).await?;
             let newest = found.items.into_iter().next().map(|(_, occurrence)| occurrence.value);
             let at = newest.as_ref().map(|newest| newest.due_at).or(action.next_due);
-            (at.unwrap_or_else(|| cx.clock.now()), newest)
+            (at.unwrap_or(now), newest)
         }
     };
     let agent = cx.store.agent(owner, action.agent_id).await?.map(|agent| agent.value);
     let zone = schedules::zone_of(cx, owner, agent.as_ref()).await?;
-    Ok(explain(&action, &zone, occurrence.as_ref(), at, cx.clock.now()))
+    let before = match occurrence {
+        Some(_) => None,
+        None => covering(cx, owner, id, at).await?,
+    };
+    let account = AtAccount { stopped_at, before: before.as_ref() };
+    Ok(explain(&action, &zone, occurrence.as_ref(), at, now, account))
+}
+
+/// The newest record of several due times before `at`.
+async fn covering(cx: &Cx, owner: &Owner, id: ActionId, at: Timestamp) -> Result<Option<Occurrence>> {
+    let before = first_of_minute(owner, id, at);
+    let found = cx.store.occurrences(owner, id, Some(&before), 5, Order::Newest).await?;
+    let occurrences = found.items.into_iter().map(|(_, occurrence)| occurrence.value);
+    Ok(occurrences.into_iter().find(|occurrence| occurrence.covers.is_some()))
+}
+
+/// The key before all occurrences of the minute of `at`.
+fn first_of_minute(owner: &Owner, id: ActionId, at: Timestamp) -> String {
+    let minute = at.as_second().div_euclid(60) * 60;
+    // Ids begin with their time in milliseconds. This id sorts before all ids of the minute.
+    let millis = u128::try_from(minute).unwrap_or(0) * 1_000;
+    keys::occurrence(owner, id, RunId::from_uuid(Uuid::from_u128(millis << 80))).sk
 }
 
 /// The occurrence in the minute of `at`. In this order: the one at exactly `at`, one of the schedule, any other.
 async fn occurrence_at(cx: &Cx, owner: &Owner, id: ActionId, at: Timestamp) -> Result<Option<Occurrence>> {
     let minute = at.as_second().div_euclid(60) * 60;
-    // Ids begin with their time in milliseconds. This id sorts before all ids of the minute.
-    let millis = u128::try_from(minute).unwrap_or(0) * 1_000;
-    let before = keys::occurrence(owner, id, RunId::from_uuid(Uuid::from_u128(millis << 80))).sk;
+    let before = first_of_minute(owner, id, at);
     let found = cx.store.occurrences(owner, id, Some(&before), 20, Order::Oldest).await?;
     let in_minute = |occurrence: &Occurrence| (minute..minute + 60).contains(&occurrence.due_at.as_second());
     let rank = |occurrence: &Occurrence| (occurrence.due_at != at, occurrence.kind == OccurrenceKind::Manual);

@@ -44,6 +44,12 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
     {
         return Ok(());
     }
+    // While the account is stopped, nothing is decided and nothing begins. The item stays due, and is sent again when its lease ends.
+    if matches!(item.target, DueTarget::Action(_) | DueTarget::Backlog)
+        && cx.store.account(&item.owner).await?.value.stop.is_some()
+    {
+        return Ok(());
+    }
     // Boxed: these futures are large, and ten of them are polled in one task.
     match item.target {
         DueTarget::Action(id) => wake::wake(cx, &item.owner, id, deadline).boxed().await,

@@ -23,6 +23,7 @@ use crate::flows::existing;
 use crate::flows::runs;
 use crate::money::ceilings;
 use crate::request::caller::Caller;
+use crate::stopped;
 use crate::store::keys::Guard;
 use crate::store::spend::Spender;
 use crate::store::table::{Write, Written};
@@ -101,7 +102,7 @@ impl From<ResolveCall> for Answer {
 ///
 /// # Errors
 /// 404 if the run does not exist, or it has no such call that waits or has waited for an answer; 409 if the call already has
-/// another answer, the time for an answer is over, or the run has ended; 403 if the answer raises a ceiling that the caller may
+/// another answer, the time for an answer is over, the run has ended, or the account is stopped; 403 if the answer raises a ceiling that the caller may
 /// not set; 400 if it raises a ceiling by less than the next call needs, or by more than is allowed.
 pub async fn answer(
     cx: &Cx,
@@ -112,6 +113,8 @@ pub async fn answer(
     said: &Answer,
 ) -> Result<Run> {
     let owner = &caller.owner;
+    // The question stays, and can be answered after the start.
+    stopped::check(cx, owner).await?;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;

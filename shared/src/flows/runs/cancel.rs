@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::flows::actions;
 use crate::flows::existing;
 use crate::store::Tries;
+use crate::store::runs::CancelCause;
 
 /// How long a live executor has to end its run by itself. It checks for the request twice a second.
 const PATIENCE: Duration = Duration::from_millis(1_200);
@@ -24,17 +25,25 @@ const LOOK: Duration = Duration::from_millis(100);
 /// # Errors
 /// 404 if it does not exist.
 pub async fn cancel(cx: &Cx, owner: &Owner, id: RunId) -> Result<Run> {
+    cancel_because(cx, owner, id, CancelCause::Person).await
+}
+
+/// Like [`cancel`], with the cause that the run's error names.
+///
+/// # Errors
+/// As [`cancel`].
+pub async fn cancel_because(cx: &Cx, owner: &Owner, id: RunId, cause: CancelCause) -> Result<Run> {
     let found = existing::run(cx, owner, id).await?;
     match (found.value.kind, found.value.action_id) {
         _ if found.value.state.has_ended() => return Ok(found.value),
-        (RunKind::Action, Some(action)) => actions::runs::cancel(cx, owner, action, id).await?,
-        _ => cancel_turn(cx, owner, id).await?,
+        (RunKind::Action, Some(action)) => actions::runs::cancel(cx, owner, action, id, cause).await?,
+        _ => cancel_turn(cx, owner, id, cause).await?,
     }
     Ok(existing::run(cx, owner, id).await?.value)
 }
 
-async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
-    cx.store.request_cancel(owner, id, cx.clock.now()).await?;
+async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId, cause: CancelCause) -> Result<()> {
+    cx.store.request_cancel(owner, id, cx.clock.now(), cause).await?;
     let began = tokio::time::Instant::now();
     loop {
         let found = existing::run(cx, owner, id).await?;
@@ -53,7 +62,7 @@ async fn cancel_turn(cx: &Cx, owner: &Owner, id: RunId) -> Result<()> {
         tries.next().await?;
         let found = existing::run(cx, owner, id).await?;
         if found.value.state.has_ended()
-            || end_without_executor(cx, owner, found, RunState::Cancelled, None).await?
+            || end_without_executor(cx, owner, found, RunState::Cancelled, cause.error()).await?
         {
             return Ok(());
         }

@@ -7,7 +7,7 @@ mod view;
 
 use domain::ids::RunId;
 
-pub use cancel::cancel;
+pub use cancel::{cancel, cancel_because};
 pub use view::{CardView, RunView, view};
 
 /// A run that a request began, or that continues because of the request.

@@ -39,7 +39,9 @@ use crate::money::alerts;
 use crate::money::quota::Quota;
 use crate::request::Invocation;
 use crate::request::path_for_client;
+use crate::stopped;
 use crate::store::keys::Guard;
+use crate::store::runs::CancelCause;
 use crate::store::table::{Write, Written};
 use crate::store::threads::LiveTurn;
 use crate::store::{Once, Store, Tries, Versioned};
@@ -101,8 +103,8 @@ pub struct Said {
 /// invocation is nearly over.
 ///
 /// # Errors
-/// 404 if the agent, chat or action does not exist; 400 if the message is empty or too long; 409 if the agent is archived, or
-/// if a turn of the conversation is under way.
+/// 404 if the agent, chat or action does not exist; 400 if the message is empty or too long; 409 if the account is stopped, if the agent
+/// is archived, or if a turn of the conversation is under way.
 pub async fn start(cx: &Cx, owner: &Owner, once: &Once, said: Said, invocation: Invocation) -> Result<Begun> {
     let turn = begin(cx, owner, once, said, invocation).await?;
     let run_id = turn.recorder.run().run_id;
@@ -160,6 +162,7 @@ async fn begin(
     tries.next().await?;
     // The version of the mark, if a turn that has ended has left it.
     let mut left = 0;
+    stopped::check(cx, owner).await?;
     let quota = Quota::of(cx, owner).await?;
     let mut charge = Charge::Included;
     loop {
@@ -295,8 +298,9 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
     if found.value.state.is_final() || found.value.kind == RunKind::Action || is_held {
         return Ok(());
     }
-    if cx.store.cancel_requested(owner, id).await? {
-        recorder::end_without_executor(cx, owner, found, RunState::Cancelled, None).await?;
+    let (cause, account) = tokio::try_join!(cx.store.cancel_cause(owner, id), cx.store.account(owner))?;
+    if let Some(cause) = cause.or(account.value.stop.map(|_| CancelCause::AccountStopped)) {
+        recorder::end_without_executor(cx, owner, found, RunState::Cancelled, cause.error()).await?;
         return Ok(());
     }
     let takeovers = u32::try_from(found.value.fence).unwrap_or(u32::MAX);
@@ -406,7 +410,7 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
             return Ok(());
         }
         Rest::Waits { events, .. } => return recorder.wait(&events).await,
-        Rest::Cancelled => (RunState::Cancelled, None),
+        Rest::Cancelled(cause) => (RunState::Cancelled, cause.error()),
         Rest::Failed(error) => (RunState::Failed, Some(error)),
         Rest::Ended(Outcome::Completed { .. } | Outcome::NothingNew { .. }) => (RunState::Completed, None),
         Rest::Ended(Outcome::Failed { code, detail }) => {

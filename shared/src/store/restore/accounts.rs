@@ -18,7 +18,8 @@ pub(super) fn account(place: &Location<'_>, record: &Value) -> KeptOrNot {
     account.alerts.dedup();
     // Who pays is a matter of the other deployment.
     let (plan, billing_mode, overage) = (None::<Plan>, Default::default(), Default::default());
-    keep(keys::account(place.owner), &Account { plan, billing_mode, overage, ..account })
+    // A person stops and starts each account by itself.
+    keep(keys::account(place.owner), &Account { plan, billing_mode, overage, stop: None, ..account })
 }
 
 pub(super) fn model_settings(place: &Location<'_>, record: &Value) -> KeptOrNot {

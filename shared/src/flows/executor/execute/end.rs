@@ -17,6 +17,7 @@ use crate::flows::actions::{self, runs};
 use crate::flows::{due, messages};
 use crate::money::alerts;
 use crate::store::keys::Guard;
+use crate::store::runs::CancelCause;
 use crate::store::table::{Write, Written};
 use crate::store::{DueItem, Store, Tries, Versioned};
 
@@ -24,8 +25,8 @@ use crate::store::{DueItem, Store, Tries, Versioned};
 pub(super) enum Ending {
     /// Another executor has it. There is nothing to store.
     Lost,
-    /// Somebody asked it to stop.
-    Cancelled,
+    /// Somebody asked it to stop, or has stopped the account.
+    Cancelled(CancelCause),
     /// `command` is stored in the occurrence. If the occurrence then rests, the run's record gets `state` and `error`, after the
     /// events that tell what it waits for.
     Stored {
@@ -42,7 +43,7 @@ impl Ending {
         let stored = |command, state| Self::Stored { command, state, error: None, asked: Vec::new() };
         match rest {
             Rest::Lost => Self::Lost,
-            Rest::Cancelled => Self::Cancelled,
+            Rest::Cancelled(cause) => Self::Cancelled(cause),
             Rest::PutDown => stored(OccurrenceCommand::HandOver { fence }, RunState::Running),
             Rest::Failed(error) => Self::failed(fence, error),
             Rest::Ended(Outcome::Failed { code, detail }) => Self::failed(fence, failure(code, detail)),
@@ -84,10 +85,10 @@ pub(super) async fn end(run: Driver<ActionRun>, ending: Ending) -> Result<()> {
     let owner = recorder.owner().clone();
     let (command, state, error, asked) = match ending {
         Ending::Lost => return Ok(()),
-        Ending::Cancelled => {
+        Ending::Cancelled(cause) => {
             let run = kind.occurrence.value.run_id;
             drop(recorder);
-            return runs::cancel(&cx, &owner, kind.action.id, run).await;
+            return runs::cancel(&cx, &owner, kind.action.id, run, cause).await;
         }
         Ending::Stored { command, state, error, asked } => (command, state, error, asked),
     };

@@ -14,11 +14,13 @@ use models::gateway::{self, Fallback, Quote, Requester};
 use models::{BreakerChange, Candidate, ModelLimits, Models, Retry};
 use theme::enrich::answer::Raw;
 use theme::enrich::prompt::TOOL;
+use tokio::time::Instant;
 
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::model_choice;
 use crate::money::ceilings;
+use crate::stopped;
 use crate::store::Store;
 use crate::store::spend::Spender;
 
@@ -27,6 +29,9 @@ pub(super) const CALL: Duration = Duration::from_secs(120);
 
 /// The pause between two calls. It keeps a theme with many files below the rate limits of all providers.
 const BETWEEN: Duration = Duration::from_millis(200);
+
+/// How often a pass checks during a call whether the account is stopped.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The pauses are one, two and four seconds. If the provider names a pause, that one is used.
 const RETRY: Retry = Retry {
@@ -140,8 +145,16 @@ async fn once(
     request: &ModelRequest,
     budget: &mut PassBudget,
 ) -> Result<Result<ModelAnswer, ModelError>, Failure> {
-    let mut requester =
-        PassRequester { cx, owner, budget, reserved: None, model: None, text: String::new(), called: None };
+    let mut requester = PassRequester {
+        cx,
+        owner,
+        budget,
+        reserved: None,
+        model: None,
+        text: String::new(),
+        called: None,
+        looked: Instant::now(),
+    };
     let mut request = request.clone();
     cx.config.models.features.apply(&mut request);
     match gateway::call(candidates, &cx.clock, request, &mut requester).await {
@@ -176,12 +189,15 @@ struct PassRequester<'a> {
     model: Option<ModelId>,
     text: String,
     called: Option<Raw>,
+    /// When it was last checked whether the account is stopped.
+    looked: Instant,
 }
 
 impl Requester for PassRequester<'_> {
     type Error = NoAnswer;
 
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, NoAnswer> {
+        self.not_stopped().await.map_err(NoAnswer::Failure)?;
         // A pass offers no tools.
         let &Quote { model, price, input_tokens, max_output_tokens, .. } = quote;
         let now = self.cx.clock.now();
@@ -204,6 +220,14 @@ impl Requester for PassRequester<'_> {
             self.take(reservation).await.map_err(NoAnswer::Failure)?;
         }
         Ok(max_output_tokens)
+    }
+
+    async fn look(&mut self) -> Result<(), NoAnswer> {
+        if self.looked.elapsed() < LOOK {
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        self.not_stopped().await.map_err(NoAnswer::Failure)
     }
 
     async fn event(&mut self, event: ModelEvent) -> Result<(), NoAnswer> {
@@ -253,6 +277,17 @@ impl Requester for PassRequester<'_> {
 }
 
 impl PassRequester<'_> {
+    /// Ends the pass if the account is stopped. It goes on after the start.
+    async fn not_stopped(&self) -> Result<(), Failure> {
+        match stopped::check(self.cx, self.owner).await {
+            Err(error) if error.is_account_stopped() => {
+                let again_at = Some(self.cx.clock.now() + BROKEN_AGAIN);
+                Err(Failure::Stop(Stop { unavailable: false, reason: error.detail(), again_at }))
+            }
+            checked => Ok(checked?),
+        }
+    }
+
     /// Reserves the highest cost of a call under the ceilings of the owner's day and month.
     async fn take(&mut self, mut reservation: Reservation) -> Result<(), Failure> {
         let (spender, at, micros) = (Spender::owner(self.owner), reservation.at, reservation.micros);
