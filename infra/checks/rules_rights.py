@@ -60,7 +60,7 @@ BODIES = {
         "s3:PutObjectTagging": {"exports", "proposals"},
         "s3:AbortMultipartUpload": {"exports"},
     },
-    "account": {"s3:GetObject": {"exports"}, "s3:PutObject": {"imports"}, "s3:DeleteObject": {"imports"}},
+    "account": {"s3:GetObject": {"exports"}, "s3:PutObject": {"imports", "projects"}, "s3:DeleteObject": {"imports"}},
 }
 # The function that exports, imports and deletes accounts, with every version of their objects.
 WHOLE_ACCOUNTS = "scheduled-executor"

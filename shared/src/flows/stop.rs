@@ -243,12 +243,17 @@ async fn missed(cx: &Cx, owner: &Owner, now: Timestamp) -> Result<(Vec<ActionId>
         for (_, Versioned { value: action, .. }) in found.items {
             let Some(Missed { times, first, last }) = Missed::of(&action, now) else { continue };
             let agent = action.agent_id;
-            if !active.contains_key(&agent) {
-                let found = cx.store.agent(owner, agent).await?;
-                active.insert(agent, found.is_some_and(|agent| agent.value.status == AgentStatus::Active));
-            }
+            let is_active = match active.get(&agent) {
+                Some(is_active) => *is_active,
+                None => {
+                    let found = cx.store.agent(owner, agent).await?;
+                    let is_active = found.is_some_and(|agent| agent.value.status == AgentStatus::Active);
+                    active.insert(agent, is_active);
+                    is_active
+                }
+            };
             // Nothing of a paused agent would have run.
-            if active.get(&agent) != Some(&true) {
+            if !is_active {
                 continue;
             }
             ids.push(action.id);
