@@ -66,4 +66,4 @@ pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};
 pub use reason::{Reason, ReasonCode};
 pub use state::{Command, ExecutionResult, Refused, transition};
-pub use why::{Why, WhyCode, why};
+pub use why::{ApprovalNow, Circumstances, Why, WhyCode, why};

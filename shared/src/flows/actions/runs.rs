@@ -1,8 +1,8 @@
 //! The runs of an action: started by hand, listed, read, explained, cancelled.
 
 use domain::actions::{
-    Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Reason, ReasonCode, Why,
-    transition, why as explain,
+    ApprovalNow, Circumstances, Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState,
+    Reason, ReasonCode, Why, transition, why as explain,
 };
 use domain::agents::AgentStatus;
 use domain::ids::{ActionId, Owner, RunId};
@@ -225,7 +225,19 @@ pub async fn why(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) ->
     };
     let agent = cx.store.agent(owner, action.agent_id).await?.map(|agent| agent.value);
     let zone = schedules::zone_of(cx, owner, agent.as_ref()).await?;
-    Ok(explain(&action, &zone, occurrence.as_ref(), at, cx.clock.now()))
+    let approval = match (&action.approval, &agent) {
+        (Some(_), Some(agent)) if action.is_approved_with(agent) => ApprovalNow::Holds,
+        (Some(_), _) => ApprovalNow::Drifted,
+        (None, _) if cx.store.approval(owner, id).await?.is_some() => ApprovalNow::Withdrawn,
+        (None, _) => ApprovalNow::Never,
+    };
+    let circumstances = Circumstances {
+        zone: &zone,
+        agent: agent.map_or(AgentStatus::Archived, |agent| agent.status),
+        approval,
+        now: cx.clock.now(),
+    };
+    Ok(explain(&action, circumstances, occurrence.as_ref(), at))
 }
 
 /// The occurrence in the minute of `at`. In this order: the one at exactly `at`, one of the schedule, any other.
