@@ -20,6 +20,7 @@ mod accounts {
 mod actions {
     mod about_actions;
     mod approvals;
+    mod history;
     mod routes;
 }
 

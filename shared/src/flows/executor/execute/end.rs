@@ -87,7 +87,7 @@ pub(super) async fn end(run: Driver<ActionRun>, ending: Ending) -> Result<()> {
         Ending::Cancelled => {
             let run = kind.occurrence.value.run_id;
             drop(recorder);
-            return runs::cancel(&cx, &owner, kind.action.id, run).await;
+            return runs::cancel(&cx, &owner, None, kind.action.id, run).await;
         }
         Ending::Stored { command, state, error, asked } => (command, state, error, asked),
     };
