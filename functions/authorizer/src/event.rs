@@ -141,7 +141,7 @@ mod tests {
                 "context": {"owner": "me", "scope": "write"},
             })
         );
-        let key = domain::ids::ApiKeyId::from_uuid(uuid::Uuid::nil());
+        let key = "key_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c".parse().unwrap();
         let with_key = policy(&Caller { key: Some(key), ..caller }, &whole);
         assert_eq!(with_key["context"]["key_id"], json!(key));
     }
