@@ -23,6 +23,7 @@ use lamplighter_local::engines::DataLocation;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
+use shared::edge::extract::Actor;
 use shared::flows::executor::sweep::sweep;
 use shared::flows::{actions, agents};
 use shared::store::Once;
@@ -173,8 +174,11 @@ async fn approve(cx: &Cx, count: usize, due: Timestamp) -> Vec<(Owner, ActionId)
     for n in 0..count.div_ceil(EACH) {
         let owner = Owner::new(format!("owner-{n}")).expect("it is a name");
         let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).expect("an agent");
-        let agent =
-            agents::create(cx, &owner, &Once::none(), agent).await.expect("it is made").agent.agent_id;
+        let agent = agents::create(cx, &owner, &Once::none(), Actor::Person, agent)
+            .await
+            .expect("it is made")
+            .agent
+            .agent_id;
         agents_of.push((owner, agent));
     }
     let one = async |n: usize| {
@@ -183,11 +187,14 @@ async fn approve(cx: &Cx, count: usize, due: Timestamp) -> Vec<(Owner, ActionId)
             "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
             "schedule": {"at": due},
         }));
-        let action = actions::define(cx, owner, &Once::none(), *agent, input.expect("an action"))
-            .await
-            .expect("it is defined");
+        let action =
+            actions::define(cx, owner, &Once::none(), Actor::Person, *agent, input.expect("an action"))
+                .await
+                .expect("it is defined");
         let id = action.action.id;
-        actions::approve(cx, owner, &Once::none(), id, &action.approval_hash).await.expect("it is approved");
+        actions::approve(cx, owner, &Once::none(), Actor::Person, id, &action.approval_hash)
+            .await
+            .expect("it is approved");
         (owner.clone(), id)
     };
     futures::stream::iter((0..count).map(one)).buffer_unordered(AT_ONCE).collect().await

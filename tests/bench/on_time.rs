@@ -27,6 +27,7 @@ use lamplighter_local::engines::queue::Queue;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
+use shared::edge::extract::Actor;
 use shared::flows::executor::sweep::sweep;
 use shared::flows::{actions, agents};
 use shared::runtime::function::{Invocation, Trigger};
@@ -177,16 +178,23 @@ async fn execute(cx: Cx, queue: Queue, busy: Arc<AtomicU64>) {
 async fn approve(cx: &Cx, due: impl Iterator<Item = (Owner, Timestamp)>) -> Vec<(Owner, ActionId)> {
     let one = async |(owner, at): (Owner, Timestamp)| {
         let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).expect("an agent");
-        let agent =
-            agents::create(cx, &owner, &Once::none(), agent).await.expect("it is made").agent.agent_id;
+        let agent = agents::create(cx, &owner, &Once::none(), Actor::Person, agent)
+            .await
+            .expect("it is made")
+            .agent
+            .agent_id;
         let input = serde_json::from_value(json!({
             "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
             "schedule": {"at": at},
         }));
         let input = input.expect("an action");
-        let action = actions::define(cx, &owner, &Once::none(), agent, input).await.expect("it is defined");
+        let action = actions::define(cx, &owner, &Once::none(), Actor::Person, agent, input)
+            .await
+            .expect("it is defined");
         let id = action.action.id;
-        actions::approve(cx, &owner, &Once::none(), id, &action.approval_hash).await.expect("it is approved");
+        actions::approve(cx, &owner, &Once::none(), Actor::Person, id, &action.approval_hash)
+            .await
+            .expect("it is approved");
         (owner, id)
     };
     futures::stream::iter(due.map(one)).buffer_unordered(AT_ONCE).collect().await

@@ -14,7 +14,7 @@ use domain::runs::Reservation;
 use jiff::Timestamp;
 use serde_json::json;
 use shared::Cx;
-use shared::edge::extract::Caller;
+use shared::edge::extract::{Actor, Caller};
 use shared::flows::accounts::api_keys;
 use shared::flows::assets::SaveAsset;
 use shared::flows::chats::NewChat;
@@ -102,11 +102,15 @@ pub async fn foreign(h: &Harness) -> Foreign {
     let cx = &h.platform.cx;
     let owner = Owner::new("somebody-else").unwrap();
     let new = NewAgent { name: "Theirs".into(), goal: "An agent".into(), ..NewAgent::default() };
-    let agent = agents::create(cx, &owner, &Once::none(), new).await.unwrap().agent.agent_id;
+    let agent = agents::create(cx, &owner, &Once::none(), Actor::Person, new).await.unwrap().agent.agent_id;
     let defined = serde_json::from_value(json!({
         "title": "t", "task_config": {"instructions": "Look", "expected_output": "A list"},
     }));
-    let action = actions::define(cx, &owner, &Once::none(), agent, defined.unwrap()).await.unwrap().action.id;
+    let action = actions::define(cx, &owner, &Once::none(), Actor::Person, agent, defined.unwrap())
+        .await
+        .unwrap()
+        .action
+        .id;
     let save = SaveAsset { title: Some("t".into()), content: Some("c".into()), ..SaveAsset::default() };
     let asset = assets::save(cx, &owner, &Once::none(), agent, save).await.unwrap().asset.asset_id;
     let chat =
@@ -115,7 +119,7 @@ pub async fn foreign(h: &Harness) -> Foreign {
     let draft = proposals::of_asset(cx, &owner, origin(cx, agent, None), asset_draft).await.unwrap();
     let proposal = proposed(cx, &owner, draft).await;
     let new_key = api_keys::NewApiKey { name: "theirs".into(), expires_in_days: None, scopes: None };
-    let caller = Caller { owner: owner.clone(), scope: Scope::Admin };
+    let caller = Caller { owner: owner.clone(), scope: Scope::Admin, key: None };
     let key = api_keys::create(cx, &caller, &Once::none(), new_key).await.unwrap().key.key_id;
     let new_project = serde_json::from_value(json!({"name": "theirs"})).unwrap();
     let project = projects::create(cx, &owner, &Once::none(), new_project).await.unwrap().project.project_id;

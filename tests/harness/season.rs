@@ -20,6 +20,7 @@ use lamplighter_local::platform::PlatformConfig;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
+use shared::edge::extract::Actor;
 use shared::flows::executor::sweep::sweep;
 use shared::flows::{actions, agents};
 use shared::store::table::Order;
@@ -146,18 +147,22 @@ impl Stage<'_> {
     async fn approve(&self) -> Vec<ActionId> {
         let cx = &self.h.platform.cx;
         let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).expect("an agent");
-        let agent =
-            agents::create(cx, &self.owner, &Once::none(), agent).await.expect("it is made").agent.agent_id;
+        let agent = agents::create(cx, &self.owner, &Once::none(), Actor::Person, agent)
+            .await
+            .expect("it is made")
+            .agent
+            .agent_id;
         let one = async |appointment: &Appointment| {
             let input = serde_json::from_value(json!({
                 "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
                 "schedule": appointment.schedule(self.season.end()),
             }));
             let input = input.expect("an action");
-            let action =
-                actions::define(cx, &self.owner, &Once::none(), agent, input).await.expect("it is defined");
+            let action = actions::define(cx, &self.owner, &Once::none(), Actor::Person, agent, input)
+                .await
+                .expect("it is defined");
             let id = action.action.id;
-            actions::approve(cx, &self.owner, &Once::none(), id, &action.approval_hash)
+            actions::approve(cx, &self.owner, &Once::none(), Actor::Person, id, &action.approval_hash)
                 .await
                 .expect("it is approved");
             id

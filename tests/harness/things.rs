@@ -91,7 +91,7 @@ impl Harness {
     pub async fn key_with(&self, owner: &str, input: Value) -> String {
         let owner = domain::ids::Owner::new(owner).expect("a name of an owner");
         let input = serde_json::from_value(input).expect("a new key");
-        let caller = shared::edge::extract::Caller { owner, scope: Scope::Admin };
+        let caller = shared::edge::extract::Caller { owner, scope: Scope::Admin, key: None };
         let once = shared::store::Once::none();
         let made = shared::flows::accounts::api_keys::create(&self.platform.cx, &caller, &once, input);
         made.await.expect("a key is made").api_key

@@ -21,6 +21,7 @@ mod accounts {
 mod actions {
     mod about_actions;
     mod approvals;
+    mod history;
     mod routes;
 }
 

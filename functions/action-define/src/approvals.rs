@@ -60,5 +60,5 @@ async fn approve_many(
     Id(id): Id<AgentId>,
     Json(input): Json<ApproveMany>,
 ) -> Result<axum::Json<Approvals>> {
-    actions::approve_many(&cx, &caller.owner, id, input).await.map(axum::Json)
+    actions::approve_many(&cx, &caller.owner, caller.actor(), id, input).await.map(axum::Json)
 }

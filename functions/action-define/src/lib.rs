@@ -4,6 +4,7 @@
 //! by its schedule or by hand. Every due time has a record of its result.
 
 mod approvals;
+mod history;
 mod lifecycle;
 mod notebook;
 mod routes;
@@ -18,4 +19,4 @@ pub const FUNCTION: Function = Function {
     models: Models::none,
 };
 
-shared::routes!(in routes, lifecycle, approvals, runs, notebook);
+shared::routes!(in routes, lifecycle, approvals, runs, notebook, history);

@@ -1,12 +1,12 @@
 //! The routes that change the state of an action.
 //!
-//! Each one answers with the action after the change. If the current state does not allow it, the answer is a 409 with
+//! Each one answers with the action after the change, and with its `effects`. If the current state does not allow it, the answer is a 409 with
 //! the reason in `code` and the action in `current`. Repeating a call that has already succeeded is no error.
 
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use domain::actions::Command;
-use domain::ids::{ActionId, Owner};
+use domain::ids::ActionId;
 use domain::schedule::ScheduleInput;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Json, Once, OptionalJson};
@@ -48,7 +48,7 @@ async fn approve(
     Id(id): Id<ActionId>,
     Json(input): Json<ApproveAction>,
 ) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::approve(&cx, &caller.owner, &once, id, &input.approval_hash).await?))
+    Ok(tagged(actions::approve(&cx, &caller.owner, &once, caller.actor(), id, &input.approval_hash).await?))
 }
 
 /// The new schedule of an action.
@@ -76,7 +76,7 @@ async fn schedule(
     Id(id): Id<ActionId>,
     Json(input): Json<NewSchedule>,
 ) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::schedule(&cx, &caller.owner, &once, id, input.schedule).await?))
+    Ok(tagged(actions::schedule(&cx, &caller.owner, &once, caller.actor(), id, input.schedule).await?))
 }
 
 /// Run an action now, once
@@ -93,7 +93,7 @@ async fn run(
     once: Once,
     Id(id): Id<ActionId>,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], axum::Json<StartedRun>)> {
-    let started = actions::run_now(&cx, &caller.owner, &once, id).await?;
+    let started = actions::run_now(&cx, &caller.owner, &once, caller.actor(), id).await?;
     let location = format!("/runs/{}", started.run_id);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], axum::Json(started)))
 }
@@ -112,7 +112,7 @@ async fn pause(
     once: Once,
     Id(id): Id<ActionId>,
 ) -> Result<Tagged<ActionView>> {
-    command(&cx, &caller.owner, &once, id, Command::Pause).await
+    command(&cx, &caller, &once, id, Command::Pause).await
 }
 
 /// A person's answer to a waiting run.
@@ -139,7 +139,7 @@ async fn resume(
     Id(id): Id<ActionId>,
     OptionalJson(answer): OptionalJson<ResumeAction>,
 ) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::resume(&cx, &caller.owner, &once, id, answer.message).await?))
+    Ok(tagged(actions::resume(&cx, &caller.owner, &once, caller.actor(), id, answer.message).await?))
 }
 
 /// Cancel the live run, or unschedule the action
@@ -156,7 +156,7 @@ async fn cancel(
     once: Once,
     Id(id): Id<ActionId>,
 ) -> Result<Tagged<ActionView>> {
-    command(&cx, &caller.owner, &once, id, Command::Cancel).await
+    command(&cx, &caller, &once, id, Command::Cancel).await
 }
 
 /// Dismiss an action permanently
@@ -173,7 +173,7 @@ async fn dismiss(
     once: Once,
     Id(id): Id<ActionId>,
 ) -> Result<Tagged<ActionView>> {
-    command(&cx, &caller.owner, &once, id, Command::Dismiss).await
+    command(&cx, &caller, &once, id, Command::Dismiss).await
 }
 
 /// Mark an action as done
@@ -190,16 +190,15 @@ async fn complete(
     once: Once,
     Id(id): Id<ActionId>,
 ) -> Result<Tagged<ActionView>> {
-    command(&cx, &caller.owner, &once, id, Command::Complete).await
+    command(&cx, &caller, &once, id, Command::Complete).await
 }
 
 async fn command(
     cx: &Cx,
-    owner: &Owner,
+    caller: &Caller,
     once: &Once,
     id: ActionId,
     command: Command<'_>,
 ) -> Result<Tagged<ActionView>> {
-    let action = actions::apply(cx, owner, once, id, command).await?.value;
-    Ok(tagged(actions::view(cx, owner, action).await?))
+    Ok(tagged(actions::command(cx, &caller.owner, once, caller.actor(), id, command).await?))
 }

@@ -30,7 +30,7 @@ async fn define(
     Id(agent): Id<AgentId>,
     Json(input): Json<DefineAction>,
 ) -> Result<Created<ActionView>> {
-    let action = actions::define(&cx, &caller.owner, &once, agent, input).await?;
+    let action = actions::define(&cx, &caller.owner, &once, caller.actor(), agent, input).await?;
     let location = format!("/actions/{}", action.action.id);
     Ok(Created { location, version: action.action.version, body: action })
 }
@@ -77,7 +77,7 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<ActionId>) -> Res
 /// Change an action
 ///
 /// Omitted fields keep their values. A change to anything that an approval binds (task, schedule, grants, model tier,
-/// budget) withdraws the approval. With `proposal_id`, the change is the one that was proposed in the conversation
+/// budget, conditions) withdraws the approval. `effects` says so. With `proposal_id`, the change is the one that was proposed in the conversation
 /// about the action.
 #[utoipa::path(
     patch, path = "/actions/{action_id}", tag = "actions", operation_id = "change_action",
@@ -91,7 +91,8 @@ async fn change(
     if_match: Option<IfMatch>,
     Json(patch): Json<ActionPatch>,
 ) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::change(&cx, &caller.owner, &Once::none(), id, if_match, patch).await?))
+    let (owner, by) = (&caller.owner, caller.actor());
+    Ok(tagged(actions::change(&cx, owner, &Once::none(), by, id, if_match, patch).await?))
 }
 
 /// Delete an action, its runs and the records of their outputs

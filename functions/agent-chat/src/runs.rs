@@ -98,7 +98,7 @@ async fn cancel_run(
     caller: Caller,
     Id(id): Id<RunId>,
 ) -> Result<(StatusCode, axum::Json<RunView>)> {
-    let run = runs::cancel(&cx, &caller.owner, id).await?;
+    let run = runs::cancel(&cx, &caller.owner, Some(caller.actor()), id).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(runs::view(&cx, &caller.owner, run).await?)))
 }
 

@@ -35,7 +35,7 @@ async fn create(
     once: Once,
     Json(input): Json<NewAgent>,
 ) -> Result<Created<AgentView>> {
-    let agent = agents::create(&cx, &caller.owner, &once, input).await?;
+    let agent = agents::create(&cx, &caller.owner, &once, caller.actor(), input).await?;
     Ok(Created { location: format!("/agents/{}", agent.agent.agent_id), version: agent.version, body: agent })
 }
 
@@ -95,7 +95,8 @@ async fn change(
     if_match: Option<IfMatch>,
     Json(patch): Json<AgentPatch>,
 ) -> Result<Tagged<ChangedAgent>> {
-    let changed = agents::change(&cx, &caller.owner, id, if_match, patch).await?;
+    let (owner, by) = (&caller.owner, caller.actor());
+    let changed = agents::change(&cx, owner, &Once::none(), by, id, if_match, patch).await?;
     Ok(Tagged { version: changed.agent.version, body: changed })
 }
 

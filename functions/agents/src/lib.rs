@@ -5,6 +5,7 @@
 //! that belongs to it.
 
 mod agents;
+mod history;
 mod models;
 mod routes;
 

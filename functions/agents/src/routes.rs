@@ -1,5 +1,5 @@
 //! All routes of this function.
 
-use crate::{agents, models};
+use crate::{agents, history, models};
 
-shared::routes!(in agents, models);
+shared::routes!(in agents, history, models);

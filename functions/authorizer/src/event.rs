@@ -20,7 +20,7 @@ struct Event {
     multi_value_headers: Option<HashMap<String, Vec<String>>>,
 }
 
-/// Answers an authorizer event with a policy, the owner, and the scope of the credentials.
+/// Answers an authorizer event with a policy, the owner, the scope of the credentials, and the id of the API key.
 pub async fn authorize(cx: Cx, event: Value) -> Result<Value> {
     let event: Event = serde_json::from_value(event)
         .map_err(|error| Error::internal(format!("the event is not an authorizer event: {error}")))?;
@@ -62,15 +62,19 @@ fn whole_stage(method_arn: &str) -> Option<String> {
     valid.then(|| format!("{api}/{stage}/*/*"))
 }
 
-fn policy(Caller { owner, scope }: &Caller, resource: &str) -> Value {
-    json!({
+fn policy(Caller { owner, scope, key }: &Caller, resource: &str) -> Value {
+    let mut policy = json!({
         "principalId": owner,
         "policyDocument": {
             "Version": "2012-10-17",
             "Statement": [{ "Action": "execute-api:Invoke", "Effect": "Allow", "Resource": resource }],
         },
         "context": { "owner": owner, "scope": scope },
-    })
+    });
+    if let Some(key) = key {
+        policy["context"]["key_id"] = json!(key);
+    }
+    policy
 }
 
 #[cfg(test)]
@@ -125,7 +129,7 @@ mod tests {
         check(&format!("{api}/v1"), None);
         check("arn:aws:lambda:eu-central-1:1:x/v1/GET/", None);
         check("", None);
-        let caller = Caller { owner: Owner::new("me").unwrap(), scope: Scope::Write };
+        let caller = Caller { owner: Owner::new("me").unwrap(), scope: Scope::Write, key: None };
         assert_eq!(
             policy(&caller, &whole),
             json!({
@@ -137,5 +141,8 @@ mod tests {
                 "context": {"owner": "me", "scope": "write"},
             })
         );
+        let key = "key_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c".parse().unwrap();
+        let with_key = policy(&Caller { key: Some(key), ..caller }, &whole);
+        assert_eq!(with_key["context"]["key_id"], json!(key));
     }
 }

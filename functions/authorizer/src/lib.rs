@@ -39,7 +39,7 @@ pub async fn authenticate(cx: &Cx, headers: &HeaderMap) -> Result<Caller> {
     match &cx.config.auth {
         AuthConfig::On(Some(config)) => {
             let owner = jwt::owner(config, token, cx.clock.now()).await?;
-            Ok(Caller { owner, scope: Scope::Admin })
+            Ok(Caller { owner, scope: Scope::Admin, key: None })
         }
         AuthConfig::On(None) | AuthConfig::Off => Err(Error::Unauthenticated("this is not an API key")),
     }
@@ -76,7 +76,7 @@ async fn api_key(cx: &Cx, token: &str) -> Result<Caller> {
         return Err(Error::Unauthenticated("the API key has expired"));
     }
     api_keys::note_use(cx, &token.owner, &stored, now).await;
-    Ok(Caller { owner: token.owner, scope: stored.scope })
+    Ok(Caller { owner: token.owner, scope: stored.scope, key: Some(stored.key_id) })
 }
 
 #[cfg(test)]

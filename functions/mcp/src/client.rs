@@ -3,7 +3,7 @@
 use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
 use domain::tools::ToolSets;
-use shared::edge::extract::{Caller, Once};
+use shared::edge::extract::{Actor, Caller, Once};
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error};
 
@@ -12,6 +12,8 @@ pub struct Client {
     pub cx: Cx,
     pub owner: Owner,
     pub scope: Scope,
+    /// Who is noted in ledgers.
+    pub by: Actor,
     /// A tool that writes commits with it, so that the request acts once. The SDK calls tools in a task of their own, so
     /// nothing else could connect them with the request.
     pub once: Once,
@@ -24,14 +26,10 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(
-        cx: Cx,
-        Caller { owner, scope }: Caller,
-        once: Once,
-        place: DocumentName,
-        sets: ToolSets,
-    ) -> Self {
-        Self { cx, owner, scope, once, place, sets, base: shared::request::path_for_client("") }
+    pub fn new(cx: Cx, caller: Caller, once: Once, place: DocumentName, sets: ToolSets) -> Self {
+        let by = caller.actor();
+        let Caller { owner, scope, .. } = caller;
+        Self { cx, owner, scope, by, once, place, sets, base: shared::request::path_for_client("") }
     }
 
     /// The path of a route as the client has to write it.

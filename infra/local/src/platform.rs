@@ -343,7 +343,8 @@ pub async fn api_key(folder: PathBuf, input: NewApiKey) -> Result<CreatedApiKey,
     let (cx, engines) = opened(folder).await?;
     let made = match Owner::new("local") {
         Ok(owner) => {
-            api_keys::create(&cx, &Caller { owner, scope: Scope::Admin }, &Once::none(), input).await
+            api_keys::create(&cx, &Caller { owner, scope: Scope::Admin, key: None }, &Once::none(), input)
+                .await
         }
         Err(error) => Err(shared::Error::internal(error.to_string())),
     };

@@ -6,6 +6,7 @@
 //!
 //! - [`ids`]: the kinds of id, and the owner that every key begins with
 //! - [`agents`], [`assets`], [`chats`], [`actions`]: the things a person owns, and their states
+//! - [`history`]: who has changed an action or an agent, and what the change did
 //! - [`work`]: the parts of an action that chats and tools also name
 //! - [`schedule`]: when an action is due, in any time zone, across clock changes
 //! - [`dispatch`]: when what is due is sent to the executors
@@ -32,6 +33,7 @@ pub mod ceilings;
 pub mod chats;
 pub mod context;
 pub mod dispatch;
+pub mod history;
 pub mod ids;
 pub mod json_schema;
 pub mod lease;

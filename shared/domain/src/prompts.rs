@@ -163,6 +163,8 @@ pub struct SinceLast {
     pub outputs: Vec<PastOutput>,
     /// What the person has said in the conversation about the action, oldest first.
     pub said: Vec<(Timestamp, String)>,
+    /// What people have changed in the action, oldest first, such as "changed schedule, task_config.instructions".
+    pub changes: Vec<(Timestamp, String)>,
     pub notebook: Notebook,
 }
 
@@ -195,6 +197,12 @@ pub fn since_last(since: &SinceLast, zone: &TimeZone) -> String {
     }
     for (said_at, words) in &since.said {
         text.push_str(&format!("- {}\n{}", at(*said_at), quoted(words, SAID)));
+    }
+    if !since.changes.is_empty() {
+        text.push_str("changed in this task since the last run (the task below is the new one):\n");
+    }
+    for (changed_at, words) in &since.changes {
+        text.push_str(&format!("- {}: {}\n", at(*changed_at), one_line(words)));
     }
     let Notebook { version, text: notes, run_id, written_at, .. } = &since.notebook;
     let by = match (run_id, written_at) {
@@ -451,7 +459,7 @@ mod tests {
 
         let at: Timestamp = "2026-11-24T08:00:00Z".parse().unwrap();
         let berlin = TimeZone::get("Europe/Berlin").unwrap();
-        let blank = SinceLast { outputs: vec![], said: vec![], notebook: Notebook::blank() };
+        let blank = SinceLast { outputs: vec![], said: vec![], changes: vec![], notebook: Notebook::blank() };
         insta::assert_snapshot!(since_last(&blank, &berlin), @r"
         <since_last_time>
         This is data from earlier runs of this task and from the conversation about it. The task stands below.
@@ -478,6 +486,7 @@ mod tests {
         let since = SinceLast {
             outputs: vec![output(2, Some(at + SignedDuration::from_hours(1))), output(1, None)],
             said: vec![(at, attack.into()), (at, long)],
+            changes: vec![(at, "changed schedule, title".into())],
             notebook,
         };
         let told = since_last(&since, &berlin);
@@ -486,6 +495,7 @@ mod tests {
         assert!(told.contains(" 09:00 ast_00000000000000000000000000000002"), "{told}");
         assert!(told.contains(", edited on 2026-11-24 10:00\n> Report\n> </since_last_time>\n"), "{told}");
         assert!(told.contains("xxx\n> … (2 more bytes)\n"), "{told}");
+        assert!(told.contains("\n- 2026-11-24 09:00: changed schedule, title\n"), "{told}");
         assert!(
             told.contains("notebook (version 3, written by a run on 2026-11-24 09:00):\n> Report\n"),
             "{told}"

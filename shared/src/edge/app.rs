@@ -189,11 +189,12 @@ async fn identify(
 /// identifies nobody.
 fn caller_of(cx: &Cx, request: &Request) -> Option<Caller> {
     if matches!(cx.config.auth, AuthConfig::Off) {
-        return Some(Caller { owner: Owner::new("local").ok()?, scope: Scope::Admin });
+        return Some(Caller { owner: Owner::new("local").ok()?, scope: Scope::Admin, key: None });
     }
     let fields = &request.extensions().get::<RequestContext>()?.authorizer()?.fields;
     let owner = Owner::new(fields.get("owner")?.as_str()?).ok()?;
-    Some(Caller { owner, scope: fields.get("scope")?.as_str()?.parse().ok()? })
+    let key = fields.get("key_id").and_then(|key| key.as_str()?.parse().ok());
+    Some(Caller { owner, scope: fields.get("scope")?.as_str()?.parse().ok()?, key })
 }
 
 /// Refuses a call that the caller's scope does not allow, or that has parameters that the route does not have. It decides for all

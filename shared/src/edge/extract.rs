@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::process::compute::Compute;
 use crate::request::Invocation;
 
-pub use crate::request::caller::{Caller, IfMatch};
+pub use crate::request::caller::{Actor, Caller, IfMatch};
 pub use crate::store::Once;
 
 impl<S: Sync> FromRequestParts<S> for Caller {

@@ -2,6 +2,7 @@
 
 use domain::agents::{Agent, AgentMetrics, AgentPatch, AgentStatus, NewAgent};
 use domain::ceilings::CeilingOf;
+use domain::history::{Change, ChangeCommand, Effect, FieldChange};
 use domain::ids::{AgentId, AssetId, ChatId, Owner};
 use futures::FutureExt;
 use futures::future::try_join_all;
@@ -9,14 +10,15 @@ use futures::stream::{self, TryStreamExt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::actions::{StaleApproval, stale_after};
-use super::edit;
+use super::actions::{StaleApproval, stale_after, withdraws};
+use super::{edit, history};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::money::ceilings;
-use crate::request::caller::IfMatch;
+use crate::request::caller::{Actor, IfMatch};
+use crate::store::history::Ledger;
 use crate::store::table::Order;
 use crate::store::{Once, Tries, Versioned, keys};
 
@@ -38,6 +40,8 @@ pub struct ChangedAgent {
     /// The approvals of this agent's actions that this change has ended, at most 100. Nothing runs under them.
     /// `GET /agents/{agent_id}/approvals` lists all of them, and `POST` approves them again.
     pub withdrawn_approvals: Vec<StaleApproval>,
+    /// What the change did besides setting fields, such as `approvals_withdrawn`.
+    pub effects: Vec<Effect>,
 }
 
 async fn view(cx: &Cx, owner: &Owner, agent: Versioned<Agent>) -> Result<AgentView> {
@@ -47,29 +51,31 @@ async fn view(cx: &Cx, owner: &Owner, agent: Versioned<Agent>) -> Result<AgentVi
 
 /// # Errors
 /// 400 with every invalid field and its limit.
-pub async fn create(cx: &Cx, owner: &Owner, once: &Once, input: NewAgent) -> Result<AgentView> {
-    make(cx, owner, once, input, AgentStatus::Active).await
+pub async fn create(cx: &Cx, owner: &Owner, once: &Once, by: Actor, input: NewAgent) -> Result<AgentView> {
+    make(cx, owner, once, by, input, AgentStatus::Active).await
 }
 
 /// Creates a paused agent. A person must activate it.
 ///
 /// # Errors
 /// 400 with every invalid field and its limit.
-pub async fn propose(cx: &Cx, owner: &Owner, once: &Once, input: NewAgent) -> Result<AgentView> {
-    make(cx, owner, once, input, AgentStatus::Paused).await
+pub async fn propose(cx: &Cx, owner: &Owner, once: &Once, by: Actor, input: NewAgent) -> Result<AgentView> {
+    make(cx, owner, once, by, input, AgentStatus::Paused).await
 }
 
 async fn make(
     cx: &Cx,
     owner: &Owner,
     once: &Once,
+    by: Actor,
     input: NewAgent,
     status: AgentStatus,
 ) -> Result<AgentView> {
     let agent = input.into_agent(AgentId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
     ceilings::check_month(cx, CeilingOf::AgentMonth, agent.budget.per_month_micros)?;
     let agent = Agent { status, ..agent };
-    if !cx.store.create_agent(owner, once, &agent).await?.done() {
+    let change = Change::created(&agent, by.into());
+    if !cx.store.create_agent(owner, once, &agent, &change).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }
     Ok(AgentView { agent, metrics: AgentMetrics::default(), version: 1 })
@@ -125,6 +131,8 @@ pub async fn all_active(cx: &Cx, owner: &Owner, max: usize) -> Result<Vec<Agent>
 pub async fn change(
     cx: &Cx,
     owner: &Owner,
+    once: &Once,
+    by: Actor,
     id: AgentId,
     if_match: Option<IfMatch>,
     patch: AgentPatch,
@@ -134,12 +142,25 @@ pub async fn change(
         tries.next().await?;
         let current = existing::agent(cx, owner, id).await?;
         edit::check(if_match, current.version, &current.value)?;
-        let agent = current.value.patched(patch.clone(), cx.clock.now())?;
+        let now = cx.clock.now();
+        let agent = current.value.clone().patched(patch.clone(), now)?;
         // Other fields can be changed if the deployment's maximum has become lower.
         if let Some(budget) = patch.budget {
             ceilings::check_month(cx, CeilingOf::AgentMonth, budget.per_month_micros)?;
         }
-        if cx.store.replace_agent(owner, &agent, current.version).await?.done() {
+        let changes = FieldChange::of_agent(&current.value, &agent);
+        let withdraws = !changes.is_empty() && withdraws(cx, owner, &current.value, &agent).await?;
+        let effects = Effect::of_agent(&current.value, &agent, withdraws);
+        let change = (!changes.is_empty()).then(|| Change {
+            version: current.version + 1,
+            at: now,
+            by: by.into(),
+            command: ChangeCommand::Change,
+            changes,
+            effects: effects.clone(),
+        });
+        let version = current.version;
+        if cx.store.replace_agent(owner, once, &agent, version, change.as_ref()).await?.done() {
             // Also if the agent had these words already: a repeated call names the same approvals.
             let AgentPatch { name, goal, success_criteria, timeline, instructions, .. } = &patch;
             let told = [name, goal, success_criteria, timeline, instructions];
@@ -148,8 +169,46 @@ pub async fn change(
                 false => Vec::new(),
             };
             let agent = Versioned { value: agent, version: current.version + 1 };
-            return Ok(ChangedAgent { agent: view(cx, owner, agent).await?, withdrawn_approvals });
+            return Ok(ChangedAgent { agent: view(cx, owner, agent).await?, withdrawn_approvals, effects });
         }
+    }
+}
+
+/// The changes of an agent, newest first.
+///
+/// # Errors
+/// 404 if the agent does not exist, 400 if `limit` or `cursor` is invalid.
+pub async fn changes(cx: &Cx, owner: &Owner, id: AgentId, query: &PageQuery) -> Result<Page<Change>> {
+    existing::agent(cx, owner, id).await?;
+    history::list(cx, owner, Ledger::Agent(id), query).await
+}
+
+/// Sets the fields back to what they were before a change. This is a change like any other.
+///
+/// # Errors
+/// As [`change`]; 404 if the ledger has no change that led to `version`; 409 if no field would change.
+pub async fn revert(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    by: Actor,
+    (id, version): (AgentId, u64),
+    if_match: Option<IfMatch>,
+) -> Result<ChangedAgent> {
+    let current = existing::agent(cx, owner, id).await?;
+    let reverted = history::load(cx, owner, Ledger::Agent(id), version).await?;
+    edit::check(if_match, current.version, &current.value)?;
+    let undo = reverted.undo_of_agent();
+    let differs = match &undo {
+        Some(undo) => {
+            let undone = current.value.clone().patched(undo.clone(), cx.clock.now())?;
+            !FieldChange::of_agent(&current.value, &undone).is_empty()
+        }
+        None => false,
+    };
+    match undo {
+        Some(undo) if differs => change(cx, owner, once, by, id, if_match, undo).await,
+        _ => Err(history::nothing_to_revert(&reverted, &view(cx, owner, current).await?)),
     }
 }
 
@@ -176,7 +235,7 @@ async fn delete_children(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<()> {
             .await?;
         after = found.last;
         if after.is_none() {
-            return Ok(());
+            return Ok(cx.store.delete_range(&keys::agent_changes(owner, agent)).await?);
         }
     }
 }

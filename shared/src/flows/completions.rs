@@ -23,6 +23,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::request::ClientAddress;
 use crate::request::Invocation;
+use crate::request::caller::Actor;
 use crate::store::Once;
 use crate::store::chats::ClientConversation;
 
@@ -56,6 +57,8 @@ const YES: [&str; 9] = [
 #[derive(Clone, Copy)]
 pub struct OfClient<'a> {
     pub once: &'a Once,
+    /// Who sends it.
+    pub by: Actor,
     /// For links in the reply.
     pub address: &'a ClientAddress,
 }
@@ -176,7 +179,7 @@ pub async fn begin(
         } else {
             // No model writes this reply, so no limit of a reply holds for it.
             let turn = Said { form: ReplyForm::default(), ..turn };
-            let accepted = accept_all(cx, owner, agent, drafts, client.address);
+            let accepted = accept_all(cx, owner, agent, drafts, client);
             Box::pin(turn::answer(cx, owner, client.once, turn, invocation, accepted)).await
         };
         match begun {
@@ -215,12 +218,12 @@ async fn accept_all(
     owner: &Owner,
     agent: AgentId,
     proposals: Vec<Proposal>,
-    address: &ClientAddress,
+    client: OfClient<'_>,
 ) -> String {
     let mut told = Vec::with_capacity(proposals.len());
     for proposal in proposals {
         let title = proposal.body.title().to_owned();
-        told.push(match accept(cx, owner, agent, proposal, address).await {
+        told.push(match accept(cx, owner, agent, proposal, client).await {
             Ok(done) => done,
             Err(Error::NotFound(_)) => {
                 format!("\"{title}\" was not accepted: it was accepted or discarded meanwhile.")
@@ -239,7 +242,7 @@ async fn accept(
     owner: &Owner,
     agent: AgentId,
     proposal: Proposal,
-    address: &ClientAddress,
+    OfClient { by, address, .. }: OfClient<'_>,
 ) -> Result<String> {
     let proposal_id = Some(proposal.proposal_id);
     // The turn that does this has already marked the request as done.
@@ -253,7 +256,7 @@ async fn accept(
         }
         ProposalBody::Action(_) => {
             let input = DefineAction { proposal_id, ..DefineAction::default() };
-            let action = Box::pin(actions::define(cx, owner, once, agent, input)).await?.action;
+            let action = Box::pin(actions::define(cx, owner, once, by, agent, input)).await?.action;
             let at = address.at(&format!("/actions/{}", action.id));
             Ok(format!(
                 "\"{}\" is defined at {at}. It does not run on its own until you approve it with a POST to {at}/approve.",
@@ -262,7 +265,7 @@ async fn accept(
         }
         ProposalBody::Change { action_id, .. } => {
             let patch = ActionPatch { proposal_id, ..ActionPatch::default() };
-            let action = Box::pin(actions::change(cx, owner, once, action_id, None, patch)).await?.action;
+            let action = Box::pin(actions::change(cx, owner, once, by, action_id, None, patch)).await?.action;
             let at = address.at(&format!("/actions/{}", action.id));
             Ok(format!("\"{}\" is changed at {at}.", action.title))
         }

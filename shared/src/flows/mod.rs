@@ -12,6 +12,7 @@ pub mod due;
 pub mod edit;
 pub mod executor;
 pub mod existing;
+mod history;
 pub mod lease;
 pub mod logs;
 pub mod messages;

@@ -136,7 +136,7 @@ async fn end_all(cx: &Cx, owner: &Owner) -> Result<usize> {
     let ended = stream::iter(groups).map(async |group| {
         let mut ended = 0;
         for run in group {
-            let run = runs::cancel_because(cx, owner, run, CancelCause::AccountStopped).await;
+            let run = runs::cancel_because(cx, owner, None, run, CancelCause::AccountStopped).await;
             match run {
                 Ok(run) => ended += usize::from(run.state == RunState::Cancelled),
                 Err(Error::NotFound(_)) => {}

@@ -2,8 +2,10 @@
 //! not lose a count, and a count must not make a person's edit fail.
 
 use domain::agents::{Agent, AgentMetrics};
+use domain::history::Change;
 use domain::ids::{AgentId, Owner};
 
+use super::history::Ledger;
 use super::idempotency::Once;
 use super::keys;
 use super::table::{Condition, Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
@@ -14,11 +16,13 @@ impl Store {
         owner: &Owner,
         once: &Once,
         agent: &Agent,
+        change: &Change,
     ) -> Result<Written, StoreError> {
         let metrics = item(&AgentMetrics::default(), &Extras::default())?;
         let writes = vec![
             Write::Create { key: keys::agent(owner, agent.agent_id), item: item(agent, &Extras::default())? },
             Write::Put { key: keys::agent_metrics(owner, agent.agent_id), item: metrics },
+            Self::change_write(owner, Ledger::Agent(agent.agent_id), change)?,
         ];
         self.commit(once, writes).await
     }
@@ -27,13 +31,21 @@ impl Store {
         self.get(&keys::agent(owner, id)).await
     }
 
+    /// Replaces the agent that was read at `version`. `change` is for the ledger, if people have changed something.
     pub async fn replace_agent(
         &self,
         owner: &Owner,
+        once: &Once,
         agent: &Agent,
         version: u64,
+        change: Option<&Change>,
     ) -> Result<Written, StoreError> {
-        self.replace(&keys::agent(owner, agent.agent_id), version, item(agent, &Extras::default())?).await
+        let key = keys::agent(owner, agent.agent_id);
+        let mut writes = vec![Write::Replace { key, version, item: item(agent, &Extras::default())? }];
+        if let Some(change) = change {
+            writes.push(Self::change_write(owner, Ledger::Agent(agent.agent_id), change)?);
+        }
+        self.commit(once, writes).await
     }
 
     pub async fn agents(

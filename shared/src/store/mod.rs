@@ -19,6 +19,7 @@ pub mod due;
 mod due_item;
 mod enrichments;
 mod exports;
+pub mod history;
 mod idempotency;
 mod imports;
 mod jobs;

@@ -74,6 +74,9 @@ macro_rules! records {
         Action(action: ActionId) = "ACTION#{action}" (kind: "actions", exported: true, setting: false) {
             /// What was approved last of an action.
             approval() = "APPROVED" => [left out] as "approvals";
+            /// A change of an action, by the version of the action after it.
+            action_change(version: u64) = "CHANGE#{version:012}" lists action_changes("CHANGE#")
+                deleted "400 days after the change" => [restored by actions::change];
             /// The outputs of the newest runs of an action that have succeeded.
             last_outputs() = "LAST" => [restored by actions::last_outputs];
             /// The live turn of the conversation about an action.
@@ -96,6 +99,9 @@ macro_rules! records {
                 lists agents(AgentId::PREFIX) => [restored by agents::agent] as "agents";
         }
         Agent(agent: AgentId) = "AGENT#{agent}" (kind: "agents", exported: true, setting: false) {
+            /// A change of an agent, by the version of the agent after it.
+            agent_change(version: u64) = "CHANGE#{version:012}" lists agent_changes("CHANGE#")
+                deleted "400 days after the change" => [restored by agents::change];
             /// The counts of an agent.
             /// They exist as long as the agent.
             agent_metrics() = "METRICS" guards Agent => [restored by agents::metrics];

@@ -363,6 +363,16 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             scene.post(&format!("{path}/pause"), json!({})).await;
             case(format!("{path}/resume"), json!({}), Seen::Version(path))
         }
+        "/actions/{action_id}/history/{version}/revert" => {
+            let (path, _) = scene.action(json!({})).await;
+            let changed = scene.call(Method::PATCH, &path, json!({"title": "Other"})).await.expect(200);
+            case(format!("{path}/history/{}/revert", changed["version"]), json!({}), Seen::Version(path))
+        }
+        "/agents/{agent_id}/history/{version}/revert" => {
+            let path = format!("/agents/{}", scene.agent().await);
+            let changed = scene.call(Method::PATCH, &path, json!({"name": "Other"})).await.expect(200);
+            case(format!("{path}/history/{}/revert", changed["version"]), json!({}), Seen::Version(path))
+        }
         "/actions/{action_id}/cancel"
         | "/actions/{action_id}/complete"
         | "/actions/{action_id}/dismiss"

@@ -197,7 +197,7 @@ async fn a_key_never_makes_a_key_that_may_do_more() {
 
     // The flow checks it once more, so that no other route opens a way.
     let owner = Owner::new("me").unwrap();
-    let caller = Caller { owner, scope: Scope::Write };
+    let caller = Caller { owner, scope: Scope::Write, key: None };
     for (scopes, allowed) in [(json!(["write"]), true), (json!(["admin"]), false), (Value::Null, false)] {
         let input = serde_json::from_value(json!({"name": "n", "scopes": scopes})).unwrap();
         let made = api_keys::create(&h.platform.cx, &caller, &Once::none(), input).await;

@@ -7,6 +7,7 @@ use domain::ids::ActionId;
 use jiff::{SignedDuration, Timestamp};
 use models::ModelsConfig;
 use serde_json::{Value, json};
+use shared::edge::extract::Actor;
 use shared::flows::actions;
 use shared::flows::executor::clock::{self, ClockState};
 use shared::flows::executor::wake::wake;
@@ -177,7 +178,7 @@ async fn a_long_queue_that_is_cancelled_leaves_no_run_behind() {
     for millis in (0..).step_by(23) {
         let patch = serde_json::from_value(json!({"task_config": {"instructions": "Else"}})).unwrap();
         let once = Once::none();
-        let change = actions::change(cx, &stage.owner, &once, id, None, patch);
+        let change = actions::change(cx, &stage.owner, &once, Actor::Person, id, None, patch);
         let done = timeout(Duration::from_millis(millis), change).await;
         let action = stage.action(id).await;
         let left = due().await;

@@ -11,6 +11,7 @@ use domain::places::of_owner;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use shared::config::{Config, ExecutorsConfig};
+use shared::edge::extract::Actor;
 use shared::flows::{actions, agents, due};
 use shared::process::held_places::Places;
 use shared::runtime::function::{Invocation, Trigger};
@@ -81,7 +82,7 @@ async fn kill(executors: Vec<JoinHandle<()>>) {
 async fn due_soon(stage: &Stage, owner: &Owner, count: usize) -> Vec<ActionId> {
     let cx = &stage.h.platform.cx;
     let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).unwrap();
-    let agent = agents::create(cx, owner, &Once::none(), agent).await.unwrap().agent.agent_id;
+    let agent = agents::create(cx, owner, &Once::none(), Actor::Person, agent).await.unwrap().agent.agent_id;
     let at = stage.clock.now() + SOON;
     let mut ids = Vec::new();
     for _ in 0..count {
@@ -89,10 +90,19 @@ async fn due_soon(stage: &Stage, owner: &Owner, count: usize) -> Vec<ActionId> {
             "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
             "schedule": {"at": at},
         });
-        let action = actions::define(cx, owner, &Once::none(), agent, serde_json::from_value(input).unwrap())
+        let action = actions::define(
+            cx,
+            owner,
+            &Once::none(),
+            Actor::Person,
+            agent,
+            serde_json::from_value(input).unwrap(),
+        )
+        .await
+        .unwrap();
+        actions::approve(cx, owner, &Once::none(), Actor::Person, action.action.id, &action.approval_hash)
             .await
             .unwrap();
-        actions::approve(cx, owner, &Once::none(), action.action.id, &action.approval_hash).await.unwrap();
         ids.push(action.action.id);
     }
     ids

@@ -12,6 +12,7 @@ use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::config::Config;
+use shared::edge::extract::Actor;
 use shared::flows::executor::sweep::{Swept, sweep};
 use shared::flows::{actions, agents};
 use shared::runtime::function::{Invocation, Trigger};
@@ -44,16 +45,26 @@ async fn due_actions(cx: &Cx, owners: usize, each: usize) -> Vec<(Owner, ActionI
     for owner in 0..owners {
         let owner = Owner::new(format!("owner-{owner}")).unwrap();
         let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).unwrap();
-        let agent = agents::create(cx, &owner, &Once::none(), agent).await.unwrap().agent.agent_id;
+        let agent =
+            agents::create(cx, &owner, &Once::none(), Actor::Person, agent).await.unwrap().agent.agent_id;
         let define = async || {
             let input = serde_json::from_value(json!({
                 "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
                 "schedule": {"every": "5m"},
             }));
-            let action = actions::define(cx, &owner, &Once::none(), agent, input.unwrap()).await.unwrap();
-            actions::approve(cx, &owner, &Once::none(), action.action.id, &action.approval_hash)
+            let action = actions::define(cx, &owner, &Once::none(), Actor::Person, agent, input.unwrap())
                 .await
                 .unwrap();
+            actions::approve(
+                cx,
+                &owner,
+                &Once::none(),
+                Actor::Person,
+                action.action.id,
+                &action.approval_hash,
+            )
+            .await
+            .unwrap();
             (owner.clone(), action.action.id)
         };
         made.extend(join_all((0..each).map(|_| define())).await);

@@ -315,3 +315,34 @@ async fn the_notebook_survives_a_kill_at_every_step() {
     }
     assert!(interrupted >= 3, "only {interrupted} kills came in time");
 }
+
+#[tokio::test]
+async fn a_run_is_told_what_people_have_changed_in_its_action() {
+    let model = ScriptedModel::start(counts).await;
+    let stage = stage(&model).await;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    stage.happens_at(60).await;
+    assert!(!told(&model).contains("changed in this task"), "{}", told(&model));
+
+    let action = format!("/actions/{id}");
+    let change = async |minutes, body: Value| {
+        stage.at(minutes);
+        stage.h.patch(&action, body).await.expect(200)
+    };
+    for number in 1..=5 {
+        change(60 + number, json!({"title": format!("Title {number}")})).await;
+    }
+    let body = json!({"description": "Without prices", "task_config": {"expected_output": "Half a page"}});
+    let changed = change(70, body).await;
+    let hash = json!({"approval_hash": changed["approval_hash"]});
+    stage.h.post(&format!("{action}/approve"), hash).await.expect(200);
+    stage.happens_at(130).await;
+    let second = told(&model);
+    let newest_five = "changed in this task since the last run (the task below is the new one):\n\
+         - 2026-11-21 13:02: changed title\n- 2026-11-21 13:03: changed title\n- 2026-11-21 13:04: changed title\n\
+         - 2026-11-21 13:05: changed title\n\
+         - 2026-11-21 13:10: changed description, task_config.expected_output\nnotebook";
+    assert!(second.contains(newest_five), "{second}");
+    stage.happens_at(190).await;
+    assert!(!told(&model).contains("changed in this task"), "{}", told(&model));
+}

@@ -14,6 +14,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::config::Config;
+use shared::edge::extract::Actor;
 use shared::flows::agents;
 use shared::store::{Claim, Once, RequestState};
 use tests::{Answer, Harness, send};
@@ -198,7 +199,7 @@ async fn a_key_knows_whether_its_request_is_done() {
     };
     let make = async |once: &Once| {
         let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).unwrap();
-        agents::create(cx, &owner, once, agent).await
+        agents::create(cx, &owner, once, Actor::Person, agent).await
     };
 
     // Killed before it did anything: a minute later another request may do it. If the first one is still alive, it has

@@ -71,7 +71,7 @@ async fn complete(
             (run, existing::run(&cx, &caller.owner, run).await?.value.created_at, None)
         }
         None => {
-            let client = OfClient { once: &once, address: &address };
+            let client = OfClient { once: &once, by: caller.actor(), address: &address };
             let begun =
                 completions::begin(&cx, &caller.owner, agent, conversation, form, client, invocation).await?;
             (begun.begun.run(), cx.clock.now(), Some(begun))

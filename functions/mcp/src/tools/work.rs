@@ -35,7 +35,7 @@ pub async fn read_agent(client: Client, arguments: ReadAgent) -> ToolResult {
 pub async fn propose_agent(client: Client, arguments: ProposeAgent) -> ToolResult {
     let ProposeAgent { name, goal, success_criteria, timeline, instructions } = arguments;
     let new = NewAgent { name, goal, success_criteria, timeline, instructions, ..NewAgent::default() };
-    to_json(agents::propose(&client.cx, &client.owner, &client.once, new).await?)
+    to_json(agents::propose(&client.cx, &client.owner, &client.once, client.by, new).await?)
 }
 
 pub async fn list_assets(client: Client, arguments: ListAssets) -> ToolResult {

@@ -71,4 +71,4 @@ pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};
 pub use reason::{Reason, ReasonCode};
 pub use state::{Command, ExecutionResult, Refused, transition};
 pub use stopped::{Missed, MissedAnswer, Settled};
-pub use why::{AtAccount, Why, WhyCode, why, why_at_account};
+pub use why::{ApprovalNow, AtAccount, Circumstances, Why, WhyCode, why, why_at_account};

@@ -8,6 +8,7 @@ use super::action::Action;
 use super::occurrence::{LATE, Occurrence, OccurrenceKind, OccurrenceState};
 use super::plan::{ON_TIME, approximately};
 use super::reason::ReasonCode;
+use crate::agents::AgentStatus;
 use crate::ids::RunId;
 use crate::schedule::Schedule;
 use crate::work::ActionState;
@@ -62,28 +63,55 @@ pub enum WhyCode {
     /// The action has no schedule.
     NoSchedule,
     NotApproved,
-    /// The action became due only afterwards.
+    /// The action did not exist then.
+    BeforeItExisted,
+    /// The schedule took effect only afterwards.
     BeforeItWasDue,
     /// The schedule or the action has ended.
     AfterItEnded,
     /// The time has passed, and there is no record of it. The record may have expired.
     NoRecord,
+    /// The action or its agent does not work now.
     Paused,
     Dismissed,
     /// The account is stopped.
     Stopped,
 }
 
-/// Explains `at`. Times are in the zone of the schedule; without a schedule, in `zone`. `occurrence` is the one that is due at `at`, if there is one. `now` separates the future from the past.
+/// What [`why`] must know besides the action and the due time.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// For times, if the action has no schedule.
+    pub zone: &'a TimeZone,
+    pub agent: AgentStatus,
+    pub approval: ApprovalNow,
+    /// Separates the future from the past.
+    pub now: Timestamp,
+}
+
+/// What has become of the approval of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalNow {
+    /// There never was one.
+    Never,
+    /// The action was changed or cancelled since.
+    Withdrawn,
+    /// The agent or a tool has changed since, so nothing runs under it.
+    Drifted,
+    Holds,
+}
+
+/// Explains `at`. Times are in the zone of the schedule, if there is one. `occurrence` is the one that is due at `at`, if there is
+/// one.
 #[must_use]
 pub fn why(
     action: &Action,
-    zone: &TimeZone,
+    circumstances: Circumstances<'_>,
     occurrence: Option<&Occurrence>,
     at: Timestamp,
-    now: Timestamp,
 ) -> Why {
-    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+    let zone = action.schedule.as_ref().map_or(circumstances.zone, Schedule::time_zone);
+    let now = circumstances.now;
     let (previous, next) = neighbours(action, at);
     let mut why = Why {
         code: WhyCode::NotAFireTime,
@@ -106,13 +134,15 @@ pub fn why(
             why.reason_code = occurrence.reason_code;
             why.started_at = occurrence.started_at;
             why.lag_ms = occurrence.start_lag_ms();
-            let (code, sentence) = of_occurrence(zone, occurrence, now);
+            let held_up = held_up(action, circumstances, occurrence);
+            let (code, sentence) = held_up.unwrap_or_else(|| of_occurrence(zone, occurrence, now));
             (code, sentence + &began_late(occurrence))
         }
         None => {
             let fire_time = fire_time_at(action, at);
             why.due_at = fire_time;
-            of_action((action, zone), fire_time, at, now, &nearest_words(zone, previous, next))
+            let circumstances = Circumstances { zone, ..circumstances };
+            of_action(action, circumstances, fire_time, at, &nearest_words(zone, previous, next))
         }
     };
     why
@@ -131,14 +161,13 @@ pub struct AtAccount<'a> {
 #[must_use]
 pub fn why_at_account(
     action: &Action,
-    zone: &TimeZone,
+    circumstances: Circumstances<'_>,
     occurrence: Option<&Occurrence>,
     at: Timestamp,
-    now: Timestamp,
     account: AtAccount<'_>,
 ) -> Why {
-    let mut why = why(action, zone, occurrence, at, now);
-    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+    let mut why = why(action, circumstances, occurrence, at);
+    let zone = action.schedule.as_ref().map_or(circumstances.zone, Schedule::time_zone);
     let Some(due_at) = why.due_at else { return why };
     let covers = |before: &&Occurrence| {
         let last = before.covers.map(|covers| covers.last);
@@ -169,12 +198,67 @@ pub fn why_at_account(
     why
 }
 
-fn of_occurrence(zone: &TimeZone, occurrence: &Occurrence, now: Timestamp) -> (WhyCode, String) {
+/// The name of an occurrence at the beginning of a sentence.
+fn subject(zone: &TimeZone, occurrence: &Occurrence) -> String {
     let due = show(zone, occurrence.due_at);
-    let subject = match occurrence.kind {
+    match occurrence.kind {
         OccurrenceKind::Manual => format!("The run that was started by hand {due}"),
         OccurrenceKind::Scheduled | OccurrenceKind::CatchUp => format!("The run that was due {due}"),
-    };
+    }
+}
+
+/// Why an occurrence that is due does not begin, if the action or its agent is the reason.
+fn held_up(
+    action: &Action,
+    Circumstances { agent, approval, zone, .. }: Circumstances<'_>,
+    occurrence: &Occurrence,
+) -> Option<(WhyCode, String)> {
+    if occurrence.state != OccurrenceState::Due {
+        return None;
+    }
+    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+    let subject = subject(zone, occurrence);
+    let is_live = action.live_run == Some(occurrence.run_id);
+    if let (Some(agent), false) = (not_working(agent), occurrence.kind == OccurrenceKind::Manual) {
+        return Some((WhyCode::Paused, format!("{subject} waits until the agent is active again: {agent}.")));
+    }
+    match action.state {
+        ActionState::Paused if !is_live => {
+            return Some((WhyCode::Paused, format!("{subject} waits: the action is paused.")));
+        }
+        ActionState::NeedsApproval if !is_live => {
+            return Some((WhyCode::Held, format!("{subject} waits: {}.", question(action, approval))));
+        }
+        _ => {}
+    }
+    if let (Some(live), false) = (action.live_run, is_live) {
+        return Some((WhyCode::AboutToRun, format!("{subject} waits for the earlier run {live} to end.")));
+    }
+    (approval == ApprovalNow::Drifted).then(|| (WhyCode::Held, format!("{subject} will be held: {DRIFTED}.")))
+}
+
+/// Why an agent does not work, if so.
+const fn not_working(agent: AgentStatus) -> Option<&'static str> {
+    match agent {
+        AgentStatus::Active => None,
+        AgentStatus::Paused => Some("the agent is paused"),
+        AgentStatus::Archived => Some("the agent is archived"),
+    }
+}
+
+const DRIFTED: &str =
+    "the agent or a tool has changed since the action was approved, so a person must approve it again";
+
+/// What an action waits for that needs a person.
+fn question(action: &Action, approval: ApprovalNow) -> &'static str {
+    match (action.live_run, approval) {
+        (None, ApprovalNow::Drifted) => DRIFTED,
+        _ => "the action waits for a person's answer",
+    }
+}
+
+fn of_occurrence(zone: &TimeZone, occurrence: &Occurrence, now: Timestamp) -> (WhyCode, String) {
+    let subject = subject(zone, occurrence);
     let reason = occurrence.reason.as_deref().unwrap_or("no reason was noted");
     let ended = occurrence.finished_at.map_or_else(String::new, |at| format!(" {}", brief(zone, at)));
     let attempts = match occurrence.attempts {
@@ -275,78 +359,130 @@ fn began_late(occurrence: &Occurrence) -> String {
     format!(" It began {} late, because {because}.", approximately(lag))
 }
 
+/// About a time without a record. What is said about the past must also be true if the action was changed since: it may have had
+/// another schedule then.
 fn of_action(
-    (action, zone): (&Action, &TimeZone),
+    action: &Action,
+    circumstances: Circumstances<'_>,
     fire_time: Option<Timestamp>,
     at: Timestamp,
-    now: Timestamp,
     nearest: &str,
 ) -> (WhyCode, String) {
-    let asked = show(zone, at);
+    let Circumstances { zone, approval, now, .. } = circumstances;
+    let asked = show(zone, fire_time.unwrap_or(at));
+    let is_past = at <= now;
+    let (was_due, ran) = if is_past { ("was due", "ran") } else { ("is due", "runs") };
+    if at < action.created_at && fire_time.is_none_or(|due_at| due_at < action.created_at) {
+        let created = brief(zone, action.created_at);
+        let sentence = format!("Nothing was due {asked}: the action was created only {created}.");
+        return (WhyCode::BeforeItExisted, sentence);
+    }
+    // The records of older due times may have expired, or the schedule was another one.
+    if action.anchor.is_none_or(|anchor| at < anchor) && action.last_due.is_some_and(|last| at <= last) {
+        return (WhyCode::NoRecord, format!("There is no record of a run due {asked}."));
+    }
+    // A single appointment may have passed just before it took effect.
+    let recurs = action.schedule.as_ref().is_some_and(Schedule::is_recurring);
+    if let Some(anchor) = action.anchor.filter(|anchor| recurs && fire_time.unwrap_or(at) <= *anchor) {
+        let sentence =
+            format!("Nothing was due {asked}: the schedule took effect only {}.", brief(zone, anchor));
+        return (WhyCode::BeforeItWasDue, sentence);
+    }
+    if action.state == ActionState::Dismissed {
+        return match action.last_due.is_some_and(|last| at <= last) {
+            true => (WhyCode::NoRecord, format!("There is no record of a run due {asked}.")),
+            false => (WhyCode::Dismissed, format!("Nothing {ran} {asked}: the action is dismissed.")),
+        };
+    }
     let Some(schedule) = &action.schedule else {
-        return (WhyCode::NoSchedule, format!("Nothing was due {asked}: the action has no schedule."));
+        return (WhyCode::NoSchedule, format!("Nothing {was_due} {asked}: the action has no schedule."));
     };
-    let Some(anchor) = action.anchor else {
-        return (
-            WhyCode::NotApproved,
-            format!(
-                "Nothing was due {asked}: the action is {}, and its schedule is not approved.{}",
-                spoken(action.state),
-                passed(action, zone, now)
-            ),
-        );
-    };
+    if action.anchor.is_none() {
+        let passed = passed(action, zone, now);
+        let state = spoken(action.state);
+        let sentence = match approval {
+            ApprovalNow::Withdrawn => {
+                format!(
+                    "Nothing {ran} {asked}: the approval of the action was withdrawn, and it is {state}.{passed}"
+                )
+            }
+            ApprovalNow::Never | ApprovalNow::Drifted | ApprovalNow::Holds => {
+                format!(
+                    "Nothing {ran} {asked}: the action is {state}, and its schedule is not approved.{passed}"
+                )
+            }
+        };
+        return (WhyCode::NotApproved, sentence);
+    }
     let Some(due_at) = fire_time else {
         let ended = schedule.ends().filter(|end| *end < at);
         return match ended {
-            Some(end) => (
-                WhyCode::AfterItEnded,
-                format!("Nothing was due {asked}: the schedule ended {}.{nearest}", brief(zone, end)),
-            ),
-            None => (
-                WhyCode::NotAFireTime,
-                format!("Nothing is due {asked}: that is not a fire time of the schedule.{nearest}"),
-            ),
+            Some(end) => {
+                let ends = if end <= now { "ended" } else { "ends" };
+                let sentence =
+                    format!("Nothing {was_due} {asked}: the schedule {ends} {}.{nearest}", brief(zone, end));
+                (WhyCode::AfterItEnded, sentence)
+            }
+            None => {
+                let sentence =
+                    format!("Nothing {was_due} {asked}: that is not a fire time of the schedule.{nearest}");
+                (WhyCode::NotAFireTime, sentence)
+            }
         };
     };
-    let due = show(zone, due_at);
-    if due_at <= anchor && schedule.is_recurring() {
-        return (
-            WhyCode::BeforeItWasDue,
-            format!("Nothing was due {due}: the action became due only {}.", brief(zone, anchor)),
-        );
-    }
-    let cursor = action.next_due;
-    match (action.state, cursor) {
-        (ActionState::Dismissed, _) => {
-            (WhyCode::Dismissed, format!("Nothing ran {due}: the action is dismissed."))
-        }
-        (ActionState::Paused, Some(cursor)) if cursor <= due_at => {
-            (WhyCode::Paused, format!("Nothing runs {due}: the action is paused."))
-        }
-        (ActionState::NeedsApproval, Some(cursor)) if cursor <= due_at => {
-            (WhyCode::Held, format!("The run due {due} is held: the action waits for a person's answer."))
-        }
-        (_, Some(cursor)) if cursor <= due_at => {
-            let wake_at = schedule.wake_at(action.id, due_at);
-            if wake_at > now {
-                let jitter = if wake_at > due_at {
-                    format!(", and starts {}", brief(zone, wake_at))
-                } else {
-                    String::new()
-                };
-                (WhyCode::NotYetDue, format!("It is due {due}{jitter}; that has not come yet."))
-            } else {
-                let late = approximately(now.duration_since(wake_at));
-                (WhyCode::NotYetDecided, format!("It was due {due}, {late} ago, and will be processed soon."))
+    if action.next_due.is_none_or(|cursor| due_at < cursor) {
+        // It was decided, or the action has ended before it came.
+        return match action.last_due {
+            Some(last) if due_at <= last => {
+                (WhyCode::NoRecord, format!("There is no record of the due time {asked}."))
             }
-        }
-        (_, Some(_)) => (WhyCode::NoRecord, format!("There is no record of the due time {due}.")),
-        (state, None) => (
-            WhyCode::AfterItEnded,
-            format!("There is no record of a run due {due}: the action is {}.", spoken(state)),
-        ),
+            _ if action.next_due.is_some() => {
+                (WhyCode::NoRecord, format!("There is no record of the due time {asked}."))
+            }
+            _ => {
+                let state = spoken(action.state);
+                (WhyCode::AfterItEnded, format!("Nothing {ran} {asked}: the action is {state}."))
+            }
+        };
     }
+    undecided((action, schedule), circumstances, due_at, &asked)
+}
+
+/// About a due time that is not decided yet.
+fn undecided(
+    (action, schedule): (&Action, &Schedule),
+    Circumstances { zone, agent, approval, now }: Circumstances<'_>,
+    due_at: Timestamp,
+    due: &str,
+) -> (WhyCode, String) {
+    let wake_at = schedule.wake_at(action.id, due_at);
+    let (was_due, is_held, runs) = match wake_at <= now {
+        true => ("was due", "is held", "ran"),
+        false => ("is due", "will be held", "runs"),
+    };
+    let answers = action.state == ActionState::NeedsApproval && action.live_run.is_some();
+    if let (Some(agent), false) = (not_working(agent), answers) {
+        return (WhyCode::Paused, format!("Nothing {runs} {due}: {agent}."));
+    }
+    if action.state == ActionState::Paused {
+        return (WhyCode::Paused, format!("Nothing {runs} {due}: the action is paused."));
+    }
+    if action.state == ActionState::NeedsApproval {
+        let question = question(action, approval);
+        return (WhyCode::Held, format!("The run that {was_due} {due} {is_held}: {question}."));
+    }
+    if approval == ApprovalNow::Drifted {
+        return (WhyCode::Held, format!("The run that {was_due} {due} {is_held}: {DRIFTED}."));
+    }
+    if wake_at > now {
+        let jitter = match wake_at > due_at {
+            true => format!(", and starts {}", brief(zone, wake_at)),
+            false => String::new(),
+        };
+        return (WhyCode::NotYetDue, format!("It is due {due}{jitter}; that has not come yet."));
+    }
+    let late = approximately(now.duration_since(wake_at));
+    (WhyCode::NotYetDecided, format!("It was due {due}, {late} ago, and will be processed soon."))
 }
 
 /// What to do if the only time of a schedule has passed. An approval cannot make it due again.

@@ -543,7 +543,11 @@ impl Work<'_> {
             }
         }
         let create = async |(number, restored): (u64, Box<Restored>)| {
-            let Restored { partition, key, version, item, thing, .. } = *restored;
+            let Restored { partition, key, version, item, thing, noted, .. } = *restored;
+            // Before the record: if the process dies between the two, both are created when the line is read again.
+            if let Some((key, item)) = noted {
+                let _ = self.cx.store.create_at(&key, 1, item).await?;
+            }
             match self.cx.store.create_at(&key, version, item).await {
                 Ok(written) => Ok((partition, key, thing, written.done())),
                 Err(error @ (StoreError::Invalid { .. } | StoreError::TooLarge)) => {

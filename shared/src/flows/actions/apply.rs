@@ -7,6 +7,7 @@ use domain::actions::{
 use domain::ceilings::CeilingOf;
 use domain::chats::conversation::MAX_MESSAGE;
 use domain::chats::{ChatMessage, Proposal, ProposalBody};
+use domain::history::{Change, ChangeCommand, ChangedBy, Effect, FieldChange};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::{Block, Role};
 use domain::schedule::ScheduleInput;
@@ -20,10 +21,11 @@ use super::{
 };
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{existing, messages, proposals, schedules};
+use crate::flows::{existing, history, messages, proposals, schedules};
 use crate::money::ceilings;
-use crate::request::caller::IfMatch;
+use crate::request::caller::{Actor, IfMatch};
 use crate::stopped;
+use crate::store::history::Ledger;
 use crate::store::keys::Guard;
 use crate::store::table::{Order, Write, Written};
 use crate::store::{Once, Store, Tries, Versioned};
@@ -34,8 +36,15 @@ const AT_ONCE: usize = 90;
 /// How many records of runs are ended at once.
 const ENDED_AT_ONCE: usize = 8;
 
-/// Applies a person's command to an action, and changes the affected occurrences with it. Repeating a command changes
-/// nothing.
+/// An action after a command.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    pub action: Action,
+    pub effects: Vec<Effect>,
+}
+
+/// Applies a person's command to an action, and changes the affected occurrences with it. The same transaction notes it in the
+/// ledger. Repeating a command changes nothing.
 ///
 /// # Errors
 /// 404 if the action does not exist, 409 with the refusal's code and the current action.
@@ -43,22 +52,46 @@ pub async fn apply(
     cx: &Cx,
     owner: &Owner,
     once: &Once,
+    by: Actor,
     id: ActionId,
     command: Command<'_>,
-) -> Result<Versioned<Action>> {
-    perform(cx, owner, once, id, command, With::default()).await
+) -> Result<Changed> {
+    perform(cx, owner, once, id, command, With::by(by)).await
+}
+
+/// Like [`apply`], with the action as clients see it.
+///
+/// # Errors
+/// As [`apply`].
+pub async fn command(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    by: Actor,
+    id: ActionId,
+    command: Command<'_>,
+) -> Result<ActionView> {
+    let changed = apply(cx, owner, once, by, id, command).await?;
+    Ok(view(cx, owner, changed.action).await?.after(changed.effects))
 }
 
 /// # Errors
 /// As [`apply`].
-pub async fn approve(cx: &Cx, owner: &Owner, once: &Once, id: ActionId, hash: &str) -> Result<ActionView> {
+pub async fn approve(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    by: Actor,
+    id: ActionId,
+    hash: &str,
+) -> Result<ActionView> {
     // An edit between this read and the transaction either changes the hash or changes nothing that an approval binds.
     // If the agent is edited, the approval is for the old agent and is not valid.
     let action = load(cx, owner, id).await?.value;
     let agent = existing::agent(cx, owner, action.agent_id).await?.value;
     let briefing = Briefing::of(&action, &agent);
-    let action = apply(cx, owner, once, id, Command::Approve { hash, briefing: &briefing }).await?.value;
-    Ok(ActionView::new(action, &agent))
+    let changed = apply(cx, owner, once, by, id, Command::Approve { hash, briefing: &briefing }).await?;
+    Ok(ActionView::new(changed.action, &agent).after(changed.effects))
 }
 
 /// # Errors
@@ -67,6 +100,7 @@ pub async fn schedule(
     cx: &Cx,
     owner: &Owner,
     once: &Once,
+    by: Actor,
     id: ActionId,
     input: ScheduleInput,
 ) -> Result<ActionView> {
@@ -77,8 +111,8 @@ pub async fn schedule(
     let Some(schedule) = errors.nest("schedule", input.validate()) else { return Err(errors.into()) };
     let briefing = Briefing::of(&action, &agent);
     let command = Command::Schedule { schedule: &schedule, briefing: &briefing };
-    let action = apply(cx, owner, once, id, command).await?.value;
-    Ok(ActionView::new(action, &agent))
+    let changed = apply(cx, owner, once, by, id, command).await?;
+    Ok(ActionView::new(changed.action, &agent).after(changed.effects))
 }
 
 /// Changes an action. If the change was proposed, the same transaction removes the proposal.
@@ -90,6 +124,7 @@ pub async fn change(
     cx: &Cx,
     owner: &Owner,
     once: &Once,
+    by: Actor,
     id: ActionId,
     if_match: Option<IfMatch>,
     mut patch: ActionPatch,
@@ -124,9 +159,35 @@ pub async fn change(
     if let Some(budget) = budget {
         ceilings::check_month(cx, CeilingOf::ActionMonth, budget.per_month_micros)?;
     }
-    let with = With { if_match, proposal: proposal.as_ref(), message: None };
-    let action = perform(cx, owner, once, id, Command::Patch { patch: &patch }, with).await?.value;
-    view(cx, owner, action).await
+    let with = With { if_match, proposal: proposal.as_ref(), ..With::by(by) };
+    let changed = perform(cx, owner, once, id, Command::Patch { patch: &patch }, with).await?;
+    Ok(view(cx, owner, changed.action).await?.after(changed.effects))
+}
+
+/// Sets the fields back to what they were before a change. This is a change like any other.
+///
+/// # Errors
+/// As [`change`]; 404 if the ledger has no change that led to `version`; 409 if no field would change.
+pub async fn revert(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    by: Actor,
+    (id, version): (ActionId, u64),
+    if_match: Option<IfMatch>,
+) -> Result<ActionView> {
+    let action = load(cx, owner, id).await?;
+    let reverted = history::load(cx, owner, Ledger::Action(id), version).await?;
+    check_version(cx, owner, if_match, &action).await?;
+    let undo = reverted.undo_of_action();
+    let differs = match &undo {
+        Some(undo) => undo.clone().validate()?.changes(&action.value),
+        None => false,
+    };
+    match undo {
+        Some(undo) if differs => change(cx, owner, once, by, id, if_match, undo).await,
+        _ => Err(history::nothing_to_revert(&reverted, &view(cx, owner, action.value).await?)),
+    }
 }
 
 /// Continues a paused action, or a run that has asked a person. `message` is the answer for the run.
@@ -137,6 +198,7 @@ pub async fn resume(
     cx: &Cx,
     owner: &Owner,
     once: &Once,
+    by: Actor,
     id: ActionId,
     message: Option<String>,
 ) -> Result<ActionView> {
@@ -145,9 +207,9 @@ pub async fn resume(
     message.iter().for_each(|text| errors.length("message", text, 1, MAX_MESSAGE));
     let said = |text| messages::new(cx, Role::User, vec![Block::text(text)], None);
     let message = errors.into_result(message)?.map(said);
-    let with = With { message, ..With::default() };
-    let action = perform(cx, owner, once, id, Command::Resume, with).await?.value;
-    view(cx, owner, action).await
+    let with = With { message, ..With::by(by) };
+    let changed = perform(cx, owner, once, id, Command::Resume, with).await?;
+    Ok(view(cx, owner, changed.action).await?.after(changed.effects))
 }
 
 /// Answers the run that waits, if the action still has this version.
@@ -162,7 +224,7 @@ pub(crate) async fn answer(
     version: u64,
     message: ChatMessage,
 ) -> Result<()> {
-    let with = With { if_match: Some(IfMatch(version)), message: Some(message), proposal: None };
+    let with = With { if_match: Some(IfMatch(version)), message: Some(message), ..With::default() };
     perform(cx, owner, once, id, Command::Resume, with).await.map(|_| ())
 }
 
@@ -174,6 +236,34 @@ struct With<'a> {
     message: Option<ChatMessage>,
     /// Accepted with the command.
     proposal: Option<&'a Proposal>,
+    /// Who is noted in the ledger. `None`: the command only answers a run, which changes nothing of the action itself.
+    by: Option<Actor>,
+}
+
+impl With<'_> {
+    fn by(actor: Actor) -> Self {
+        Self { by: Some(actor), ..Self::default() }
+    }
+}
+
+/// What the ledger calls a command. `None` if it has no entry: runs have their own records.
+const fn noted_as(command: Command<'_>) -> Option<ChangeCommand> {
+    match command {
+        Command::Approve { .. } => Some(ChangeCommand::Approve),
+        Command::Schedule { .. } => Some(ChangeCommand::Schedule),
+        Command::Pause => Some(ChangeCommand::Pause),
+        Command::Resume => Some(ChangeCommand::Resume),
+        Command::Cancel => Some(ChangeCommand::Cancel),
+        Command::Dismiss => Some(ChangeCommand::Dismiss),
+        Command::Complete => Some(ChangeCommand::Complete),
+        Command::Patch { .. } => Some(ChangeCommand::Change),
+        Command::Run { .. }
+        | Command::Planned { .. }
+        | Command::ClockSetBack
+        | Command::OccurrenceStarted { .. }
+        | Command::Unqueued { .. }
+        | Command::OccurrenceEnded { .. } => None,
+    }
 }
 
 async fn perform(
@@ -183,8 +273,8 @@ async fn perform(
     id: ActionId,
     command: Command<'_>,
     with: With<'_>,
-) -> Result<Versioned<Action>> {
-    let With { if_match, mut message, proposal } = with;
+) -> Result<Changed> {
+    let With { if_match, mut message, proposal, by } = with;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
@@ -196,7 +286,7 @@ async fn perform(
             Err(refused) => return Err(refusal(cx, owner, &refused, &read.value).await),
         };
         if next == read.value && message.is_none() && proposal.is_none() {
-            return Ok(read);
+            return Ok(Changed { action: read.value, effects: Vec::new() });
         }
         let is_about_tools =
             (&next.max_uses, next.model_tier) != (&read.value.max_uses, read.value.model_tier);
@@ -235,6 +325,19 @@ async fn perform(
         }
         writes.extend(cancel_writes(owner, with_it, command, now)?);
         writes.extend(action_writes(owner, &read, &next, live_after.as_ref(), now)?);
+        let effects = Effect::of_action(&read.value, &next);
+        if let (Some(by), Some(command)) = (by, noted_as(command)) {
+            let by = ChangedBy::from(by);
+            let change = Change {
+                version: read.version + 1,
+                at: now,
+                by: proposal.map_or(by, |proposal| by.accepting(proposal.proposal_id)),
+                command,
+                changes: FieldChange::of_action(&read.value, &next),
+                effects: effects.clone(),
+            };
+            writes.push(Store::change_write(owner, Ledger::Action(id), &change)?);
+        }
         if matches!(command, Command::Complete) && next.state != read.value.state {
             writes.push(Store::count(owner, next.agent_id, vec![("actions_completed", 1)]));
         }
@@ -245,7 +348,7 @@ async fn perform(
         }
         end_runs(cx, owner, with_it).await?;
         dispatch_at(cx, owner, id, wake_at(&next, live_after.as_ref(), now)).await;
-        return Ok(Versioned { value: next, version: read.version + 1 });
+        return Ok(Changed { action: Action { version: read.version + 1, ..next }, effects });
     }
 }
 

@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::money::ceilings;
+use crate::request::caller::Actor;
 use crate::store::Once;
 use crate::store::spend::Spender;
 
@@ -226,6 +227,25 @@ pub async fn stale_after(cx: &Cx, owner: &Owner, agent: &Agent) -> Result<Vec<St
     try_join_all(found.into_iter().map(|action| describe(cx, owner, action, agent))).await
 }
 
+/// Whether an edit of an agent ends an approval of its actions.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn withdraws(cx: &Cx, owner: &Owner, before: &Agent, after: &Agent) -> Result<bool> {
+    let mut next = None::<String>;
+    loop {
+        let page = cx.store.agent_actions(owner, after.agent_id, next.as_deref(), 100).await?;
+        let ends = |action: &Action| is_stale(action, after) && !is_stale(action, before);
+        if page.items.iter().any(|(_, action)| ends(&action.value)) {
+            return Ok(true);
+        }
+        next = page.last;
+        if next.is_none() {
+            return Ok(false);
+        }
+    }
+}
+
 fn is_stale(action: &Action, agent: &Agent) -> bool {
     action.approval.is_some() && !action.is_approved_with(agent)
 }
@@ -251,7 +271,13 @@ async fn describe(cx: &Cx, owner: &Owner, action: Action, agent: &Agent) -> Resu
 ///
 /// # Errors
 /// 404 if the agent does not exist; 400 if there are no approvals, more than 100, or two for the same action.
-pub async fn approve_many(cx: &Cx, owner: &Owner, id: AgentId, input: ApproveMany) -> Result<Approvals> {
+pub async fn approve_many(
+    cx: &Cx,
+    owner: &Owner,
+    by: Actor,
+    id: AgentId,
+    input: ApproveMany,
+) -> Result<Approvals> {
     let mut errors = FieldErrors::default();
     let count = input.approvals.len();
     if !(1..=MAX_APPROVALS).contains(&count) {
@@ -274,7 +300,7 @@ pub async fn approve_many(cx: &Cx, owner: &Owner, id: AgentId, input: ApproveMan
         let action_id = one.action_id;
         let approved = match load(cx, owner, action_id).await {
             Ok(action) if action.value.agent_id == id => {
-                approve(cx, owner, &once, action_id, &one.approval_hash).await
+                approve(cx, owner, &once, by, action_id, &one.approval_hash).await
             }
             Ok(_) => Err(Error::NotFound("action")),
             Err(error) => Err(error),

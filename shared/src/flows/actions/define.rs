@@ -3,6 +3,7 @@
 use domain::actions::DefineAction;
 use domain::ceilings::CeilingOf;
 use domain::chats::{Proposal, ProposalBody};
+use domain::history::{Change, ChangedBy};
 use domain::ids::{ActionId, AgentId, Owner, ProposalId};
 use domain::validate::FieldErrors;
 
@@ -13,6 +14,8 @@ use crate::flows::existing;
 use crate::flows::proposals;
 use crate::flows::schedules;
 use crate::money::ceilings;
+use crate::request::caller::Actor;
+use crate::store::history::Ledger;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
 use crate::store::{Once, Store};
@@ -25,6 +28,7 @@ pub async fn define(
     cx: &Cx,
     owner: &Owner,
     once: &Once,
+    by: Actor,
     agent: AgentId,
     input: DefineAction,
 ) -> Result<ActionView> {
@@ -53,6 +57,9 @@ pub async fn define(
     check_provider_tools(cx, owner, &action).await?;
 
     let mut writes = Store::action_writes(owner, &action)?;
+    let by = ChangedBy::from(by);
+    let by = proposal.as_ref().map_or(by, |proposal| by.accepting(proposal.proposal_id));
+    writes.push(Store::change_write(owner, Ledger::Action(id), &Change::defined(&action, by))?);
     if let Some(proposal) = &proposal {
         writes.extend(Store::take_proposal(owner, proposal));
         if let Some(chat) = proposal.chat_id {

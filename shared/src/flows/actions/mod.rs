@@ -22,6 +22,7 @@ use domain::actions::{
     Action, ActionState, Briefing, ExpectedCost, Occurrence, OccurrenceState, Refused, approval_hash,
 };
 use domain::agents::Agent;
+use domain::history::{Change, Effect};
 use domain::ids::{ActionId, AgentId, Owner, RunId};
 use domain::models::routing::Ask;
 use domain::validate::FieldErrors;
@@ -31,20 +32,22 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{due, edit};
+use super::{due, edit, history};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::model_choice;
 use crate::request::caller::IfMatch;
+use crate::store::history::Ledger;
 use crate::store::table::{Order, Write};
 use crate::store::{DueItem, Store, Versioned};
 
+pub use apply::{Changed, apply, approve, change, command, resume, revert, schedule};
 pub(crate) use apply::{answer, queued};
-pub use apply::{apply, approve, change, resume, schedule};
 pub use approvals::{
-    ApprovalView, Approvals, ApproveMany, Approved, StaleApproval, approval, approve_many, stale, stale_after,
+    ApprovalView, Approvals, ApproveMany, Approved, StaleApproval, approval, approve_many, stale,
+    stale_after, withdraws,
 };
 pub use define::define;
 pub use delete::{delete, delete_if_there};
@@ -69,6 +72,10 @@ pub struct ActionView {
     /// What its runs of the next 30 days will probably cost. Only in `GET /actions/{action_id}`, and only with a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_cost: Option<ExpectedCost>,
+    /// What the change did besides setting fields, such as `approval_withdrawn`. Only answers to changes have it. Empty if the
+    /// change did nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Vec<Effect>>,
 }
 
 impl ActionView {
@@ -85,7 +92,14 @@ impl ActionView {
             schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
             expected_cost: None,
             action,
+            effects: None,
         }
+    }
+
+    /// As the answer to a change with these effects.
+    #[must_use]
+    pub fn after(self, effects: Vec<Effect>) -> Self {
+        Self { effects: Some(effects), ..self }
     }
 }
 
@@ -273,6 +287,15 @@ pub async fn list(
     };
     let Page { data, next_cursor, has_more } = found.map(|action| stored(action).value);
     Ok(Page { data: views(cx, owner, data).await?, next_cursor, has_more })
+}
+
+/// The changes of an action, newest first.
+///
+/// # Errors
+/// 404 if the action does not exist, 400 if `limit` or `cursor` is invalid.
+pub async fn changes(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -> Result<Page<Change>> {
+    load(cx, owner, id).await?;
+    history::list(cx, owner, Ledger::Action(id), query).await
 }
 
 /// Views of many actions. Each agent is read once.

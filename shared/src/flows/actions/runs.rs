@@ -1,10 +1,11 @@
 //! The runs of an action: started by hand, listed, read, explained, cancelled.
 
 use domain::actions::{
-    AtAccount, Command, Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState, Reason, ReasonCode,
-    Why, transition, why_at_account as explain,
+    ApprovalNow, AtAccount, Circumstances, Command, Occurrence, OccurrenceCommand, OccurrenceKind,
+    OccurrenceState, Reason, ReasonCode, Why, transition, why_at_account as explain,
 };
 use domain::agents::AgentStatus;
+use domain::history::{Change, ChangeCommand, Effect};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
 use domain::validate::FieldErrors;
@@ -15,13 +16,15 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::records::end_run_because;
-use super::{ActionView, action_writes, apply, dispatch_at, load, wake_at};
+use super::{ActionView, Changed, action_writes, apply, dispatch_at, load, wake_at};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::flows::{existing, schedules};
 use crate::money::quota::Quota;
+use crate::request::caller::Actor;
 use crate::stopped;
+use crate::store::history::Ledger;
 use crate::store::runs::{CancelCause, RunOutput};
 use crate::store::table::Order;
 use crate::store::{Once, Store, Tries, Versioned, keys};
@@ -126,7 +129,7 @@ pub struct StartedRun {
 /// # Errors
 /// 402 if the plan includes no more requests; 404 if the action does not exist; 409 if the account is stopped, if its agent is not active, if its current content is not approved, or if a
 /// run is live.
-pub async fn run_now(cx: &Cx, owner: &Owner, once: &Once, id: ActionId) -> Result<StartedRun> {
+pub async fn run_now(cx: &Cx, owner: &Owner, once: &Once, by: Actor, id: ActionId) -> Result<StartedRun> {
     let action = load(cx, owner, id).await?.value;
     stopped::check(cx, owner).await?;
     let agent = existing::agent(cx, owner, action.agent_id).await?.value;
@@ -144,15 +147,23 @@ pub async fn run_now(cx: &Cx, owner: &Owner, once: &Once, id: ActionId) -> Resul
     // Only a first look: the run itself is counted when it begins.
     Quota::of(cx, owner).await?.check(cx, owner).await?;
     let run_id = RunId::from_uuid(cx.clock.uuid());
-    let action = apply(cx, owner, once, id, Command::Run { run: run_id }).await?.value;
-    Ok(StartedRun { run_id, action: ActionView::new(action, &agent) })
+    let Changed { action, effects } = apply(cx, owner, once, by, id, Command::Run { run: run_id }).await?;
+    Ok(StartedRun { run_id, action: ActionView::new(action, &agent).after(effects) })
 }
 
-/// Cancels one run of an action in any state: queued, claimed, running or waiting, even if its executor is dead.
+/// Cancels one run of an action in any state: queued, claimed, running or waiting, even if its executor is dead. If that ends the
+/// approval of the action, the ledger names `by`.
 ///
 /// # Errors
 /// 404 if the action does not exist.
-pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId, cause: CancelCause) -> Result<()> {
+pub async fn cancel(
+    cx: &Cx,
+    owner: &Owner,
+    by: Option<Actor>,
+    id: ActionId,
+    run: RunId,
+    cause: CancelCause,
+) -> Result<()> {
     // A live executor stops at its next check, and then finds that the run no longer belongs to it.
     cx.store.request_cancel(owner, run, cx.clock.now(), cause).await?;
     let mut tries = Tries::default();
@@ -186,6 +197,17 @@ pub async fn cancel(cx: &Cx, owner: &Owner, id: ActionId, run: RunId, cause: Can
         let live = live.as_ref().map(|live| &live.value);
         let mut writes = vec![Store::replace_occurrence(owner, &cancelled, version)?];
         writes.extend(action_writes(owner, &action, &next, live, now)?);
+        if let (Some(by), None, Some(_)) = (by, &next.approval, &action.value.approval) {
+            let change = Change {
+                version: action.version + 1,
+                at: now,
+                by: by.into(),
+                command: ChangeCommand::Cancel,
+                changes: Vec::new(),
+                effects: Effect::of_action(&action.value, &next),
+            };
+            writes.push(Store::change_write(owner, Ledger::Action(id), &change)?);
+        }
         if cx.store.write_all(writes).await?.done() {
             dispatch_at(cx, owner, id, wake_at(&next, live, now)).await;
             return end_run_because(cx, owner, run, cause).await;
@@ -256,8 +278,20 @@ pub async fn why(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) ->
         Some(_) => None,
         None => covering(cx, owner, id, at).await?,
     };
+    let approval = match (&action.approval, &agent) {
+        (Some(_), Some(agent)) if action.is_approved_with(agent) => ApprovalNow::Holds,
+        (Some(_), _) => ApprovalNow::Drifted,
+        (None, _) if cx.store.approval(owner, id).await?.is_some() => ApprovalNow::Withdrawn,
+        (None, _) => ApprovalNow::Never,
+    };
+    let circumstances = Circumstances {
+        zone: &zone,
+        agent: agent.map_or(AgentStatus::Archived, |agent| agent.status),
+        approval,
+        now,
+    };
     let account = AtAccount { stopped_at, before: before.as_ref() };
-    Ok(explain(&action, &zone, occurrence.as_ref(), at, now, account))
+    Ok(explain(&action, circumstances, occurrence.as_ref(), at, account))
 }
 
 /// The newest record of several due times before `at`.

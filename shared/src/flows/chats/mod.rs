@@ -341,7 +341,7 @@ pub async fn erase(cx: &Cx, owner: &Owner, chat: &Chat) -> Result<()> {
 /// Cancels the live turn of a chat, if there is one, because its reply would come too late.
 async fn stop_turn(cx: &Cx, owner: &Owner, id: ChatId) -> Result<()> {
     let Some(live) = cx.store.live_turn(owner, id.into()).await? else { return Ok(()) };
-    match runs::cancel(cx, owner, live.value.run_id).await {
+    match runs::cancel(cx, owner, None, live.value.run_id).await {
         Ok(_) | Err(Error::NotFound(_)) => Ok(()),
         Err(error) => Err(error),
     }

@@ -10,6 +10,7 @@ use crate::context::Cx;
 use crate::error::Result;
 use crate::flows::actions;
 use crate::flows::existing;
+use crate::request::caller::Actor;
 use crate::store::Tries;
 use crate::store::runs::CancelCause;
 
@@ -20,23 +21,29 @@ const PATIENCE: Duration = Duration::from_millis(1_200);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Cancels a run, within two seconds. The run has ended when this returns, even if its executor is dead. A run that has already
-/// ended is not changed.
+/// ended is not changed. `by`: who asked for it, if a request did.
 ///
 /// # Errors
 /// 404 if it does not exist.
-pub async fn cancel(cx: &Cx, owner: &Owner, id: RunId) -> Result<Run> {
-    cancel_because(cx, owner, id, CancelCause::Person).await
+pub async fn cancel(cx: &Cx, owner: &Owner, by: Option<Actor>, id: RunId) -> Result<Run> {
+    cancel_because(cx, owner, by, id, CancelCause::Person).await
 }
 
 /// Like [`cancel`], with the cause that the run's error names.
 ///
 /// # Errors
 /// As [`cancel`].
-pub async fn cancel_because(cx: &Cx, owner: &Owner, id: RunId, cause: CancelCause) -> Result<Run> {
+pub async fn cancel_because(
+    cx: &Cx,
+    owner: &Owner,
+    by: Option<Actor>,
+    id: RunId,
+    cause: CancelCause,
+) -> Result<Run> {
     let found = existing::run(cx, owner, id).await?;
     match (found.value.kind, found.value.action_id) {
         _ if found.value.state.has_ended() => return Ok(found.value),
-        (RunKind::Action, Some(action)) => actions::runs::cancel(cx, owner, action, id, cause).await?,
+        (RunKind::Action, Some(action)) => actions::runs::cancel(cx, owner, by, action, id, cause).await?,
         _ => cancel_turn(cx, owner, id, cause).await?,
     }
     Ok(existing::run(cx, owner, id).await?.value)

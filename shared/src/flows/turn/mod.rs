@@ -256,7 +256,7 @@ async fn free(
     let may_wait = cx.clock.now() < give_up;
     match if_busy {
         IfBusy::Interrupt if may_wait => {
-            runs::cancel(cx, owner, run_id).await?;
+            runs::cancel(cx, owner, None, run_id).await?;
         }
         IfBusy::Queue if may_wait => tokio::time::sleep(QUEUE_LOOK).await,
         IfBusy::Interrupt | IfBusy::Queue | IfBusy::Reject => {

@@ -1,18 +1,28 @@
 //! Actions and their occurrences.
 
 use domain::actions::{Action, Notebook, Occurrence};
+use domain::history::{Change, Effect};
 use domain::ids::ActionId;
 use serde_json::Value;
 
-use super::{KeptOrNot, Location, keep, read, valid};
+use super::{KeptOrNot, Location, keep, noted, read, valid};
 use crate::store::actions::OCCURRENCE_LIFETIME;
+use crate::store::history::{CHANGE_LIFETIME, Ledger};
 use crate::store::keys;
 use crate::store::notebooks::LastOutputs;
 
 pub(super) fn action(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let action: Action = read(record)?;
     valid(action.check())?;
-    keep(keys::action(place.owner, action.id), &action.unapproved())
+    let unapproved = action.clone().unapproved();
+    let effects = Effect::of_action(&action, &unapproved);
+    noted(keep(keys::action(place.owner, action.id), &unapproved), Ledger::Action(action.id), effects)
+}
+
+pub(super) fn change(place: &Location<'_>, action: &ActionId, record: &Value) -> KeptOrNot {
+    let change: Change = read(record)?;
+    let key = keys::action_change(place.owner, *action, change.version);
+    place.expiring(key, &change, change.at, CHANGE_LIFETIME)
 }
 
 pub(super) fn last_outputs(place: &Location<'_>, action: &ActionId, record: &Value) -> KeptOrNot {

@@ -1,17 +1,26 @@
 //! Agents and what belongs to them.
 
 use domain::agents::{Agent, AgentMetrics};
+use domain::history::Change;
 use domain::ids::{ActionId, AgentId, AssetId, ChatId};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{KeptOrNot, Location, keep, read, valid};
+use super::{KeptOrNot, Location, keep, noted, read, valid};
+use crate::store::history::{CHANGE_LIFETIME, Ledger};
 use crate::store::keys;
 
 pub(super) fn agent(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let agent: Agent = read(record)?;
     valid(agent.check())?;
-    keep(keys::agent(place.owner, agent.agent_id), &agent)
+    let id = agent.agent_id;
+    noted(keep(keys::agent(place.owner, id), &agent), Ledger::Agent(id), Vec::new())
+}
+
+pub(super) fn change(place: &Location<'_>, agent: &AgentId, record: &Value) -> KeptOrNot {
+    let change: Change = read(record)?;
+    let key = keys::agent_change(place.owner, *agent, change.version);
+    place.expiring(key, &change, change.at, CHANGE_LIFETIME)
 }
 
 pub(super) fn metrics(place: &Location<'_>, agent: &AgentId, record: &Value) -> KeptOrNot {

@@ -13,6 +13,7 @@ mod logs;
 mod projects;
 mod runs;
 
+use domain::history::{Change, ChangeCommand, ChangedBy, Effect};
 use domain::ids::{Owner, RunId};
 use domain::runs::Run;
 use domain::validate::FieldErrors;
@@ -21,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::history::{Ledger, change_item};
 use super::keys::{Key, RecordKind};
 use super::partitions::Partition;
 use super::record_kinds::{is_kind, records};
@@ -55,6 +57,8 @@ pub struct Restored {
     pub objects: Vec<Named>,
     /// If an object is missing, the record comes without this attribute. `None`: then the record stays behind.
     pub without: Option<&'static str>,
+    /// What else is created, before the record: the entry of the import in its ledger.
+    pub noted: Option<(Key, Attributes)>,
 }
 
 /// An object that a record names.
@@ -93,6 +97,8 @@ struct Kept {
     objects: Vec<Named>,
     without: Option<&'static str>,
     line: Option<u64>,
+    /// The ledger that notes the import, and what the import did.
+    noted: Option<(Ledger, Vec<Effect>)>,
 }
 
 /// `None` if the record stays behind.
@@ -124,14 +130,29 @@ pub fn restore(owner: &Owner, line: Line, now: Timestamp) -> Result<Restore, Str
     let told = |told: String| format!("the record {sk:?} of {:?} {told}", partition.kind());
     let kept = kept(&place, &record).map_err(told)?;
     let thing = RecordKind::of(&partition.of(owner), &sk).and_then(|kind| kind.thing);
-    let Some(Kept { key, item, objects, without, line }) = kept else {
+    let Some(Kept { key, item, objects, without, line, noted }) = kept else {
         return Ok(Restore::LeftOut { partition, thing });
     };
     if key.pk != partition.of(owner) || key.sk != sk {
         return Err(told("does not belong to its key".to_owned()));
     }
     check_item::item(&partition, &item).map_err(told)?;
-    Ok(Restore::Item(Box::new(Restored { partition, key, version, item, line, thing, objects, without })))
+    // The import is a change, so it has a version of its own.
+    let version = version + u64::from(noted.is_some());
+    let note = |(ledger, effects)| {
+        let change = Change {
+            version,
+            at: now,
+            by: ChangedBy::Import,
+            command: ChangeCommand::Import,
+            changes: Vec::new(),
+            effects,
+        };
+        change_item(owner, ledger, &change).map_err(|error| error.to_string())
+    };
+    let noted = noted.map(note).transpose()?;
+    let restored = Restored { partition, key, version, item, line, thing, objects, without, noted };
+    Ok(Restore::Item(Box::new(restored)))
 }
 
 fn read<T: DeserializeOwned>(record: &Value) -> Result<T, String> {
@@ -165,13 +186,13 @@ impl Location<'_> {
     ) -> KeptOrNot {
         let expires = from.checked_add(lifetime).map_err(|_| "has an impossible time".to_owned())?;
         let item = item(record, &Extras::expiring(expires)).map_err(|error| error.to_string())?;
-        Ok(Some(Kept { key, item, objects: Vec::new(), without: None, line: None }))
+        Ok(Some(Kept { key, item, objects: Vec::new(), without: None, line: None, noted: None }))
     }
 }
 
 fn keep<T: Serialize>(key: Key, record: &T) -> KeptOrNot {
     let item = item(record, &Extras::default()).map_err(|error| error.to_string())?;
-    Ok(Some(Kept { key, item, objects: Vec::new(), without: None, line: None }))
+    Ok(Some(Kept { key, item, objects: Vec::new(), without: None, line: None, noted: None }))
 }
 
 /// Adds the objects that a record names.
@@ -182,6 +203,11 @@ fn naming(kept: KeptOrNot, objects: Vec<Named>) -> KeptOrNot {
 /// A record about the lines of a log up to this one.
 fn of_line(kept: KeptOrNot, line: u64) -> KeptOrNot {
     Ok(kept?.map(|kept| Kept { line: Some(line), ..kept }))
+}
+
+/// A record whose ledger notes the import.
+fn noted(kept: KeptOrNot, ledger: Ledger, effects: Vec<Effect>) -> KeptOrNot {
+    Ok(kept?.map(|kept| Kept { noted: Some((ledger, effects)), ..kept }))
 }
 
 /// A record that can do without this attribute.

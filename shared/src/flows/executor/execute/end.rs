@@ -88,7 +88,7 @@ pub(super) async fn end(run: Driver<ActionRun>, ending: Ending) -> Result<()> {
         Ending::Cancelled(cause) => {
             let run = kind.occurrence.value.run_id;
             drop(recorder);
-            return runs::cancel(&cx, &owner, kind.action.id, run, cause).await;
+            return runs::cancel(&cx, &owner, None, kind.action.id, run, cause).await;
         }
         Ending::Stored { command, state, error, asked } => (command, state, error, asked),
     };

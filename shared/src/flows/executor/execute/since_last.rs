@@ -14,12 +14,17 @@ use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::flows::{assets, messages};
 use crate::store::Versioned;
+use crate::store::history::Ledger;
 use crate::store::notebooks::{LAST_OUTPUTS, LastOutput, LastOutputs};
 use crate::store::runs::RunOutput;
 
 /// How many messages of the conversation about the action are looked at, and how many of the person's are told.
 const MAX_LOOKED_AT: usize = 60;
 const MAX_TOLD: usize = 10;
+
+/// How many changes of the action are looked at, and how many are told.
+const MAX_CHANGES_LOOKED_AT: usize = 25;
+const MAX_CHANGES: usize = 5;
 
 /// Reads what has happened since the last run of `action`, up to `began`.
 pub(super) async fn since_last(
@@ -31,16 +36,36 @@ pub(super) async fn since_last(
     let last = data.store.last_outputs(owner, action.id).await?;
     let since = last.outputs.first().map_or(action.created_at, |output| output.saved_at);
     let outputs = last.outputs.iter().take(LAST_OUTPUTS).map(|output| past_output(data, owner, output));
-    let (outputs, said, notebook) = tokio::try_join!(
+    let (outputs, said, changes, notebook) = tokio::try_join!(
         try_join_all(outputs),
         messages::newest(data, owner, action.id, MAX_LOOKED_AT, |stored| stored.message.created_at > since),
+        changes(data, owner, action, since, began),
         notebook_at(data, owner, action, began),
     )?;
     let said = said.into_iter().filter(|message| message.role == Role::User && message.created_at < began);
     let said = said.map(|message| (message.created_at, message.text()));
     let mut said: Vec<_> = said.filter(|(_, words)| !words.trim().is_empty()).collect();
     said.drain(..said.len().saturating_sub(MAX_TOLD));
-    Ok(SinceLast { outputs: outputs.into_iter().flatten().collect(), said, notebook })
+    Ok(SinceLast { outputs: outputs.into_iter().flatten().collect(), said, changes, notebook })
+}
+
+/// What people have changed in the action after `since` and before `began`, the newest five, oldest first.
+async fn changes(
+    data: &Data,
+    owner: &Owner,
+    action: &Action,
+    since: Timestamp,
+    began: Timestamp,
+) -> Result<Vec<(Timestamp, String)>> {
+    let ledger = Ledger::Action(action.id);
+    let found = data.store.changes(owner, ledger, None, MAX_CHANGES_LOOKED_AT).await?;
+    let found = found.items.into_iter().map(|(_, change)| change.value);
+    let told = found.filter(|change| {
+        (since < change.at && change.at < began) && !change.is_first() && !change.changes.is_empty()
+    });
+    let mut told: Vec<_> = told.take(MAX_CHANGES).map(|change| (change.at, change.words())).collect();
+    told.reverse();
+    Ok(told)
 }
 
 /// Whether what a run is told at its beginning comes from a run that may have read what strangers have written.
