@@ -6,13 +6,13 @@ use std::borrow::Cow;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::actions::notebook::MAX_NOTEBOOK;
 use crate::actions::{Action, Notebook, Occurrence, OccurrenceKind, approximately, conditions};
 use crate::agents::Agent;
 use crate::assets::Asset;
 use crate::ids::AssetId;
 use crate::models::{CacheTtl, SystemBlock};
 use crate::schedule::{Schedule, moment_in_words};
+use crate::work::MAX_NOTEBOOK;
 
 const SETUP: &str = "<lamplighter:setup>
 You help a person to set up an agent. Find out three things. Ask one short question at a time:

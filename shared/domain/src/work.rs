@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::schedule::ScheduleInput;
 
+/// The longest notebook of an action, in bytes of UTF-8.
+pub const MAX_NOTEBOOK: usize = 4_000;
+
 /// The state of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]

@@ -210,7 +210,9 @@ async fn an_account_moves_with_everything_that_has_ended() {
     let (first, second) = (kept(&files), kept(&again));
     assert_eq!(second.len() + 1, after.len());
     for (key, line) in second {
-        if line["partition"] != "ACTION" {
+        // The import withdraws approvals and adds its own entry to each history, which raises the version.
+        let is_of_import = key.contains("CHANGE#") && !first.contains_key(&key);
+        if line["partition"] != "ACTION" && line["partition"] != "AGENT" && !is_of_import {
             assert_eq!(line, first[&key]);
         }
     }

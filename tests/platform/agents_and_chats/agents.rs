@@ -31,6 +31,7 @@ async fn an_agent_is_made_read_listed_changed_and_deleted() {
     let mut changed =
         h.patch(&location, json!({"status": "paused", "name": "Night watch"})).await.expect(200);
     assert_eq!(changed.as_object_mut().unwrap().remove("withdrawn_approvals"), Some(json!([])));
+    assert_eq!(changed.as_object_mut().unwrap().remove("effects"), Some(json!(["paused"])));
     assert_eq!(
         (&changed["status"], &changed["name"], &changed["version"]),
         (&json!("paused"), &json!("Night watch"), &json!(2))

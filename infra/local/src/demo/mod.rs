@@ -1,7 +1,7 @@
 //! The demo model: a server on loopback with the Anthropic wire format. It follows plain rules, so that all of
 //! Lamplighter can be tried without an account or a key.
 //!
-//! It is not a language model, and it says so. `ask` reads a request, `rules` decides the answer, `content` writes
+//! It is not a language model, and it says so. `ask` reads a request, `rules` decides the answer (`reply`), `content` writes
 //! deliverables, `intent` finds out what a sentence wants, `when` reads times with the zones of `places`, `commands` answers what no
 //! tool does, `setup` sets an agent up, and `server` handles HTTP, with plausible usage. Everything except the server is pure, and a
 //! new server gives the same answer to the same request.
@@ -11,6 +11,7 @@ mod commands;
 mod content;
 mod intent;
 mod places;
+mod reply;
 mod rules;
 mod server;
 mod setup;

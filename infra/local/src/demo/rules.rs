@@ -11,17 +11,9 @@ use super::ask::{Ask, Scene};
 use super::commands::{self, Place};
 use super::content;
 use super::intent::{self, Intent};
+use super::reply::{DEMO, DemoReply, introduced, shortened, text};
 use super::setup::setup;
 use super::when::{self, Reading, When};
-
-/// An answer: a text, and optionally one tool call after it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct DemoReply {
-    pub text: String,
-    pub call: Option<(String, Value)>,
-}
-
-const DEMO: &str = "I am Lamplighter's demo model: I follow plain rules and cost nothing. ";
 
 /// What a person may say.
 const EXAMPLES: &str = "I can write a text at once, propose work for later, and list what is scheduled: for example, \"Write a brief about \
@@ -41,18 +33,6 @@ pub fn answer(ask: &Ask) -> DemoReply {
     }
 }
 
-pub fn text(text: impl Into<String>) -> DemoReply {
-    DemoReply { text: text.into(), call: None }
-}
-
-/// The first message of a conversation introduces the demo.
-pub fn introduced(ask: &Ask, mut answer: DemoReply) -> DemoReply {
-    if ask.spoken == 0 && !answer.text.contains("demo model") {
-        answer.text.insert_str(0, DEMO);
-    }
-    answer
-}
-
 /// The answer to what it does not understand.
 fn not_understood(said: &str) -> DemoReply {
     let is_greeting = intent::greets(said) && said.chars().any(char::is_alphanumeric);
@@ -62,11 +42,6 @@ fn not_understood(said: &str) -> DemoReply {
     text(format!(
         "{begins} Lamplighter's demo model, which answers by plain rules because no key for a real model is set. {EXAMPLES}"
     ))
-}
-
-/// The first characters of a text.
-pub fn shortened(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
 }
 
 fn chat(ask: &Ask) -> DemoReply {

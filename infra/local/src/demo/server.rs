@@ -18,7 +18,8 @@ use models::strict;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::rules::{self, DemoReply};
+use super::reply::DemoReply;
+use super::rules;
 use crate::engines::ports::guarded;
 use crate::served::Served;
 

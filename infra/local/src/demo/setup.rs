@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::intent;
-use super::rules::{DemoReply, introduced, shortened, text};
+use super::reply::{DemoReply, introduced, shortened, text};
 
 /// What the agent is created from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

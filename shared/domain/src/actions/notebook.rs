@@ -6,9 +6,7 @@ use utoipa::ToSchema;
 
 use crate::ids::RunId;
 use crate::validate::FieldErrors;
-
-/// The longest notebook, in bytes of UTF-8.
-pub const MAX_NOTEBOOK: usize = 4_000;
+use crate::work::MAX_NOTEBOOK;
 
 /// How many versions of a notebook are kept.
 pub const NOTEBOOK_VERSIONS: u64 = 50;

@@ -8,8 +8,8 @@ use super::Surface::Run;
 use super::ToolDef;
 use super::arguments::Arguments;
 use super::schema::{integer, object, text, up_to};
-use crate::actions::notebook::MAX_NOTEBOOK;
 use crate::validate::FieldErrors;
+use crate::work::MAX_NOTEBOOK;
 
 pub static NOTE: ToolDef = ToolDef {
     replaces: true,
