@@ -169,6 +169,7 @@ fn of_action(action: &Action) -> Fields {
         ("task_config.expected_output", json!(action.task_config.expected_output)),
         ("schedule", json!(action.schedule)),
         ("grants", json!(action.grants)),
+        ("max_uses", json!(action.max_uses)),
         ("model_tier", json!(action.model_tier)),
         ("budget", json!(action.budget)),
         ("conditions", json!(action.conditions)),
@@ -325,6 +326,8 @@ mod tests {
     use crate::actions::{ApprovalContent, Command, conditions, transition};
     use crate::agents::{MAX_GOAL, MAX_INSTRUCTIONS, MAX_NAME, NewAgent};
     use crate::ids::AgentId;
+    use crate::models::ProviderTool;
+    use crate::work::Condition;
 
     /// The largest item that DynamoDB accepts, in bytes.
     const LARGEST_ITEM: usize = 400 * 1024;
@@ -359,7 +362,7 @@ mod tests {
         let patch = json!({
             "title": "Other", "description": "More", "priority": "high",
             "task_config": {"instructions": "Else", "expected_output": "Two pages"},
-            "schedule": null, "grants": [], "model_tier": "deep",
+            "schedule": null, "grants": ["web_search"], "model_tier": "deep",
             "budget": {"per_run_micros": 5, "per_month_micros": 50},
             "conditions": [{"kind": "min_words", "words": 5}],
         });
@@ -396,7 +399,10 @@ mod tests {
 
     #[test]
     fn the_ledger_has_every_field_that_an_approval_binds() {
-        let action = defined(&json!({"every": "1h"}));
+        let mut action = defined(&json!({"every": "1h"}));
+        // Content leaves out what is empty.
+        action.max_uses.insert(ProviderTool::WebSearch, 5);
+        action.conditions.push(Condition::NamesToday);
         let content = ApprovalContent::of(&action, &crate::actions::Briefing::default());
         let content = json!(content);
         let known: Vec<&str> = of_action(&action).into_iter().map(|(field, _)| field).collect();
