@@ -6,7 +6,6 @@
 mod approvals;
 mod history;
 mod lifecycle;
-mod notebook;
 mod routes;
 mod runs;
 
@@ -19,4 +18,4 @@ pub const FUNCTION: Function = Function {
     models: Models::none,
 };
 
-shared::routes!(in routes, lifecycle, approvals, runs, notebook, history);
+shared::routes!(in routes, lifecycle, approvals, runs, history);
