@@ -157,7 +157,7 @@ async fn an_api_key_authenticates_its_owner() {
         json!({
             "principalId": "anna",
             "policyDocument": {"Version": "2012-10-17", "Statement": statement},
-            "context": {"owner": "anna", "scope": "admin"},
+            "context": {"key_id": made["key_id"], "owner": "anna", "scope": "admin"},
         })
     );
     let mut list = request("GET", "/agents", "nobody");
@@ -167,9 +167,10 @@ async fn an_api_key_authenticates_its_owner() {
     // The scope of a key limits the call. Without a valid scope, the answer identifies nobody.
     let input = json!({"name": "reader", "scopes": ["read"]});
     let reader = accounts.http(&post("/account/api-keys", "anna", &input)).await.expect(201);
+    let reader_id = reader["key_id"].clone();
     let reader = format!("Bearer {}", reader["api_key"].as_str().unwrap());
     let policy = authorizer.invoke(&ask(reader.into())).await.json().await;
-    assert_eq!(policy["context"], json!({"owner": "anna", "scope": "read"}));
+    assert_eq!(policy["context"], json!({"key_id": reader_id, "owner": "anna", "scope": "read"}));
     let mut create = post("/agents", "anna", &json!({"name": "n", "goal": "g"}));
     create["requestContext"]["authorizer"] = policy["context"].clone();
     agents.http(&create).await.refused(403, "scope_missing");
