@@ -111,7 +111,7 @@ pub enum Condition {
     /// An output is JSON that matches this JSON Schema.
     Json {
         /// A JSON Schema of at most 16,384 bytes. Only keywords that the platform checks are accepted.
-        #[schema(value_type = Object)]
+        #[schema(value_type = Value)]
         schema: Value,
     },
     /// All links and URLs of all outputs lead to these hosts.
