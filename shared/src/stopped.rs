@@ -2,8 +2,8 @@
 //!
 //! Whatever begins a run asks [`check`]. A run that is under way reads the account before each call of a model
 //! ([`ceilings::of_owner`](crate::money::ceilings::of_owner)), before each call outside the platform, and twice a second
-//! ([`Recorder::is_cancelled`](crate::agent_loop::recorder::Recorder::is_cancelled)). All reads are consistent and nothing is
-//! cached, so this holds in every process.
+//! ([`Recorder::cancelled_because`](crate::agent_loop::recorder::Recorder::cancelled_because)). All reads are consistent and nothing
+//! is cached, so this holds in every process.
 
 use domain::ids::Owner;
 

@@ -240,6 +240,19 @@ impl Change {
         }
     }
 
+    /// A change of an action, which has this version afterwards.
+    #[must_use]
+    pub fn of_action(
+        (before, after): (&Action, &Action),
+        version: u64,
+        at: Timestamp,
+        by: ChangedBy,
+        command: ChangeCommand,
+    ) -> Self {
+        let changes = FieldChange::of_action(before, after);
+        Self { version, at, by, command, changes, effects: Effect::of_action(before, after) }
+    }
+
     /// The first change of an agent.
     #[must_use]
     pub fn created(agent: &Agent, by: ChangedBy) -> Self {

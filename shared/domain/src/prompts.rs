@@ -219,7 +219,8 @@ pub fn since_last(since: &SinceLast, zone: &TimeZone) -> String {
     text
 }
 
-/// At most `max` bytes of a text, with `> ` before each line, also after rare line breaks. So no line of it can end the block that it stands in.
+/// At most `max` bytes of a text, with `> ` before each line, also after rare line breaks. So no line of it can end the block
+/// that it stands in.
 fn quoted(text: &str, max: usize) -> String {
     let text = text.trim();
     let cut = text.floor_char_boundary(max);
@@ -247,7 +248,7 @@ pub fn in_view(assets: &[Asset], actions: &[Action], zone: &TimeZone) -> String 
     for action in actions {
         let when = action.schedule.as_ref().map_or_else(|| "no schedule".to_owned(), Schedule::describe);
         let next = action.next_due.map_or_else(String::new, |due| {
-            let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+            let zone = action.zone_or(zone);
             format!(" Next: {}.", moment_in_words(due, zone))
         });
         let (title, state) = (&action.title, action.state.as_str());

@@ -398,7 +398,7 @@ impl Requester for RunRequester<'_> {
 pub async fn look(cx: &Cx, recorder: &mut Recorder, deadline: Timestamp) -> Result<(), CallError> {
     recorder.flush_if_due().await?;
     recorder.keep_alive().await?;
-    if let Some(cause) = recorder.is_cancelled().await? {
+    if let Some(cause) = recorder.cancelled_because().await? {
         return Err(CallError::Cancelled(cause));
     }
     if cx.stopping.is_set() || cx.clock.now() >= deadline {

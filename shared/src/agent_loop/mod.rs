@@ -1,8 +1,8 @@
 //! The agent loop's shell: it asks the domain what a run does next, does it, and stores the result.
 //!
-//! The shell knows no kind of run. [`Terms`] say which limits hold, and what the model is told in every call. A [`Kind`] says which
-//! tools the model has, what was said before, and what a call does. Every reply is stored whole before its calls begin, and every result as it ends, so that any process can
-//! go on with a run from what is stored.
+//! The shell knows no kind of run. [`Terms`] say which limits hold, and what the model is told in every call. A [`Kind`] says
+//! which tools the model has, what was said before, and what a call does. Every reply is stored whole before its calls begin, and
+//! every result as it ends. So any process can go on with a run from what is stored.
 //!
 //! - [`recorder`]: the one writer of a run's record and events
 //! - [`journal`]: the stored steps

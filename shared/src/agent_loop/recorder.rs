@@ -365,7 +365,7 @@ impl Recorder {
     ///
     /// # Errors
     /// If the table does not answer.
-    pub async fn is_cancelled(&mut self) -> Result<Option<CancelCause>> {
+    pub async fn cancelled_because(&mut self) -> Result<Option<CancelCause>> {
         if self.cancelled.is_none() && self.cancel_checked.elapsed() >= CANCEL_CHECK {
             self.cancel_checked = Instant::now();
             let store = &self.cx.store;

@@ -54,7 +54,7 @@ pub async fn query_actions(
 }
 
 fn action_row(action: &Action, zone: &TimeZone) -> serde_json::Value {
-    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+    let zone = action.zone_or(zone);
     json!({
         "action_id": action.id,
         "title": action.title,
@@ -138,10 +138,12 @@ pub async fn look_up(
     agent: &Agent,
     call: ToolCall,
 ) -> Result<Result<String, String>> {
-    let zone = schedules::zone_of(data, owner, Some(agent)).await?;
-    let agent = agent.agent_id;
+    let (of, agent) = (agent, agent.agent_id);
     Ok(match call {
-        ToolCall::QueryActions(query) => Ok(query_actions(data, owner, (agent, &zone), query).await?),
+        ToolCall::QueryActions(query) => {
+            let zone = schedules::zone_of(data, owner, Some(of)).await?;
+            Ok(query_actions(data, owner, (agent, &zone), query).await?)
+        }
         ToolCall::QueryAssets(query) => Ok(query_assets(data, owner, agent, query).await?),
         ToolCall::ReadAsset(asset) => {
             let missing = format!("there is no asset {}", asset.asset_id);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ActionId, AgentId, RunId};
@@ -65,6 +66,12 @@ pub struct Action {
 }
 
 impl Action {
+    /// The time zone of its schedule. Without a schedule, `zone`.
+    #[must_use]
+    pub fn zone_or<'a>(&'a self, zone: &'a TimeZone) -> &'a TimeZone {
+        self.schedule.as_ref().map_or(zone, Schedule::time_zone)
+    }
+
     /// The time that counts as the present in the decision about its next due time. If a sweep found the due time before it came,
     /// this is the due time. If a sweep found it later, this is the time when the sweep found it. Otherwise it is `now`.
     #[must_use]

@@ -110,7 +110,7 @@ pub fn why(
     occurrence: Option<&Occurrence>,
     at: Timestamp,
 ) -> Why {
-    let zone = action.schedule.as_ref().map_or(circumstances.zone, Schedule::time_zone);
+    let zone = action.zone_or(circumstances.zone);
     let now = circumstances.now;
     let (previous, next) = neighbours(action, at);
     let mut why = Why {
@@ -167,7 +167,7 @@ pub fn why_at_account(
     account: AtAccount<'_>,
 ) -> Why {
     let mut why = why(action, circumstances, occurrence, at);
-    let zone = action.schedule.as_ref().map_or(circumstances.zone, Schedule::time_zone);
+    let zone = action.zone_or(circumstances.zone);
     let Some(due_at) = why.due_at else { return why };
     let covers = |before: &&Occurrence| {
         let last = before.covers.map(|covers| covers.last);
@@ -216,7 +216,7 @@ fn held_up(
     if occurrence.state != OccurrenceState::Due {
         return None;
     }
-    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+    let zone = action.zone_or(zone);
     let subject = subject(zone, occurrence);
     let is_live = action.live_run == Some(occurrence.run_id);
     if let (Some(agent), false) = (not_working(agent), occurrence.kind == OccurrenceKind::Manual) {

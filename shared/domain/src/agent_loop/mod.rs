@@ -155,7 +155,7 @@ fn after_work(transcript: &Transcript, policy: &Policy, last: &Step) -> Next {
         return Next::Finish(Outcome::Waiting { reason: reason.clone() });
     }
     if transcript.outputs == 0
-        && let Some(reason) = last.results.iter().find_map(CallResult::has_nothing_new)
+        && let Some(reason) = last.results.iter().find_map(CallResult::nothing_new_because)
     {
         return Next::Finish(Outcome::NothingNew { reason: reason.to_owned() });
     }

@@ -157,7 +157,7 @@ impl CallResult {
 
     /// Why the run ends without an output.
     #[must_use]
-    pub fn has_nothing_new(&self) -> Option<&str> {
+    pub fn nothing_new_because(&self) -> Option<&str> {
         match &self.after {
             After::NothingNew(reason) => Some(reason),
             _ => None,

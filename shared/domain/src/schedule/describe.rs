@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 
 use super::{Cron, Schedule, Timing};
 
-const MONTHS: [&str; 12] = [
+/// The English names of the months, January first.
+pub const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",

@@ -37,7 +37,7 @@ use sha2::{Digest, Sha256};
 use crate::ids::ActionId;
 
 pub use cron::Cron;
-pub use describe::moment_in_words;
+pub use describe::{MONTHS, moment_in_words};
 pub use length::Length;
 pub use moment::Moment;
 pub use wire::ScheduleInput;

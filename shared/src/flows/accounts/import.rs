@@ -150,7 +150,7 @@ pub async fn request(
     } else {
         must_be_empty(cx, owner).await?;
     }
-    // An import replaces the settings of the account.
+    // The record of a stopped account exists, and an import only creates records. So it would leave out the settings.
     stopped::check(cx, owner).await?;
     let now = cx.clock.now();
     let import = AccountImport::new(input.bytes, now);

@@ -7,7 +7,7 @@ use domain::actions::{
 use domain::ceilings::CeilingOf;
 use domain::chats::conversation::MAX_MESSAGE;
 use domain::chats::{ChatMessage, Proposal, ProposalBody};
-use domain::history::{Change, ChangeCommand, ChangedBy, Effect, FieldChange};
+use domain::history::{Change, ChangeCommand, ChangedBy, Effect};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::{Block, Role};
 use domain::schedule::ScheduleInput;
@@ -325,17 +325,10 @@ async fn perform(
         }
         writes.extend(cancel_writes(owner, with_it, command, now)?);
         writes.extend(action_writes(owner, &read, &next, live_after.as_ref(), now)?);
-        let effects = Effect::of_action(&read.value, &next);
         if let (Some(by), Some(command)) = (by, noted_as(command)) {
             let by = ChangedBy::from(by);
-            let change = Change {
-                version: read.version + 1,
-                at: now,
-                by: proposal.map_or(by, |proposal| by.accepting(proposal.proposal_id)),
-                command,
-                changes: FieldChange::of_action(&read.value, &next),
-                effects: effects.clone(),
-            };
+            let by = proposal.map_or(by, |proposal| by.accepting(proposal.proposal_id));
+            let change = Change::of_action((&read.value, &next), read.version + 1, now, by, command);
             writes.push(Store::change_write(owner, Ledger::Action(id), &change)?);
         }
         if matches!(command, Command::Complete) && next.state != read.value.state {
@@ -348,6 +341,7 @@ async fn perform(
         }
         end_runs(cx, owner, with_it).await?;
         dispatch_at(cx, owner, id, wake_at(&next, live_after.as_ref(), now)).await;
+        let effects = Effect::of_action(&read.value, &next);
         return Ok(Changed { action: Action { version: read.version + 1, ..next }, effects });
     }
 }

@@ -5,7 +5,7 @@ use domain::actions::{
     OccurrenceState, Reason, ReasonCode, Why, transition, why_at_account as explain,
 };
 use domain::agents::AgentStatus;
-use domain::history::{Change, ChangeCommand, Effect};
+use domain::history::{Change, ChangeCommand};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
 use domain::validate::FieldErrors;
@@ -127,8 +127,8 @@ pub struct StartedRun {
 /// Runs an action once, now. The run continues without the caller after this returns.
 ///
 /// # Errors
-/// 402 if the plan includes no more requests; 404 if the action does not exist; 409 if the account is stopped, if its agent is not active, if its current content is not approved, or if a
-/// run is live.
+/// 402 if the plan includes no more requests; 404 if the action does not exist; 409 if the account is stopped, if its agent is not
+/// active, if its current content is not approved, or if a run is live.
 pub async fn run_now(cx: &Cx, owner: &Owner, once: &Once, by: Actor, id: ActionId) -> Result<StartedRun> {
     let action = load(cx, owner, id).await?.value;
     stopped::check(cx, owner).await?;
@@ -198,14 +198,8 @@ pub async fn cancel(
         let mut writes = vec![Store::replace_occurrence(owner, &cancelled, version)?];
         writes.extend(action_writes(owner, &action, &next, live, now)?);
         if let (Some(by), None, Some(_)) = (by, &next.approval, &action.value.approval) {
-            let change = Change {
-                version: action.version + 1,
-                at: now,
-                by: by.into(),
-                command: ChangeCommand::Cancel,
-                changes: Vec::new(),
-                effects: Effect::of_action(&action.value, &next),
-            };
+            let (versions, command) = ((&action.value, &next), ChangeCommand::Cancel);
+            let change = Change::of_action(versions, action.version + 1, now, by.into(), command);
             writes.push(Store::change_write(owner, Ledger::Action(id), &change)?);
         }
         if cx.store.write_all(writes).await?.done() {

@@ -102,8 +102,8 @@ impl From<ResolveCall> for Answer {
 ///
 /// # Errors
 /// 404 if the run does not exist, or it has no such call that waits or has waited for an answer; 409 if the call already has
-/// another answer, the time for an answer is over, the run has ended, or the account is stopped; 403 if the answer raises a ceiling that the caller may
-/// not set; 400 if it raises a ceiling by less than the next call needs, or by more than is allowed.
+/// another answer, the time for an answer is over, the run has ended, or the account is stopped; 403 if the answer raises a ceiling
+/// that the caller may not set; 400 if it raises a ceiling by less than the next call needs, or by more than is allowed.
 pub async fn answer(
     cx: &Cx,
     caller: &Caller,

@@ -8,7 +8,6 @@ use domain::ids::{ActionId, AgentId, ChatId, Owner};
 use domain::models::SystemBlock;
 use domain::prompts::{self, RunInView};
 use domain::runs::Run;
-use domain::schedule::Schedule;
 use domain::tools::Setting;
 use futures::future::try_join_all;
 use jiff::tz::TimeZone;
@@ -265,6 +264,6 @@ async fn action_in_view(
             break;
         }
     }
-    let zone = action.schedule.as_ref().map_or(zone, Schedule::time_zone);
+    let zone = action.zone_or(zone);
     Ok(prompts::action_in_view(action, action.is_approved_with(agent), &runs, zone))
 }

@@ -8,12 +8,12 @@ mod phrases;
 mod tests;
 mod tokens;
 
-use domain::schedule::ScheduleInput;
+use domain::schedule::{MONTHS, ScheduleInput};
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Span, Zoned};
 use serde_json::{Value, json};
 
-use phrases::{Clock, Day, Facts, MONTHS, Repeat, Unit, WEEKDAYS};
+use phrases::{Clock, Day, Facts, Repeat, Unit, WEEKDAYS};
 
 /// When the work of a sentence is due.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,26 +1,12 @@
 //! The phrases that name times. Each function of [`PHRASES`] tries to read one phrase at a place in the sentence.
 
-use domain::schedule::timezone_named;
+use domain::schedule::{MONTHS, timezone_named};
 
 use super::super::places::zone_of;
 use super::tokens::{Token, glued, number, ordinal, tokens};
 
 pub const WEEKDAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-pub const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 /// What the phrases of a sentence say.
 #[derive(Debug, Default)]

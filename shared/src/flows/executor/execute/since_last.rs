@@ -12,7 +12,8 @@ use jiff::Timestamp;
 
 use crate::context::Data;
 use crate::error::{Error, Result};
-use crate::flows::{assets, messages};
+use crate::flows::assets::{self, Content};
+use crate::flows::messages;
 use crate::store::Versioned;
 use crate::store::history::Ledger;
 use crate::store::notebooks::{LAST_OUTPUTS, LastOutput, LastOutputs};
@@ -77,18 +78,13 @@ pub(super) async fn is_tainted(data: &Data, owner: &Owner, action: &Action) -> R
 
 /// An output of an earlier run as it is now. `None` if it was deleted since.
 async fn past_output(data: &Data, owner: &Owner, last: &LastOutput) -> Result<Option<PastOutput>> {
-    let asset = match assets::load(data, owner, last.asset_id).await {
-        Ok(asset) => asset.value,
-        Err(Error::NotFound(_)) => return Ok(None),
-        Err(error) => return Err(error),
-    };
     match assets::content(data, owner, last.asset_id, None).await {
-        Ok(content) => Ok(Some(PastOutput {
+        Ok(Content { version, text }) => Ok(Some(PastOutput {
             asset_id: last.asset_id,
-            title: asset.title,
+            title: version.title,
             saved_at: last.saved_at,
-            edited_at: (asset.sha256 != last.sha256).then_some(asset.updated_at),
-            content: content.text,
+            edited_at: (version.sha256 != last.sha256).then_some(version.created_at),
+            content: text,
         })),
         Err(Error::NotFound(_)) => Ok(None),
         Err(error) => Err(error),
@@ -112,7 +108,7 @@ async fn notebook_at(data: &Data, owner: &Owner, action: &Action, began: Timesta
     }
 }
 
-/// The outputs of a run that has succeeded, and a remark if they equal those of the last run.
+/// What to remember of a run that has succeeded with these outputs, and whether they equal those of the last run.
 pub(super) async fn remember(
     data: &Data,
     owner: &Owner,
@@ -133,12 +129,10 @@ pub(super) async fn remember(
         Ok(data.store.last_outputs(owner, occurrence.action_id).await?)
     })?;
     let saved: Vec<LastOutput> = saved.into_iter().flatten().collect();
-    let hashes = |outputs: Vec<&LastOutput>| {
-        let mut hashes: Vec<String> = outputs.into_iter().map(|output| output.sha256.clone()).collect();
-        hashes.sort_unstable();
-        hashes
-    };
-    let (new, before) = (hashes(saved.iter().collect()), hashes(last.of_newest_run().collect()));
+    let mut new: Vec<&str> = saved.iter().map(|output| output.sha256.as_str()).collect();
+    let mut before: Vec<&str> = last.of_newest_run().map(|output| output.sha256.as_str()).collect();
+    new.sort_unstable();
+    before.sort_unstable();
     let is_same = !new.is_empty() && new == before;
     Ok((last.after(saved), is_same))
 }
