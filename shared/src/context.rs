@@ -1,10 +1,12 @@
 //! The context of every handler and flow: the store, the blobs, the models, the bus, the queues, the clock.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use base::clock::Clock;
+use base::reach::{Fetch, FetchLimits};
 use models::{InvalidEndpoint, Models};
 use tokio::sync::Semaphore;
 
@@ -23,6 +25,14 @@ use crate::process::themes::{NotesCache, ThemeCache};
 use crate::process::used_up::UsedUp;
 use crate::provider_keys::ProviderKeys;
 use crate::store::Store;
+
+/// The limits of a request for something that an action watches.
+const WATCHED: FetchLimits = FetchLimits {
+    bytes: 2 << 20,
+    redirects: 5,
+    connect: Duration::from_secs(5),
+    total: Duration::from_secs(10),
+};
 
 /// Whether the process is about to end. Then it releases its runs, and other processes continue them.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +89,7 @@ pub struct CxParts {
     pub compute: Compute,
     /// Allows one import of an archive of logs at a time.
     pub imports: Arc<Semaphore>,
+    fetch: Arc<OnceLock<Fetch>>,
 }
 
 impl Cx {
@@ -114,8 +125,15 @@ impl Cx {
             deletions: Deletions::default(),
             compute: Compute::default(),
             imports: Arc::new(Semaphore::new(1)),
+            fetch: Arc::default(),
             config: Arc::new(config),
         }))
+    }
+
+    /// Fetches what actions watch. Most processes never need it, so the first use builds it.
+    #[must_use]
+    pub fn fetch(&self) -> &Fetch {
+        self.fetch.get_or_init(|| Fetch::new(self.config.reach.policy.clone(), WATCHED))
     }
 
     /// A context that differs in some parts.

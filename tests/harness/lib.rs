@@ -20,6 +20,7 @@ pub mod program;
 pub mod providers;
 pub mod season;
 pub mod seasons;
+pub mod site;
 pub mod skips;
 pub mod stage;
 pub mod themes;

@@ -115,6 +115,7 @@ mod runs {
     mod long_results;
     mod now;
     mod since_last;
+    mod watched;
     mod web;
 }
 

@@ -173,6 +173,7 @@ fn of_action(action: &Action) -> Fields {
         ("model_tier", json!(action.model_tier)),
         ("budget", json!(action.budget)),
         ("conditions", json!(action.conditions)),
+        ("watches", json!(action.watches)),
     ]
 }
 
@@ -340,6 +341,7 @@ mod tests {
     use crate::agents::{MAX_GOAL, MAX_INSTRUCTIONS, MAX_NAME, NewAgent};
     use crate::ids::AgentId;
     use crate::models::ProviderTool;
+    use crate::watch;
     use crate::work::Condition;
 
     /// The largest item that DynamoDB accepts, in bytes.
@@ -378,6 +380,7 @@ mod tests {
             "schedule": null, "grants": ["web_search"], "model_tier": "deep",
             "budget": {"per_run_micros": 5, "per_month_micros": 50},
             "conditions": [{"kind": "min_words", "words": 5}],
+            "watches": [{"kind": "feed", "url": "https://example.com/feed"}],
         });
         let (after, change) = changed(&before, &patch);
         let fields: Vec<&str> = change.changes.iter().map(|change| change.field.as_str()).collect();
@@ -416,6 +419,7 @@ mod tests {
         // Content leaves out what is empty.
         action.max_uses.insert(ProviderTool::WebSearch, 5);
         action.conditions.push(Condition::NamesToday);
+        action.watches.push(crate::watch::Watch::Feed { url: String::new() });
         let content = ApprovalContent::of(&action, &crate::actions::Briefing::default());
         let content = json!(content);
         let known: Vec<&str> = of_action(&action).into_iter().map(|(field, _)| field).collect();
@@ -436,7 +440,8 @@ mod tests {
         assert!(agent + REST < LARGEST_ITEM, "{agent}");
         let action =
             of_texts(&[200, 2_000, crate::actions::MAX_INSTRUCTIONS, crate::actions::MAX_EXPECTED_OUTPUT]);
-        let action = action + 2 * conditions::MAX_BYTES;
+        let watches = 2 * watch::MAX_WATCHES * (watch::MAX_URL + 1_000);
+        let action = action + 2 * conditions::MAX_BYTES + watches;
         assert!(action + REST < LARGEST_ITEM, "{action}");
     }
 

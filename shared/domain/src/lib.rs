@@ -19,6 +19,7 @@
 //! - [`projects`]: a theme and what is known about the work on it
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
+//! - [`watch`]: what an action watches, and whether it has changed
 //! - [`reach`]: which servers may be reached outside
 //! - [`json_schema`]: the JSON Schemas of replies, and the check of values against them
 
@@ -47,6 +48,7 @@ pub mod runs;
 pub mod schedule;
 pub mod tools;
 pub mod validate;
+pub mod watch;
 pub mod wording;
 pub mod work;
 

@@ -26,3 +26,4 @@ pub mod themes;
 pub mod tools;
 pub mod turn;
 pub mod uploads;
+pub mod watches;

@@ -46,6 +46,7 @@ pub mod threads;
 mod tries;
 pub mod usage;
 mod walk;
+mod watches;
 
 pub use api_keys::ApiKey;
 pub use due::DueEntry;

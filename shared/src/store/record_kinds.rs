@@ -92,6 +92,8 @@ macro_rules! records {
             occurrence(run: RunId) = "RUN#{run}" guards Occurrence
                 lists occurrences("RUN#") deleted "400 days after it was due"
                 => [restored by actions::occurrence] as "occurrences";
+            /// What was last seen of the things that an action watches.
+            watch_state() = "WATCH" => [restored by actions::watch_state];
         }
         Agents = "AGENT" (kind: "agents", exported: true, setting: false) {
             /// An agent.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
+use crate::watch::Watch;
 use crate::work::{ActionState, Condition, Priority, TaskConfig};
 
 /// Work that an agent does later.
@@ -33,6 +34,10 @@ pub struct Action {
     /// What a program checks of the outputs of a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+    /// What a program looks at before each scheduled run. If none of it has changed since the last run that succeeded, the run does
+    /// not take place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<Watch>,
     pub state: ActionState,
     pub approval: Option<Approval>,
     /// When the schedule took effect, in whole seconds. `every` counts from it. There are no fire times before it.

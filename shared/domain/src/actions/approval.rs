@@ -14,6 +14,7 @@ use crate::canonical::canonical;
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
 use crate::tools::{self, ToolSpecForHash};
+use crate::watch::Watch;
 use crate::work::{Condition, TaskConfig};
 
 /// What a run is told about its agent, in the system prompt.
@@ -73,6 +74,9 @@ pub struct ApprovalContent {
     /// What a program checks of the outputs. Left out if there are no conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+    /// What a program looks at before each scheduled run. Left out if nothing is watched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<Watch>,
 }
 
 /// An approval with the approved content.
@@ -114,6 +118,7 @@ impl ApprovalContent {
             budget: action.budget,
             agent: briefing.agent.clone(),
             conditions: action.conditions.clone(),
+            watches: action.watches.clone(),
         }
     }
 
@@ -130,6 +135,7 @@ impl ApprovalContent {
         let with_all_fields = |content: &Self| {
             let mut fields = json!(content);
             fields["conditions"] = json!(content.conditions);
+            fields["watches"] = json!(content.watches);
             fields
         };
         let (approved, current) = (with_all_fields(approved), with_all_fields(self));
@@ -254,6 +260,15 @@ mod tests {
             let changed = Action { conditions: vec![condition], ..action.clone() };
             seen.push((told(&changed, &agent), hash(&changed, &agent)));
         }
+        let watches: Vec<Watch> = serde_json::from_value(json!([
+            {"kind": "url", "url": "https://a.com"}, {"kind": "url", "url": "https://a.com", "pointer": "/a"},
+            {"kind": "feed", "url": "https://a.com"},
+        ]))
+        .unwrap();
+        let hashes =
+            watches.into_iter().map(|watch| hash(&Action { watches: vec![watch], ..action.clone() }, &agent));
+        let hashes: std::collections::BTreeSet<String> = hashes.chain([hash(&action, &agent)]).collect();
+        assert_eq!(hashes.len(), 4, "each field of a watch is bound");
         for (a, b) in (0..seen.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
             assert!(seen[a].0 != seen[b].0 && seen[a].1 != seen[b].1, "{:?}", seen[a]);
         }

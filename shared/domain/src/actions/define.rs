@@ -11,6 +11,7 @@ use crate::ids::ProposalId;
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::ScheduleInput;
 use crate::validate::FieldErrors;
+use crate::watch::Watch;
 use crate::wording::refusal;
 use crate::work::{ActionDraft, Condition, Priority, TaskConfig, TaskConfigPatch};
 
@@ -51,6 +52,10 @@ pub struct DefineAction {
     /// At most 10. What a program checks of the outputs of a run.
     #[schema(max_items = 10)]
     pub conditions: Option<Vec<Condition>>,
+    /// At most 5. What a program looks at before each scheduled run. If none of it has changed since the last run that succeeded, the
+    /// run does not take place.
+    #[schema(max_items = 5)]
+    pub watches: Option<Vec<Watch>>,
 }
 
 impl DefineAction {
@@ -98,6 +103,7 @@ impl DefineAction {
             model_tier: self.model_tier.unwrap_or(agent.model_tier),
             budget: self.budget.unwrap_or_default().or(run_micros),
             conditions: self.conditions.unwrap_or(draft.conditions),
+            watches: self.watches.unwrap_or_default(),
         })
     }
 }

@@ -13,6 +13,7 @@ use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::{Schedule, ScheduleInput};
 use crate::tools;
 use crate::validate::FieldErrors;
+use crate::watch::{self, Watch};
 use crate::work::{ActionState, Condition, Priority, TaskConfig, TaskConfigPatch};
 
 /// The longest instructions, in characters.
@@ -49,6 +50,11 @@ pub struct NewAction {
     #[serde(default)]
     #[schema(max_items = 10)]
     pub conditions: Vec<Condition>,
+    /// At most 5. What a program looks at before each scheduled run. If none of it has changed since the last run that succeeded, the
+    /// run does not take place.
+    #[serde(default)]
+    #[schema(max_items = 5)]
+    pub watches: Vec<Watch>,
 }
 
 /// A checked [`NewAction`].
@@ -73,6 +79,7 @@ impl NewAction {
         fill_uses(&self.grants, &mut self.max_uses);
         check_budget(&mut errors, self.budget);
         conditions::check(&mut errors, &self.conditions);
+        watch::check(&mut errors, &self.watches);
         errors.into_result(ValidAction { new: self, schedule })
     }
 }
@@ -92,6 +99,7 @@ impl ValidAction {
             model_tier,
             budget,
             conditions,
+            watches,
         } = self.new;
         Action {
             id,
@@ -106,6 +114,7 @@ impl ValidAction {
             model_tier,
             budget,
             conditions,
+            watches,
             state: ActionState::Defined,
             approval: None,
             anchor: None,
@@ -138,6 +147,7 @@ impl Action {
         check_uses(&mut errors, &self.max_uses, Some(&self.grants));
         check_budget(&mut errors, self.budget);
         conditions::check(&mut errors, &self.conditions);
+        watch::check(&mut errors, &self.watches);
         errors.into_result(())
     }
 }
@@ -168,6 +178,9 @@ pub struct ActionPatch {
     /// At most 10. Replaces all conditions.
     #[schema(max_items = 10)]
     pub conditions: Option<Vec<Condition>>,
+    /// At most 5. Replaces all of them.
+    #[schema(max_items = 5)]
+    pub watches: Option<Vec<Watch>>,
 }
 
 /// Distinguishes a field that is `null` (`Some(None)`) from one that is left out (`None`).
@@ -207,6 +220,7 @@ impl ActionPatch {
         self.max_uses.iter().for_each(|uses| check_uses(&mut errors, uses, self.grants.as_ref()));
         self.budget.iter().for_each(|asked| check_budget(&mut errors, asked.or(Budget::MAX_PER_RUN_MICROS)));
         self.conditions.iter().for_each(|list| conditions::check(&mut errors, list));
+        self.watches.iter().for_each(|list| watch::check(&mut errors, list));
         errors.into_result(ValidPatch { patch: self, schedule })
     }
 }
@@ -232,6 +246,7 @@ impl ValidPatch {
             model_tier,
             budget,
             conditions,
+            watches,
             schedule: _,
             proposal_id: _,
         } = self.patch.clone();
@@ -250,6 +265,7 @@ impl ValidPatch {
         let run_micros = action.budget.per_run_micros;
         set(&mut action.budget, budget.map(|asked| asked.or(run_micros)));
         set(&mut action.conditions, conditions);
+        set(&mut action.watches, watches);
         before.title != action.title
             || before.description != action.description
             || before.task_config != action.task_config
@@ -259,6 +275,7 @@ impl ValidPatch {
             || before.model_tier != action.model_tier
             || before.budget != action.budget
             || before.conditions != action.conditions
+            || before.watches != action.watches
     }
 }
 

@@ -118,6 +118,8 @@ pub enum OccurrenceState {
     Succeeded,
     /// It ran and ended without an output, because there was nothing to report since the last run.
     NothingNew,
+    /// Nothing of what its action watches had changed, so it did not run.
+    Unchanged,
     Failed,
     /// It waits for a person's answer.
     Waiting,
@@ -130,12 +132,13 @@ pub enum OccurrenceState {
 }
 
 impl OccurrenceState {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Due,
         Self::Claimed,
         Self::Running,
         Self::Succeeded,
         Self::NothingNew,
+        Self::Unchanged,
         Self::Failed,
         Self::Waiting,
         Self::Missed,
@@ -160,6 +163,7 @@ impl OccurrenceState {
             Self::Running => "running",
             Self::Succeeded => "succeeded",
             Self::NothingNew => "nothing_new",
+            Self::Unchanged => "unchanged",
             Self::Failed => "failed",
             Self::Waiting => "waiting",
             Self::Missed => "missed",

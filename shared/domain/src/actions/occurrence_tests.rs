@@ -31,8 +31,8 @@ fn fail(fence: u64, retryable: bool) -> OccurrenceCommand {
 /// An occurrence in `state` with fence 1, at noon. A lease lasts fifteen minutes.
 fn in_state(state: OccurrenceState) -> Occurrence {
     use OccurrenceState::{
-        Cancelled, Claimed, Due, Failed, Held, Missed, NothingNew, Running, Skipped, Succeeded, Unknown,
-        Waiting,
+        Cancelled, Claimed, Due, Failed, Held, Missed, NothingNew, Running, Skipped, Succeeded, Unchanged,
+        Unknown, Waiting,
     };
     let then = |occurrence: Occurrence, command| occurrence.transition(command, noon()).unwrap();
     let claimed = then(due(), claim(15));
@@ -46,6 +46,10 @@ fn in_state(state: OccurrenceState) -> Occurrence {
             let reason = "no article since 4711".to_owned();
             then(running(), OccurrenceCommand::NothingNew { fence: 1, reason })
         }
+        Unchanged => then(
+            claimed.clone(),
+            OccurrenceCommand::Unchanged { fence: 1, reason: "nothing has changed".to_owned() },
+        ),
         Failed => then(running(), fail(1, false)),
         Waiting => then(
             running(),
@@ -99,6 +103,7 @@ fn every_state_answers_every_command() {
             ("step done", StepDone { fence: 1, usage: Usage::default(), cost_micros: 5 }),
             ("hand over", HandOver { fence: 1 }),
             ("succeed", Succeed { fence: 1, score: None, note: None }),
+            ("unchanged", OccurrenceCommand::Unchanged { fence: 1, reason: "nothing has changed".into() }),
             ("fail, retry", fail(1, true)),
             ("fail, for good", fail(1, false)),
             (

@@ -50,6 +50,11 @@ pub enum OccurrenceCommand {
         fence: u64,
         reason: String,
     },
+    /// Nothing of what its action watches has changed, so it does not begin.
+    Unchanged {
+        fence: u64,
+        reason: String,
+    },
     /// It is tried again after [`backoff`] if a retry may help and attempts are left.
     Fail {
         fence: u64,
@@ -109,6 +114,7 @@ impl OccurrenceCommand {
             Self::HandOver { .. } => "hand over",
             Self::Succeed { .. } => "complete",
             Self::NothingNew { .. } => "complete",
+            Self::Unchanged { .. } => "skip",
             Self::Fail { .. } => "fail",
             Self::Wait { .. } => "suspend",
             Self::Drift { .. } => "hold",
@@ -157,6 +163,7 @@ impl OccurrenceCommand {
             | Self::HandOver { fence }
             | Self::Succeed { fence, .. }
             | Self::NothingNew { fence, .. }
+            | Self::Unchanged { fence, .. }
             | Self::Fail { fence, .. }
             | Self::Wait { fence, .. }
             | Self::Drift { fence }
@@ -245,6 +252,7 @@ impl Occurrence {
                 | OccurrenceCommand::Succeed { .. }
                 | OccurrenceCommand::NothingNew { .. }
                 | OccurrenceCommand::Wait { .. } => state == Running,
+                OccurrenceCommand::Unchanged { .. } => state == Claimed,
                 _ => matches!(state, Claimed | Running),
             };
             if !expected {
@@ -291,6 +299,10 @@ impl Occurrence {
             OccurrenceCommand::NothingNew { reason, .. } => {
                 next.finish(OccurrenceState::NothingNew, now);
                 next.because(ReasonCode::NothingNew, &reason);
+            }
+            OccurrenceCommand::Unchanged { reason, .. } => {
+                next.finish(OccurrenceState::Unchanged, now);
+                next.because(ReasonCode::Unchanged, &reason);
             }
             OccurrenceCommand::Fail { error, retryable, .. } => {
                 if retryable && self.check_attempts().is_ok() {

@@ -61,6 +61,8 @@ pub enum ReasonCode {
     TooManyRuns,
     /// The run found nothing to report since the last run.
     NothingNew,
+    /// Nothing of what its action watches had changed.
+    Unchanged,
     /// It succeeded, and its outputs equal those of the last run.
     SameAsLast,
     /// The account was stopped.
@@ -68,7 +70,7 @@ pub enum ReasonCode {
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -90,6 +92,7 @@ impl ReasonCode {
         Self::NotChecked,
         Self::TooManyRuns,
         Self::NothingNew,
+        Self::Unchanged,
         Self::SameAsLast,
         Self::Stopped,
     ];

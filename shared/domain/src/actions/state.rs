@@ -167,7 +167,9 @@ impl Action {
     #[must_use]
     pub fn after(&self, occurrence: &Occurrence, now: Timestamp) -> Self {
         let outcome = match occurrence.state {
-            OccurrenceState::Succeeded | OccurrenceState::NothingNew => ExecutionResult::Succeeded,
+            OccurrenceState::Succeeded | OccurrenceState::NothingNew | OccurrenceState::Unchanged => {
+                ExecutionResult::Succeeded
+            }
             OccurrenceState::Failed => ExecutionResult::Failed,
             OccurrenceState::Waiting => ExecutionResult::Waiting,
             OccurrenceState::Unknown => ExecutionResult::Unknown,

@@ -43,6 +43,8 @@ pub enum WhyCode {
     Ran,
     /// It ran, and there was nothing to report since the last run.
     NothingNew,
+    /// Nothing of what the action watches had changed, so it did not run.
+    Unchanged,
     Failed,
     /// It runs now.
     Running,
@@ -277,6 +279,9 @@ fn of_occurrence(zone: &TimeZone, occurrence: &Occurrence, now: Timestamp) -> (W
             WhyCode::NothingNew,
             format!("{subject} ran and had nothing new to report{ended}{attempts}: {reason}."),
         ),
+        OccurrenceState::Unchanged => {
+            (WhyCode::Unchanged, format!("{subject} was skipped{ended}: {reason}."))
+        }
         OccurrenceState::Failed => (WhyCode::Failed, format!("{subject} failed{ended}{attempts}: {reason}.")),
         OccurrenceState::Running | OccurrenceState::Claimed => match occurrence.lease() {
             Some(lease) if lease.is_over(now) => (

@@ -14,14 +14,15 @@ const MAX_URL: usize = 1_000;
 /// The longest title of a source, in characters.
 const MAX_TITLE: usize = 150;
 
-/// A page that a search has found.
+/// A page that a search has found, or that an action watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WebSource {
     #[schema(example = "https://example.com/prices")]
     pub url: String,
     /// As the provider names it. It comes from a stranger.
     pub title: String,
-    /// SHA-256 of what the provider said about the page. Providers do not show the page itself.
+    /// SHA-256 of what was read of the page. If a provider has searched, of what it said about the page, because providers do not
+    /// show the page itself.
     pub sha256: String,
 }
 
@@ -29,15 +30,20 @@ impl WebSource {
     /// What a provider said about a page: its address and title, and all that it said. `None` if the address is not one of the web.
     #[must_use]
     pub fn new(url: &Value, title: &Value, said: &Value) -> Option<Self> {
-        let url = url.as_str()?.trim();
+        let sha256 = crate::hex(&Sha256::digest(said.to_string()));
+        Self::of_page(url.as_str()?, title.as_str().unwrap_or_default(), &sha256)
+    }
+
+    /// A page with the hash of what was read of it. `None` if the address is not one of the web.
+    #[must_use]
+    pub fn of_page(url: &str, title: &str, sha256: &str) -> Option<Self> {
+        let url = url.trim();
         let is_of_web = url.starts_with("https://") || url.starts_with("http://");
         if !is_of_web || url.len() > MAX_URL || url.contains(|c: char| c.is_control() || c.is_whitespace()) {
             return None;
         }
-        let title = title.as_str().unwrap_or_default();
         let title = title.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TITLE).collect();
-        let sha256 = crate::hex(&Sha256::digest(said.to_string()));
-        Some(Self { url: url.to_owned(), title, sha256 })
+        Some(Self { url: url.to_owned(), title, sha256: sha256.to_owned() })
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{existing, history, messages, proposals, schedules};
+use crate::flows::{existing, history, messages, proposals, schedules, watches};
 use crate::money::ceilings;
 use crate::request::caller::{Actor, IfMatch};
 use crate::stopped;
@@ -292,6 +292,9 @@ async fn perform(
             (&next.max_uses, next.model_tier) != (&read.value.max_uses, read.value.model_tier);
         if is_about_tools || matches!(command, Command::Approve { .. }) {
             check_provider_tools(cx, owner, &next).await?;
+        }
+        if next.watches != read.value.watches || matches!(command, Command::Approve { .. }) {
+            watches::check(cx, owner, &next).await?;
         }
         let mut writes = proposal.map_or_else(Vec::new, |proposal| Store::take_proposal(owner, proposal));
         let live_after = match (command, &live) {

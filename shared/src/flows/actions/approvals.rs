@@ -11,6 +11,7 @@ use domain::ceilings::{Ceiling, CeilingOf};
 use domain::ids::{ActionId, AgentId, Owner};
 use domain::models::ProviderTool;
 use domain::validate::FieldErrors;
+use domain::watch::Watch;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt};
@@ -142,6 +143,9 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     let holds = action.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash);
     let mut warnings: Vec<String> =
         action.max_uses.iter().map(|(tool, most)| warning(*tool, *most)).collect();
+    warnings.extend(action.watches.iter().filter_map(Watch::url).map(|url| {
+        format!("Before each scheduled run, the platform requests {url}. What it answers is shown to the run, and may be false.")
+    }));
     let expected_cost = expected_cost(cx, owner, &action).await?;
     if let Some(cost) = &expected_cost {
         warnings.extend(beyond_budget(cx, owner, (&action, &agent), cost).await?);

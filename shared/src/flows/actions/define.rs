@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::proposals;
 use crate::flows::schedules;
+use crate::flows::watches;
 use crate::money::ceilings;
 use crate::request::caller::Actor;
 use crate::store::history::Ledger;
@@ -55,6 +56,7 @@ pub async fn define(
     let action = new.validate()?.define(id, agent.agent_id, cx.clock.now());
     ceilings::check_month(cx, CeilingOf::ActionMonth, action.budget.per_month_micros)?;
     check_provider_tools(cx, owner, &action).await?;
+    watches::check(cx, owner, &action).await?;
 
     let mut writes = Store::action_writes(owner, &action)?;
     let by = ChangedBy::from(by);

@@ -26,6 +26,7 @@ use domain::history::{Change, Effect};
 use domain::ids::{ActionId, AgentId, Owner, RunId};
 use domain::models::routing::Ask;
 use domain::validate::FieldErrors;
+use domain::watch::state::Counts;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use jiff::Timestamp;
@@ -72,6 +73,9 @@ pub struct ActionView {
     /// What its runs of the next 30 days will probably cost. Only in `GET /actions/{action_id}`, and only with a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_cost: Option<ExpectedCost>,
+    /// What the checks of `watches` have come to. Only in `GET /actions/{action_id}`, and only with `watches`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watching: Option<Counts>,
     /// What the change did besides setting fields, such as `approval_withdrawn`. Only answers to changes have it. Empty if the
     /// change did nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +95,7 @@ impl ActionView {
             approval_hash: approval_hash(&action, briefing),
             schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
             expected_cost: None,
+            watching: None,
             action,
             effects: None,
         }
@@ -243,7 +248,11 @@ async fn check_version(
 pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
     let action = load(cx, owner, id).await?.value;
     let expected_cost = expected_cost(cx, owner, &action).await?;
-    Ok(ActionView { expected_cost, ..view(cx, owner, action).await? })
+    let watching = match action.watches.is_empty() {
+        true => None,
+        false => Some(cx.store.watch_state(owner, id).await?.value.counts),
+    };
+    Ok(ActionView { expected_cost, watching, ..view(cx, owner, action).await? })
 }
 
 /// What the action will probably cost, from its last runs.

@@ -3,6 +3,7 @@
 use domain::actions::{Action, Notebook, Occurrence};
 use domain::history::{Change, Effect};
 use domain::ids::ActionId;
+use domain::watch::state::WatchState;
 use serde_json::Value;
 
 use super::{KeptOrNot, Location, keep, noted, read, valid};
@@ -33,6 +34,10 @@ pub(super) fn notebook(place: &Location<'_>, action: &ActionId, record: &Value) 
     let notebook: Notebook = read(record)?;
     valid(notebook.check())?;
     keep(keys::notebook_version(place.owner, *action, notebook.version), &notebook)
+}
+
+pub(super) fn watch_state(place: &Location<'_>, action: &ActionId, record: &Value) -> KeptOrNot {
+    keep(keys::watch_state(place.owner, *action), &read::<WatchState>(record)?)
 }
 
 pub(super) fn occurrence(place: &Location<'_>, _: &ActionId, record: &Value) -> KeptOrNot {

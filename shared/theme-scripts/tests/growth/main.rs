@@ -12,6 +12,7 @@ use domain::chats::signals::{Reply, SignalReader};
 use domain::context::import;
 use domain::log::{Entry, InstanceId, SessionId, hook, name};
 use domain::schedule::{Cron, Length, Moment, Schedule, ScheduleInput};
+use domain::watch::{feed, page};
 use jiff::Timestamp;
 use measure::Shape;
 use theme::ThemeIndex;
@@ -102,6 +103,9 @@ fn readers() -> Vec<Reader> {
                 drop(reader.finish());
             }),
         ),
+        ("page", 63 * kib, Box::new(|text: &str| drop(page::read("text/html", text.as_bytes(), None)))),
+        ("json page", 63 * kib, Box::new(|text: &str| drop(page::read("", text.as_bytes(), Some("/a"))))),
+        ("feed", 63 * kib, Box::new(|text: &str| drop(feed::read(text.as_bytes())))),
         ("context", 63 * kib, Box::new(|text: &str| drop(import::import(text, Timestamp::UNIX_EPOCH)))),
         (
             "hook",

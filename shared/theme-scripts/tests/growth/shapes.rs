@@ -24,15 +24,47 @@ const JSON: &[&str] = &[
 ];
 const WORDS: &[&str] = &["request", "signals", "context", "hook", "log line", "schedule"];
 
+const WEB: &[&str] = &["page", "json page", "feed"];
+
+/// Answers of servers that actions watch.
+const ANSWERS: &[Text] = &[
+    ("", "<", ""),
+    ("", "</", ""),
+    ("", "<!--", ""),
+    ("", "<div>", ""),
+    ("", "<script>", ""),
+    ("", "<script></x></script>", ""),
+    ("<script>", "</x>", ""),
+    ("<title>", "</x>", ""),
+    ("", "<title></title>", ""),
+    ("", "<a href=\"", ""),
+    ("<a ", "= ", "\"'>"),
+    ("<a ", "\"  ", ">"),
+    ("", "&", ""),
+    ("", "&amp", ""),
+    ("", "[", ""),
+    ("{\"a\":", "{\"a\":", ""),
+    ("<rss>", "<item>", ""),
+    ("<rss>", "<item/>", "</rss>"),
+    ("<rss>", "<item><guid>§</guid></item>", "</rss>"),
+    ("<rss><item><title>", "&amp;é", "</title></item></rss>"),
+    ("<rss><item><title>", "<![CDATA[a]]>", "</title></item></rss>"),
+    ("<rss><item>", "<link href='a'/>", "</item></rss>"),
+    ("<rss><item><link ", "a§='b' ", "/></item></rss>"),
+    ("<!DOCTYPE a [", "<!ENTITY a§ 'b'>", "]><rss></rss>"),
+    ("{\"version\": \"https://jsonfeed.org/\", \"items\": [", "{\"id\": \"§\"},", "{}]}"),
+];
+
 /// Every row with each of its readers.
 pub fn all() -> impl Iterator<Item = Row> {
-    let lists: [(&'static [&'static str], &'static [Text]); 6] = [
+    let lists: [(&'static [&'static str], &'static [Text]); 7] = [
         (SCRIPTS, NESTED),
         (SCRIPT_FILES, CODE),
         (STYLES, CSS),
         (LIQUID, TEXT),
         (JSON, OBJECTS),
         (WORDS, PROSE),
+        (WEB, ANSWERS),
     ];
     let row = |names, (before, unit, after): Text| (names, before, unit, after);
     lists.into_iter().flat_map(move |(names, texts)| texts.iter().map(move |text| row(names, *text)))

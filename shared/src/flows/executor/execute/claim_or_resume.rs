@@ -4,7 +4,7 @@ use domain::accounts::quota::Charge;
 use domain::actions::{Action, Occurrence, OccurrenceCommand, ReasonCode};
 use domain::agent_loop::{Purpose, Reply, Step};
 use domain::ids::Owner;
-use domain::models::Usage;
+use domain::models::{Usage, sources};
 use domain::runs::{EventKind, Run, RunEvent, RunState};
 use domain::schedule::moment_in_words;
 use jiff::Timestamp;
@@ -13,6 +13,7 @@ use serde_json::json;
 use super::ClaimedRun;
 use super::kind::{ActionRun, said_to};
 use super::since_last;
+use super::watched;
 use crate::agent_loop::Driver;
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
@@ -39,6 +40,10 @@ pub(super) async fn begin(
         Some(schedule) => schedule.time_zone().clone(),
         None => schedules::zone_of(cx, owner, Some(&agent)).await?,
     };
+    let news = match action.watches.is_empty() {
+        true => Vec::new(),
+        false => watched::news(cx, owner, &occurrence).await?,
+    };
     let mut tries = Tries::default();
     let mut charge = Charge::Included;
     loop {
@@ -56,6 +61,11 @@ pub(super) async fn begin(
         let quota = if start.is_first() { Quota::of(cx, owner).await? } else { Quota::NONE };
         if start.is_first() && since_last::is_tainted(cx, owner, &action).await? {
             start.run.taint(0, start.now);
+        }
+        let pages = || news.iter().filter_map(|news| news.source.clone());
+        if start.is_first() && pages().next().is_some() {
+            start.run.taint(0, start.now);
+            sources::add(&mut start.run.sources, pages());
         }
         let event = if start.is_first() { start.begins(&action, charge) } else { start.goes_on() };
         let Start { occurrence: started, run, version, journal, steps, outputs, writes, .. } = start;
@@ -75,7 +85,8 @@ pub(super) async fn begin(
                 let settled = (claimed.usage, claimed.cost_micros);
                 let occurrence = Versioned { value: started, version: occurrence.version + 1 };
                 let began_at_cost = settled.1;
-                let kind = ActionRun { agent, action, occurrence, zone, outputs, settled, began_at_cost };
+                let kind =
+                    ActionRun { agent, action, occurrence, zone, news, outputs, settled, began_at_cost };
                 let terms = kind.terms();
                 let run = Versioned { value: run, version: version + 1 };
                 let recorder = Recorder::new(cx.clone(), owner.clone(), run, event.id);

@@ -15,6 +15,7 @@ use domain::runs::{EventKind, Run};
 use domain::tools::notes::{Note, NothingNew};
 use domain::tools::questions::AskPerson;
 use domain::tools::{Setting, ToolCall};
+use domain::watch::state::News;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -49,6 +50,8 @@ pub(super) struct ActionRun {
     pub occurrence: Versioned<Occurrence>,
     /// The zone of the schedule, or of the owner.
     pub zone: TimeZone,
+    /// What has changed of the things that the action watches.
+    pub news: Vec<News>,
     pub outputs: Vec<RunOutput>,
     /// The usage and cost that are stored in the occurrence.
     pub settled: (Usage, i64),
@@ -108,7 +111,9 @@ impl Kind for ActionRun {
         let now = prompts::run_now(&self.occurrence.value, began, &self.zone);
         let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
         let since = prompts::since_last(&since, &self.zone);
-        let content = vec![Block::text(now), Block::text(since), Block::text(prompts::task(&self.action))];
+        let news = prompts::news(&self.news);
+        let texts = [now, since, news, prompts::task(&self.action)];
+        let content = texts.into_iter().filter(|text| !text.is_empty()).map(Block::text).collect();
         Ok(vec![Message { role: Role::User, content }])
     }
 

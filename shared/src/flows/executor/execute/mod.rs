@@ -7,6 +7,7 @@ mod claim_or_resume;
 mod end;
 mod kind;
 mod since_last;
+mod watched;
 
 use domain::accounts::quota::Charge;
 use domain::actions::{Action, Occurrence, OccurrenceState, ReasonCode};
@@ -38,6 +39,9 @@ pub async fn run(cx: &Cx, owner: &Owner, claimed: ClaimedRun, deadline: Timestam
     let run_id = claimed.occurrence.value.run_id;
     let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
     let work = async {
+        if !Box::pin(watched::begins(cx, owner, &claimed)).await? {
+            return Ok(());
+        }
         let begun = Box::pin(claim_or_resume::begin(cx, owner, claimed, deadline)).await?;
         let Some(mut run) = begun else { return Ok(()) };
         let fence = run.kind.occurrence.value.fence;
@@ -78,6 +82,7 @@ pub async fn close(cx: &Cx, owner: &Owner, run: RunId, occurrence: &Occurrence) 
     }
     let state = match occurrence.state {
         OccurrenceState::Cancelled => RunState::Cancelled,
+        OccurrenceState::Unchanged => RunState::Completed,
         _ => RunState::Failed,
     };
     let code = match (occurrence.state, occurrence.reason_code) {
@@ -85,7 +90,8 @@ pub async fn close(cx: &Cx, owner: &Owner, run: RunId, occurrence: &Occurrence) 
         (_, Some(ReasonCode::Unanswered)) => "unanswered",
         (state, _) => state.as_str(),
     };
-    let error = occurrence.reason.clone().map(|detail| failure(code, detail));
+    let error = occurrence.reason.clone().filter(|_| state != RunState::Completed);
+    let error = error.map(|detail| failure(code, detail));
     recorder::end_without_executor(cx, owner, found, state, error).await?;
     Ok(())
 }

@@ -1,0 +1,250 @@
+//! What an answer of a server says: the visible text of a page, or a value in JSON.
+//!
+//! Answers come from strangers. Every function here takes any input, works in time linear in its length, and does not recurse.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// How much of what was found a run is shown, in bytes.
+pub const MAX_SHOWN: usize = 4_000;
+
+/// The longest title of a page, in characters.
+const MAX_TITLE: usize = 150;
+
+/// What was found at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// SHA-256 of what counts, hexadecimal.
+    pub sha256: String,
+    /// The title of a page in HTML, otherwise empty.
+    pub title: String,
+    /// The beginning of what counts, at most [`MAX_SHOWN`] bytes. Empty if it is not text.
+    pub shown: String,
+}
+
+/// Why an answer can't be read. It follows the name of the address in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    #[error("is not JSON: {0}")]
+    NotJson(String),
+    #[error("has no value at {0}")]
+    NoValue(String),
+}
+
+/// Reads the answer of an address.
+///
+/// # Errors
+/// If `pointer` is set and there is no such value.
+pub fn read(content_type: &str, body: &[u8], pointer: Option<&str>) -> Result<Page, Unreadable> {
+    if let Some(pointer) = pointer {
+        let json: Value =
+            serde_json::from_slice(body).map_err(|error| Unreadable::NotJson(error.to_string()))?;
+        let value = json.pointer(pointer).ok_or_else(|| Unreadable::NoValue(pointer.to_owned()))?;
+        let text = value.to_string();
+        return Ok(Page { sha256: hash(text.as_bytes()), title: String::new(), shown: beginning(&text) });
+    }
+    let content_type = content_type.to_ascii_lowercase();
+    if content_type.contains("html") {
+        let (title, text) = visible(&String::from_utf8_lossy(body));
+        return Ok(Page { sha256: hash(text.as_bytes()), title, shown: beginning(&text) });
+    }
+    let shown = std::str::from_utf8(body).map(beginning).unwrap_or_default();
+    Ok(Page { sha256: hash(body), title: String::new(), shown })
+}
+
+fn hash(bytes: &[u8]) -> String {
+    crate::hex(&Sha256::digest(bytes))
+}
+
+/// The first bytes of a text.
+fn beginning(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_SHOWN)].to_owned()
+}
+
+/// Elements whose content nobody sees.
+const HIDDEN: [&str; 5] = ["script", "style", "template", "noscript", "svg"];
+
+/// Elements that stand within a line. All others begin a new line.
+const INLINE: [&str; 18] = [
+    "a", "abbr", "b", "bdi", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "s", "small", "span",
+    "strong", "sub", "sup",
+];
+
+/// The title and the visible text of a page: without tags, comments, scripts and styles, and with single spaces. Pages often
+/// have numbers in their scripts and attributes that differ at each request, and nobody reads those.
+fn visible(html: &str) -> (String, String) {
+    // The text is never longer than the page.
+    let (mut title, mut out) =
+        (String::new(), Text { text: String::with_capacity(html.len()), space: false });
+    let mut rest = html;
+    loop {
+        let Some(at) = rest.find('<') else {
+            out.push(rest);
+            break;
+        };
+        out.push(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(comment) = rest.strip_prefix("<!--") {
+            rest = comment.find("-->").map_or("", |end| &comment[end + 3..]);
+            continue;
+        }
+        let is_tag = rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?'));
+        if !is_tag {
+            out.push("<");
+            rest = &rest[1..];
+            continue;
+        }
+        let closes = rest[1..].starts_with('/');
+        let name = &rest[1 + usize::from(closes)..];
+        let length = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+        let name = name[..length].to_ascii_lowercase();
+        rest = after_tag(rest);
+        if !INLINE.contains(&name.as_str()) {
+            out.new_line();
+        }
+        if closes {
+            continue;
+        }
+        if HIDDEN.contains(&name.as_str()) {
+            rest = &rest[end_of(rest, &name)..];
+        } else if name == "title" && title.is_empty() {
+            let end = end_of(rest, &name);
+            let mut text = Text::default();
+            text.push(&rest[..end]);
+            title = text.text.chars().take(MAX_TITLE).collect();
+            rest = &rest[end..];
+        }
+    }
+    (title, out.text)
+}
+
+/// What follows a tag. A `>` in an attribute's quotes does not end it.
+fn after_tag(tag: &str) -> &str {
+    let mut quote = None;
+    for (at, byte) in tag.bytes().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return &tag[at + 1..],
+            // A quote begins only after the `=` of an attribute. Elsewhere it is a stray character.
+            (None, b'"' | b'\'') if tag[..at].trim_end().ends_with('=') => quote = Some(byte),
+            (Some(open), byte) if open == byte => quote = None,
+            _ => {}
+        }
+    }
+    ""
+}
+
+/// Where the end tag of an element begins. An element that is not closed ends with the page.
+fn end_of(text: &str, name: &str) -> usize {
+    let mut from = 0;
+    while let Some(at) = text[from..].find("</") {
+        let tag = &text.as_bytes()[from + at + 2..];
+        if tag.len() >= name.len() && tag[..name.len()].eq_ignore_ascii_case(name.as_bytes()) {
+            return from + at;
+        }
+        from += at + 2;
+    }
+    text.len()
+}
+
+/// A text with single spaces and line breaks.
+#[derive(Default)]
+struct Text {
+    text: String,
+    /// Whether a space must come before the next word.
+    space: bool,
+}
+
+impl Text {
+    fn push(&mut self, html: &str) {
+        let mut rest = html;
+        while let Some(next) = rest.chars().next() {
+            let (c, length) = match next {
+                '&' => entity(rest),
+                c => (c, c.len_utf8()),
+            };
+            rest = &rest[length..];
+            if c.is_whitespace() || c.is_control() {
+                self.space = true;
+            } else {
+                if std::mem::take(&mut self.space) && !self.text.is_empty() && !self.text.ends_with('\n') {
+                    self.text.push(' ');
+                }
+                self.text.push(c);
+            }
+        }
+    }
+
+    fn new_line(&mut self) {
+        self.space = false;
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+    }
+}
+
+/// The character of a reference such as `&amp;`, and the length of the reference. An unknown one stays as it is.
+fn entity(text: &str) -> (char, usize) {
+    for (reference, character) in
+        [("&amp;", '&'), ("&lt;", '<'), ("&gt;", '>'), ("&quot;", '"'), ("&#39;", '\''), ("&nbsp;", ' ')]
+    {
+        if text.starts_with(reference) {
+            return (character, reference.len());
+        }
+    }
+    ('&', 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_the_visible_text_of_a_page_counts() {
+        let page = |nonce: &str, price: &str| {
+            format!(
+                "<!doctype html><html><head><title>Prices &amp; plans</title><script nonce=\"{nonce}\">let a = '<b>{nonce}</b>';</SCRIPT >\
+                 <style>p {{ }}</style></head><body data-x='a>b'><!-- {nonce} --><p>Basic:\n  <b>{price}</b></p><p>5 &lt; 6 < 7</p></body></html>"
+            )
+        };
+        let read = |html: &str| read("text/html; charset=utf-8", html.as_bytes(), None).unwrap();
+        let first = read(&page("1", "$9"));
+        assert_eq!(
+            (first.title.as_str(), first.shown.as_str()),
+            ("Prices & plans", "Basic: $9\n5 < 6 < 7\n")
+        );
+        assert_eq!(first, read(&page("2", "$9")));
+        assert_ne!(first.sha256, read(&page("1", "$10")).sha256);
+    }
+
+    #[test]
+    fn a_pointer_names_the_value_that_counts() {
+        let read = |body: &str, pointer| read("application/json", body.as_bytes(), Some(pointer));
+        let first = read(r#"{"a": {"b": [1, 2]}, "time": 1}"#, "/a").unwrap();
+        assert_eq!(first.shown, r#"{"b":[1,2]}"#);
+        assert_eq!(read(r#"{"time": 2, "a": {"b":[1,2]}}"#, "/a").unwrap(), first);
+        assert_eq!(read("{}", "/a").unwrap_err().to_string(), "has no value at /a");
+        assert!(read("<html>", "/a").unwrap_err().to_string().starts_with("is not JSON: "));
+        // Nested too deeply: refused, without a stack overflow.
+        assert!(read(&"[".repeat(1_000_000), "").is_err());
+    }
+
+    #[test]
+    fn other_answers_count_byte_by_byte() {
+        let text = read("text/plain", b"a\n b", None).unwrap();
+        assert_eq!(text.shown, "a\n b");
+        let image = read("image/png", &[0x89, 0xff, 0], None).unwrap();
+        assert_eq!((image.shown.as_str(), image.sha256.len()), ("", 64));
+        let long = read("text/plain", "é".repeat(5_000).as_bytes(), None).unwrap();
+        assert_eq!(long.shown.len(), MAX_SHOWN);
+    }
+
+    proptest! {
+        #[test]
+        fn any_page_is_read(html in "(<|>|/|!|-|script|title|a|=|\"|'|&amp;|é| |\n){0,60}") {
+            let page = read("text/html", html.as_bytes(), None).unwrap();
+            prop_assert!(!page.shown.contains("  "));
+        }
+    }
+}

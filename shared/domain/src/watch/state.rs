@@ -1,0 +1,392 @@
+//! What was seen at the last run, and whether something has changed since.
+//!
+//! A change is *offered* to a run. It counts as seen when that run has succeeded. If the run fails, the next due time finds the same
+//! change again, so no change is lost.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Watch;
+use super::feed::{Entry, MAX_ENTRIES};
+use super::page::{MAX_SHOWN, Page};
+use crate::ids::RunId;
+use crate::models::WebSource;
+
+/// How many keys of entries are remembered of a feed. Twice as many as are read, because a feed may change their order.
+const MAX_KEYS: usize = 2 * MAX_ENTRIES;
+
+/// How many new entries of a feed a run is shown.
+const ENTRIES_SHOWN: usize = 30;
+
+/// How many of the last costs of runs count.
+const LAST_COSTS: usize = 5;
+
+/// What is remembered about the things that an action watches.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchState {
+    /// By [`Watch::key`]: what the last run that succeeded was told.
+    #[serde(default)]
+    pub seen: BTreeMap<String, Seen>,
+    /// What the newest run was told. It does not count as seen yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<Offered>,
+    #[serde(default)]
+    pub counts: Counts,
+    /// What the last runs have cost, newest last.
+    #[serde(default)]
+    pub costs: Vec<i64>,
+}
+
+/// What the checks have come to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Counts {
+    /// How often a due time was checked.
+    #[schema(example = 720)]
+    pub checks: u64,
+    /// How often something had changed, so that a run began.
+    #[schema(example = 12)]
+    pub wakes: u64,
+    /// How often nothing had changed, so that no run began.
+    #[schema(example = 708)]
+    pub unchanged: u64,
+    /// What the runs that did not begin would have cost, in micro-dollars, by the average of the last five runs at that time.
+    #[schema(example = 4_100_000)]
+    pub saved_micros: i64,
+    /// When they were checked last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked_at: Option<Timestamp>,
+}
+
+/// What was seen of one thing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// When it changed last, as far as the checks have seen. `None` if it was never seen before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_at: Option<Timestamp>,
+    /// The hash or version of what counts. Empty for a feed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub print: String,
+    /// The keys of the entries of a feed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<String>,
+    /// The validators of the answer, for the next request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+/// A change that a run is told of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offered {
+    pub run_id: RunId,
+    pub seen: BTreeMap<String, Seen>,
+    pub news: Vec<News>,
+}
+
+/// What a run is told about one thing that has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct News {
+    /// What has changed, as a sentence without strangers' words.
+    pub told: String,
+    /// What was found. If `source` is set, strangers have written it.
+    pub found: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<WebSource>,
+}
+
+/// What a look at one thing has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Look {
+    /// The server says that nothing has changed since the last look.
+    Same,
+    Page {
+        page: Page,
+        etag: Option<String>,
+        last_modified: Option<String>,
+    },
+    Feed {
+        entries: Vec<Entry>,
+        etag: Option<String>,
+        last_modified: Option<String>,
+    },
+    /// A record of the platform, by its hash or version. `None` if it does not exist. `shown`: what a run is shown of it.
+    Record {
+        print: Option<String>,
+        shown: String,
+    },
+}
+
+/// What has become of the run that was told of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// It has not ended.
+    Open,
+    /// It has succeeded, or nobody knows any more.
+    Yes { cost_micros: Option<i64> },
+    /// It has failed or was cancelled.
+    No { cost_micros: Option<i64> },
+}
+
+impl WatchState {
+    /// The state after it is known what has become of the run that was told of the last change.
+    #[must_use]
+    pub fn settled(mut self, heard: Heard) -> Self {
+        let (cost, is_seen) = match heard {
+            Heard::Open => return self,
+            Heard::Yes { cost_micros } => (cost_micros, true),
+            Heard::No { cost_micros } => (cost_micros, false),
+        };
+        if let Some(offered) = self.offered.take()
+            && is_seen
+        {
+            self.seen = offered.seen;
+        }
+        self.costs.extend(cost);
+        let old = self.costs.len().saturating_sub(LAST_COSTS);
+        self.costs.drain(..old);
+        self
+    }
+
+    /// What the next look should compare with.
+    #[must_use]
+    pub fn seen_of(&self, watch: &Watch) -> Option<&Seen> {
+        self.seen.get(&watch.key())
+    }
+
+    /// Decides whether `run` takes place, after a look at each thing. What was never seen before counts as changed.
+    #[must_use]
+    pub fn decide(mut self, looks: Vec<(&Watch, Look)>, run: RunId, now: Timestamp) -> (Self, bool) {
+        let (mut seen, mut news) = (BTreeMap::new(), Vec::new());
+        for (watch, look) in looks {
+            let before = self.seen.get(&watch.key());
+            let (after, found) = compare(watch, before, look, now);
+            seen.insert(watch.key(), after);
+            news.extend(found);
+        }
+        let changed = !news.is_empty();
+        self.counts.checks += 1;
+        self.counts.checked_at = Some(now);
+        if changed {
+            // A run that is tried again was counted before.
+            let is_told = self.offered.as_ref().is_some_and(|offered| offered.run_id == run);
+            self.counts.wakes += u64::from(!is_told);
+            self.offered = Some(Offered { run_id: run, seen, news });
+        } else {
+            self.seen = seen;
+            self.offered = None;
+            self.counts.unchanged += 1;
+            self.counts.saved_micros = self.counts.saved_micros.saturating_add(self.cost_of_a_run());
+        }
+        (self, changed)
+    }
+
+    /// What the last runs have cost on average.
+    fn cost_of_a_run(&self) -> i64 {
+        let count = i64::try_from(self.costs.len()).unwrap_or(i64::MAX);
+        self.costs.iter().fold(0_i64, |sum, cost| sum.saturating_add(*cost)).checked_div(count).unwrap_or(0)
+    }
+
+    /// What `run` is told.
+    #[must_use]
+    pub fn news_for(self, run: RunId) -> Vec<News> {
+        self.offered.filter(|offered| offered.run_id == run).map(|offered| offered.news).unwrap_or_default()
+    }
+}
+
+/// What is seen now, and the news if it is a change.
+fn compare(watch: &Watch, before: Option<&Seen>, look: Look, now: Timestamp) -> (Seen, Option<News>) {
+    let name = watch.name();
+    let is_new = before.is_none();
+    let was = before.cloned().unwrap_or_default();
+    let news = |told: String, found: String, source| Some(News { told, found, source });
+    match look {
+        Look::Same => (was, None),
+        Look::Page { page, etag, last_modified } => {
+            let changed = is_new || was.print != page.sha256;
+            let seen = Seen {
+                changed_at: if changed { Some(now) } else { was.changed_at },
+                print: page.sha256.clone(),
+                entries: Vec::new(),
+                etag,
+                last_modified,
+            };
+            let told = if is_new {
+                format!("{name}, seen for the first time")
+            } else {
+                format!("{name} has changed")
+            };
+            let source = watch.url().and_then(|url| WebSource::of_page(url, &page.title, &page.sha256));
+            (seen, changed.then(|| news(told, page.shown, source)).flatten())
+        }
+        Look::Feed { entries, etag, last_modified } => {
+            let is_fresh = |entry: &&Entry| !was.entries.contains(&entry.key());
+            let fresh: Vec<&Entry> = entries.iter().filter(is_fresh).collect();
+            let mut keys: Vec<String> = fresh.iter().map(|entry| entry.key()).collect();
+            keys.dedup();
+            let count = fresh.len();
+            keys.extend(was.entries.iter().cloned());
+            keys.truncate(MAX_KEYS);
+            // The first look is a run's first task, also if the feed has no entries yet.
+            let changed = is_new || count > 0;
+            let mut found: String =
+                fresh.iter().take(ENTRIES_SHOWN).map(|entry| entry.line() + "\n").collect();
+            found.truncate(found.floor_char_boundary(MAX_SHOWN));
+            let sha256 = crate::hex(&<sha2::Sha256 as sha2::Digest>::digest(found.as_bytes()));
+            let source = watch.url().and_then(|url| WebSource::of_page(url, "", &sha256));
+            let seen = Seen {
+                changed_at: if changed { Some(now) } else { was.changed_at },
+                print: String::new(),
+                entries: keys,
+                etag,
+                last_modified,
+            };
+            let told = match (is_new, count) {
+                (true, count) => format!("{name}, seen for the first time, with {count} entries"),
+                (false, 1) => format!("{name} has 1 new entry"),
+                (false, count) => format!("{name} has {count} new entries"),
+            };
+            (seen, changed.then(|| news(told, found, source)).flatten())
+        }
+        Look::Record { print, shown } => {
+            let exists = print.is_some();
+            let print = print.unwrap_or_default();
+            let changed = is_new || was.print != print;
+            let seen = Seen {
+                changed_at: if changed { Some(now) } else { was.changed_at },
+                print,
+                ..Seen::default()
+            };
+            let told = match (is_new, exists) {
+                (_, false) => format!("{name} does not exist"),
+                (true, true) => format!("{name}, seen for the first time"),
+                (false, true) => format!("{name} has changed"),
+            };
+            (seen, changed.then(|| news(told, shown, None)).flatten())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{feed, page};
+    use super::*;
+
+    fn run(n: u128) -> RunId {
+        RunId::from_uuid(uuid::Uuid::from_u128(n))
+    }
+
+    fn page_watch() -> Watch {
+        Watch::Url { url: "https://a.com".to_owned(), pointer: None }
+    }
+
+    fn look(text: &str) -> Look {
+        let page = page::read("text/plain", text.as_bytes(), None).unwrap();
+        Look::Page { page, etag: Some(format!("\"{text}\"")), last_modified: None }
+    }
+
+    fn feed_look(ids: &[u32]) -> Look {
+        let items: String =
+            ids.iter().map(|id| format!("<item><guid>{id}</guid><title>T{id}</title></item>")).collect();
+        let entries = feed::read(format!("<rss>{items}</rss>").as_bytes()).unwrap();
+        Look::Feed { entries, etag: None, last_modified: None }
+    }
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[test]
+    fn a_change_is_seen_when_its_run_has_succeeded() {
+        let watch = page_watch();
+        let decide = |state: WatchState, text: &str, n| state.decide(vec![(&watch, look(text))], run(n), NOW);
+        let (state, first) = decide(WatchState::default(), "a", 1);
+        assert!(first && state.seen.is_empty());
+        // The run has failed: the same change is offered to the next run.
+        let (state, again) = decide(state.settled(Heard::No { cost_micros: Some(7) }), "a", 2);
+        assert!(again);
+        assert_eq!(state.clone().news_for(run(2))[0].told, "https://a.com, seen for the first time");
+        assert_eq!(state.clone().news_for(run(1)), []);
+        let state = state.settled(Heard::Yes { cost_micros: Some(9) });
+        let (state, same) = decide(state, "a", 3);
+        assert!(!same);
+        let (state, by_server) = state.decide(vec![(&watch, Look::Same)], run(4), NOW);
+        assert!(!by_server);
+        let (state, changed) = decide(state, "b", 5);
+        assert!(changed);
+        assert_eq!(state.offered.as_ref().unwrap().news[0].told, "https://a.com has changed");
+        let expected = Counts { checks: 5, wakes: 3, unchanged: 2, saved_micros: 16, checked_at: Some(NOW) };
+        assert_eq!(state.counts, expected);
+        // The same run looks again after a kill.
+        let (state, again) = decide(state.settled(Heard::Open), "b", 5);
+        assert_eq!((again, state.counts.wakes, state.counts.checks), (true, 3, 6));
+    }
+
+    #[test]
+    fn only_new_entries_of_a_feed_count() {
+        let watch = Watch::Feed { url: "https://a.com/feed".to_owned() };
+        let decide = |state: WatchState, ids: &[u32], n| {
+            let (state, changed) = state.decide(vec![(&watch, feed_look(ids))], run(n), NOW);
+            let told = state.clone().news_for(run(n)).pop().map(|news| (news.told, news.found));
+            (state.settled(Heard::Yes { cost_micros: None }), changed, told)
+        };
+        let (state, first, told) = decide(WatchState::default(), &[2, 1], 1);
+        assert!(first && told.unwrap().0.ends_with("seen for the first time, with 2 entries"));
+        let (state, gone, _) = decide(state, &[1], 2);
+        let (state, back, _) = decide(state, &[1, 2], 3);
+        assert!(!gone && !back, "an entry that left and came back is not new");
+        let (_, new, told) = decide(state, &[4, 3, 2], 4);
+        let (told, found) = told.unwrap();
+        assert!(new && told == "the feed https://a.com/feed has 2 new entries" && found == "T4\nT3\n");
+    }
+
+    #[test]
+    fn what_is_no_longer_watched_is_forgotten() {
+        let (a, b) = (page_watch(), Watch::Feed { url: "https://b.com".to_owned() });
+        let (state, _) =
+            WatchState::default().decide(vec![(&a, look("a")), (&b, feed_look(&[1]))], run(1), NOW);
+        let state = state.settled(Heard::Yes { cost_micros: None });
+        assert_eq!(state.seen.len(), 2);
+        let (state, changed) = state.decide(vec![(&a, look("a"))], run(2), NOW);
+        assert!(!changed);
+        assert_eq!(state.seen.len(), 1);
+    }
+
+    #[test]
+    fn the_state_fits_into_an_item() {
+        let watches: Vec<Watch> =
+            (0..super::super::MAX_WATCHES).map(|n| Watch::Feed { url: format!("https://{n}.com") }).collect();
+        let mut state = WatchState::default();
+        for n in 0..10_u32 {
+            let ids: Vec<u32> = (n * 200..(n + 1) * 200).collect();
+            let looks = watches.iter().map(|watch| (watch, feed_look(&ids))).collect();
+            state = state.decide(looks, run(u128::from(n)), NOW).0;
+            assert!(serde_json::to_vec(&state).unwrap().len() < 120 * 1024);
+            state = state.settled(Heard::Yes { cost_micros: Some(i64::MAX) });
+        }
+    }
+
+    proptest! {
+        /// Whatever happens to the runs: each content that a look has found and that differs from what the last successful run
+        /// was told is told to the next run.
+        #[test]
+        fn no_change_is_lost(steps in prop::collection::vec((0_u8..3, any::<bool>()), 1..40)) {
+            let watch = page_watch();
+            let (mut state, mut heard) = (WatchState::default(), None);
+            for (n, (content, succeeds)) in steps.into_iter().enumerate() {
+                let text = content.to_string();
+                let (next, changed) = state.decide(vec![(&watch, look(&text))], run(n as u128), NOW);
+                prop_assert_eq!(changed, heard != Some(content));
+                if changed && succeeds {
+                    heard = Some(content);
+                }
+                let cost_micros = Some(1);
+                state = next.settled(if succeeds { Heard::Yes { cost_micros } } else { Heard::No { cost_micros } });
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Before a scheduled run: looks at the things that its action watches. If nothing has changed, the run does not begin.
+
+use domain::actions::{Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState};
+use domain::ids::Owner;
+use domain::watch::state::{Heard, News, WatchState};
+use futures::future::try_join_all;
+
+use super::{ClaimedRun, close};
+use crate::context::{Cx, Data};
+use crate::error::{Error, Result};
+use crate::flows::actions::{self, runs};
+use crate::flows::{due, watches};
+use crate::stopped;
+use crate::store::keys::Guard;
+use crate::store::runs::CancelCause;
+use crate::store::table::Written;
+use crate::store::{DueItem, Store, Tries, Versioned};
+
+/// Whether a claimed run begins. If not, its end is stored, or it is tried again later.
+///
+/// # Errors
+/// If the table or the bucket does not answer.
+pub(super) async fn begins(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool> {
+    let ClaimedRun { agent, action, occurrence } = claimed;
+    let is_by_hand = occurrence.value.kind == OccurrenceKind::Manual;
+    let has_begun = occurrence.value.started_at.is_some();
+    // What is not approved is not requested. The run is held for that reason.
+    if action.value.watches.is_empty() || is_by_hand || has_begun || !action.value.is_approved_with(agent) {
+        return Ok(true);
+    }
+    let run = occurrence.value.run_id;
+    match stopped::check(cx, owner).await {
+        Ok(()) => {}
+        Err(error) if error.is_account_stopped() => {
+            runs::cancel(cx, owner, None, action.value.id, run, CancelCause::AccountStopped).await?;
+            return Ok(false);
+        }
+        Err(error) => return Err(error),
+    }
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let state = cx.store.watch_state(owner, action.value.id).await?;
+        let settled = settled(cx, owner, &occurrence.value, state.value).await?;
+        let looks = action.value.watches.iter().map(async |watch| {
+            let look = watches::look(cx, owner, watch, settled.seen_of(watch)).await?;
+            Ok::<_, Error>(look.map(|look| (watch, look)))
+        });
+        let looks: std::result::Result<Vec<_>, _> = try_join_all(looks).await?.into_iter().collect();
+        let now = cx.clock.now();
+        let fence = occurrence.value.fence;
+        let (next_state, command) = match looks {
+            Ok(looks) => match settled.decide(looks, run, now) {
+                (next, true) => (next, None),
+                (next, false) => {
+                    let reason = "nothing that it watches has changed".to_owned();
+                    (next, Some(OccurrenceCommand::Unchanged { fence, reason }))
+                }
+            },
+            Err(watches::NotSeen { text, retryable }) => {
+                (settled, Some(OccurrenceCommand::Fail { fence, error: text, retryable }))
+            }
+        };
+        let state = Store::watch_state_write(owner, action.value.id, &next_state, state.version)?;
+        match command {
+            None => {
+                if cx.store.write_all(vec![state]).await?.done() {
+                    return Ok(true);
+                }
+            }
+            Some(command) => {
+                let Ok(next) = occurrence.value.transition(command, now) else { return Ok(false) };
+                // The action may have changed meanwhile.
+                let current = match actions::load(cx, owner, action.value.id).await {
+                    Ok(current) => current,
+                    Err(Error::NotFound(_)) => return Ok(false),
+                    Err(error) => return Err(error),
+                };
+                let ended = next.state.is_final();
+                let after = if ended { current.value.after(&next, now) } else { current.value.clone() };
+                let live = Some(&next).filter(|next| after.live_run == Some(next.run_id));
+                let mut writes = vec![Store::replace_occurrence(owner, &next, occurrence.version)?, state];
+                writes.extend(actions::action_writes(owner, &current, &after, live, now)?);
+                writes.extend(actions::run_count(owner, &next, &after));
+                match cx.store.write_all(writes).await? {
+                    Written::Yes => {
+                        tracing::info!(state = next.state.as_str(), "a run did not begin");
+                        if ended {
+                            close(cx, owner, run, &next).await?;
+                        }
+                        let item = DueItem::action(owner, action.value.id);
+                        due::dispatch_at(cx, &item, actions::wake_at(&after, live, now)).await;
+                        return Ok(false);
+                    }
+                    Written::Refused(Guard::Occurrence) => return Ok(false),
+                    Written::Refused(_) => {}
+                }
+            }
+        }
+    }
+}
+
+/// The state after it is known what has become of the run that was told of the last change.
+async fn settled(
+    data: &Data,
+    owner: &Owner,
+    occurrence: &Occurrence,
+    state: WatchState,
+) -> Result<WatchState> {
+    let Some(offered) = state.offered.as_ref().filter(|offered| offered.run_id != occurrence.run_id) else {
+        return Ok(state);
+    };
+    let told =
+        data.store.occurrence(owner, occurrence.action_id, offered.run_id).await?.map(|told| told.value);
+    let heard = match told {
+        // Its record has expired.
+        None => Heard::Yes { cost_micros: None },
+        Some(told) if !told.state.is_final() => Heard::Open,
+        Some(told) => {
+            let cost_micros = told.started_at.map(|_| told.cost_micros);
+            match told.state {
+                OccurrenceState::Succeeded | OccurrenceState::NothingNew => Heard::Yes { cost_micros },
+                _ => Heard::No { cost_micros },
+            }
+        }
+    };
+    Ok(state.settled(heard))
+}
+
+/// What a run is told about what has changed.
+pub(super) async fn news(
+    data: &Data,
+    owner: &Owner,
+    occurrence: &Versioned<Occurrence>,
+) -> Result<Vec<News>> {
+    let Occurrence { action_id, run_id, .. } = occurrence.value;
+    Ok(data.store.watch_state(owner, action_id).await?.value.news_for(run_id))
+}

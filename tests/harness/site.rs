@@ -1,0 +1,128 @@
+//! A web site whose answer the test sets.
+
+#![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use domain::reach::Policy;
+use shared::config::ReachConfig;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// What the site answers.
+#[derive(Clone, Debug)]
+pub enum Answers {
+    /// 200 with this content type and body. With an `ETag` it answers 304 to a request that has it.
+    Page(&'static str, String, Option<&'static str>),
+    Status(u16),
+    RedirectsTo(String),
+    /// It accepts the request and never answers.
+    Hangs,
+    /// It announces this many bytes and sends zeros until the client goes away.
+    Endless(u64),
+    /// It sends zeros without an end, and announces nothing.
+    Drips,
+}
+
+struct Shared {
+    answers: Mutex<Answers>,
+    /// The paths and `If-None-Match` headers of all requests.
+    asked: Mutex<Vec<(String, Option<String>)>>,
+}
+
+/// A site that runs until it is dropped.
+pub struct Site {
+    address: std::net::SocketAddr,
+    shared: Arc<Shared>,
+    server: JoinHandle<()>,
+}
+
+impl Site {
+    /// # Panics
+    /// If no port is free.
+    pub async fn start(answers: Answers) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared { answers: Mutex::new(answers), asked: Mutex::default() });
+        let app = Router::new().fallback(answer).with_state(shared.clone());
+        let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self { address, shared, server }
+    }
+
+    /// From now on it answers this.
+    ///
+    /// # Panics
+    /// If a handler has panicked.
+    pub fn answers(&self, answers: Answers) {
+        *self.shared.answers.lock().unwrap() = answers;
+    }
+
+    /// From now on it answers this text.
+    pub fn says(&self, text: &str) {
+        self.answers(Answers::Page("text/plain", text.to_owned(), None));
+    }
+
+    /// The path and the `If-None-Match` of each request so far.
+    ///
+    /// # Panics
+    /// If a handler has panicked.
+    #[must_use]
+    pub fn asked(&self) -> Vec<(String, Option<String>)> {
+        self.shared.asked.lock().unwrap().clone()
+    }
+
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// What a platform may reach that may reach this site.
+    ///
+    /// # Panics
+    /// Never: the address of the site is a host.
+    #[must_use]
+    pub fn reach(&self) -> ReachConfig {
+        let allowed_hosts = vec![self.address.to_string().parse().unwrap()];
+        ReachConfig { policy: Policy { allowed_hosts, ..Policy::default() }.into() }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn answer(State(site): State<Arc<Shared>>, request: Request) -> Response {
+    let known = request.headers().get(IF_NONE_MATCH).map(|known| known.to_str().unwrap().to_owned());
+    site.asked.lock().unwrap().push((request.uri().to_string(), known.clone()));
+    let answers = site.answers.lock().unwrap().clone();
+    match answers {
+        Answers::Page(_, _, Some(etag)) if known.as_deref() == Some(etag) => {
+            StatusCode::NOT_MODIFIED.into_response()
+        }
+        Answers::Page(content_type, body, etag) => {
+            let mut response = ([(CONTENT_TYPE, content_type)], body).into_response();
+            if let Some(etag) = etag {
+                response.headers_mut().insert(ETAG, HeaderValue::from_static(etag));
+            }
+            response
+        }
+        Answers::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
+        Answers::RedirectsTo(to) => (StatusCode::FOUND, [(LOCATION, to)]).into_response(),
+        Answers::Hangs => std::future::pending().await,
+        Answers::Endless(bytes) => ([(CONTENT_LENGTH, bytes.to_string())], zeros()).into_response(),
+        Answers::Drips => zeros().into_response(),
+    }
+}
+
+fn zeros() -> Body {
+    let piece = || Ok::<_, std::io::Error>(axum::body::Bytes::from_static(&[b'0'; 16 * 1024]));
+    Body::from_stream(futures::stream::repeat_with(piece))
+}
