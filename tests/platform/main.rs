@@ -114,6 +114,7 @@ mod runs {
     mod long_replies;
     mod long_results;
     mod now;
+    mod rehearsals;
     mod since_last;
     mod watched;
     mod web;

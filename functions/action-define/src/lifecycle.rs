@@ -6,7 +6,7 @@
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use domain::actions::Command;
-use domain::ids::ActionId;
+use domain::ids::{ActionId, RunId};
 use domain::schedule::ScheduleInput;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Json, Once, OptionalJson};
@@ -24,6 +24,10 @@ shared::routes!(approve, schedule, run, pause, resume, cancel, dismiss, complete
 struct ApproveAction {
     /// The `approval_hash` of the action that the person has seen.
     approval_hash: String,
+    /// The `run_id` of a rehearsal. The action gets the grant that the rehearsal proposes, and this is approved. `approval_hash` is then
+    /// that of the rehearsal.
+    #[serde(default)]
+    rehearsal: Option<RunId>,
 }
 
 /// Approve an action
@@ -46,9 +50,13 @@ async fn approve(
     caller: Caller,
     once: Once,
     Id(id): Id<ActionId>,
-    Json(input): Json<ApproveAction>,
+    Json(ApproveAction { approval_hash, rehearsal }): Json<ApproveAction>,
 ) -> Result<Tagged<ActionView>> {
-    Ok(tagged(actions::approve(&cx, &caller.owner, &once, caller.actor(), id, &input.approval_hash).await?))
+    let (owner, by) = (&caller.owner, caller.actor());
+    Ok(tagged(match rehearsal {
+        None => actions::approve(&cx, owner, &once, by, id, &approval_hash).await?,
+        Some(run) => actions::approve_rehearsed(&cx, owner, &once, by, id, (run, &approval_hash)).await?,
+    }))
 }
 
 /// The new schedule of an action.

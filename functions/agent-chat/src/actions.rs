@@ -1,13 +1,15 @@
 //! The conversation about one action. It is in this function because a model answers.
 
 use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
 use axum::response::Response;
 use domain::ids::ActionId;
 use domain::runs::RunEvent;
 use serde::Deserialize;
 use shared::edge::accept::Accept;
-use shared::edge::extract::{Caller, Id, Json, Once, Query};
+use shared::edge::extract::{Caller, Id, Json, Once, OptionalJson, Query};
 use shared::edge::stream;
+use shared::flows::actions::{self, RehearseAction, StartedRehearsal};
 use shared::flows::messages::MessageView;
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::runs::RunView;
@@ -17,7 +19,7 @@ use shared::runtime::function::Invocation;
 use shared::{Cx, Result};
 use utoipa::ToSchema;
 
-shared::routes!(messages, talk);
+shared::routes!(messages, talk, rehearse);
 
 /// Read the conversation about an action, oldest first
 ///
@@ -34,6 +36,28 @@ async fn messages(
     Query(page): Query<PageQuery>,
 ) -> Result<axum::Json<Page<MessageView>>> {
     Ok(axum::Json(about_action::messages(&cx, &caller.owner, id, &page).await?))
+}
+
+/// Rehearse an action
+///
+/// Runs the action as it is now, approved or not. It reads what a run would read, and costs what a run would cost. What it would save, propose
+/// or do outside is recorded and not done. Follow it at `Location`. When it has ended, `rehearsal` of the run says what it used and what
+/// it would have saved, and proposes the smallest grant. `POST /actions/{action_id}/approve` with the rehearsal's id approves that.
+#[utoipa::path(
+    post, path = "/actions/{action_id}/rehearse", tag = "actions", operation_id = "rehearse_action",
+    params(ActionId),
+    responses((status = 202, body = StartedRehearsal)),
+)]
+async fn rehearse(
+    State(cx): State<Cx>,
+    caller: Caller,
+    once: Once,
+    Id(id): Id<ActionId>,
+    OptionalJson(input): OptionalJson<RehearseAction>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], axum::Json<StartedRehearsal>)> {
+    let started = actions::rehearse(&cx, &caller.owner, &once, id, input).await?;
+    let location = format!("/runs/{}", started.run_id);
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], axum::Json(started)))
 }
 
 /// A person's message about an action.

@@ -147,6 +147,12 @@ pub fn run_now(occurrence: &Occurrence, at: Timestamp, zone: &TimeZone) -> Strin
     format!("<now>\nIt is {}. {due}\n</now>", moment_in_words(at, zone))
 }
 
+/// What time it is for a rehearsal that began at `at`.
+#[must_use]
+pub fn rehearsal_now(at: Timestamp, zone: &TimeZone) -> String {
+    format!("<now>\nIt is {}. A person has started this run by hand.\n</now>", moment_in_words(at, zone))
+}
+
 /// What has changed of the things that the action watches, for the run that began because of it. Empty if there is nothing.
 #[must_use]
 pub fn news(news: &[News]) -> String {

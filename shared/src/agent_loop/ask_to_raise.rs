@@ -49,10 +49,11 @@ impl<K: Kind> Driver<K> {
     }
 
     /// Lets the run wait until a person raises the ceiling. Fails if no person can: the ceiling is as high as it may be, or it
-    /// is a setup conversation, which has no cards.
+    /// is a setup conversation or a rehearsal, which have no cards.
     pub(super) fn ask_to_raise(&mut self, reached: CeilingReached) -> Result<Rest, CallError> {
         let why = reached.to_string();
-        if !reached.can_be_raised() || self.recorder.run().kind == RunKind::Setup {
+        let has_cards = matches!(self.recorder.run().kind, RunKind::Chat | RunKind::Action);
+        if !reached.can_be_raised() || !has_cards {
             return Err(CallError::Budget(why));
         }
         let now = self.cx.clock.now();

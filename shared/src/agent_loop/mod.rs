@@ -69,6 +69,8 @@ pub struct Terms {
     pub provider_tools: BTreeMap<ProviderTool, u32>,
     /// Whether the run fails if no model that may answer has these tools.
     pub needs_provider_tools: bool,
+    /// Whether calls that act outside the platform are recorded and not made.
+    pub rehearses: bool,
 }
 
 impl Terms {

@@ -287,6 +287,9 @@ impl<K: Kind> Driver<K> {
 
     /// The tool of a call that acts outside the platform and is made now.
     fn outside_tool(&self, call: &Call, id: CallId) -> Option<&'static ToolDef> {
+        if self.terms.rehearses {
+            return None;
+        }
         let tool = self.tool(&call.name).filter(|tool| tool.effect == Effect::Outside)?;
         let is_refused = matches!(self.decide(&call.name), Decision::Refused(_));
         (self.is_open(id) || self.is_readable(call) && !is_refused).then_some(tool)
@@ -372,6 +375,9 @@ impl<K: Kind> Driver<K> {
                 return Ok(CallResult::refused(told).into());
             }
         };
+        if self.terms.rehearses && tool.effect == Effect::Outside {
+            return Ok(CallResult::told("this is a rehearsal: the call was recorded and not made").into());
+        }
         match ToolCall::parse(tool, &call.input) {
             Ok(ToolCall::ReadResult(ReadResult { call_id, from_char })) => {
                 let page = self.transcript.result_page(call_id, from_char);

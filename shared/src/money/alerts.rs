@@ -56,7 +56,7 @@ async fn try_check(cx: &Cx, owner: &Owner, kind: RunKind) -> Result<()> {
         let function = match kind {
             RunKind::Setup => "agents",
             RunKind::Chat => "agent-chat",
-            RunKind::Action => "scheduled-executor",
+            RunKind::Action | RunKind::Rehearsal => "scheduled-executor",
         };
         metrics::emit(function, now, &[("SpendingAlerts", "Count", 1)]);
         events.push(Event::SpendingAlert(alert));

@@ -51,7 +51,7 @@ impl<'a> Spender<'a> {
 
     #[must_use]
     pub fn of(owner: &'a Owner, run: &Run) -> Self {
-        let action = run.action_id.filter(|_| run.kind == RunKind::Action);
+        let action = run.action_id.filter(|_| matches!(run.kind, RunKind::Action | RunKind::Rehearsal));
         Self { owner, agent: run.agent_id, action }
     }
 

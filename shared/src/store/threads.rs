@@ -22,7 +22,7 @@ pub struct LiveTurn {
 #[must_use]
 pub fn thread_of(run: &Run) -> Option<Thread> {
     match (run.kind, run.chat_id, run.action_id) {
-        (RunKind::Action, ..) => None,
+        (RunKind::Action | RunKind::Rehearsal, ..) => None,
         (_, Some(chat), _) => Some(chat.into()),
         (_, None, Some(action)) => Some(action.into()),
         (_, None, None) => None,

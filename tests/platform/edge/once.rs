@@ -389,6 +389,10 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             let messages = format!("{path}/messages");
             case(messages.clone(), json!({"content": "How far is it?"}), Seen::Said(messages))
         }
+        "/actions/{action_id}/rehearse" => {
+            let (path, _) = scene.action(json!({})).await;
+            case(format!("{path}/rehearse"), json!({}), Seen::Runs)
+        }
         "/agents" => here(json!({"name": "Watch", "goal": "A research agent that watches"}), list(route)),
         "/agents/{agent_id}/actions" => case(filled(&scene.agent().await), action("Look"), list("/actions")),
         "/agents/{agent_id}/approvals" => {

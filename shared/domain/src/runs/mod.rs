@@ -1,6 +1,7 @@
 //! A run (one turn of a conversation, or one occurrence of an action) and its events.
 
 pub mod form;
+pub mod rehearsal;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -19,6 +20,7 @@ use crate::models::prices::{self, Rates};
 use crate::models::routing::Level;
 use crate::models::{ModelId, ModelRef, Usage, Vendor, WebSource};
 use form::ReplyForm;
+use rehearsal::Rehearsal;
 
 /// A run as it is stored. Only the process that executes it writes it, until its lease has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,6 +100,9 @@ pub struct Run {
     /// Since when it may have read what strangers have written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tainted: Option<Taint>,
+    /// What it rehearses, if it is a rehearsal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<Box<Rehearsal>>,
 }
 
 /// When a run first read what strangers may have written: results of a search of the web, or outputs and notes of a run that had.
@@ -162,6 +167,7 @@ impl Run {
             cut_off: false,
             sources: Vec::new(),
             tainted: None,
+            rehearsal: None,
         }
     }
 
@@ -324,6 +330,8 @@ pub enum RunKind {
     Setup,
     Chat,
     Action,
+    /// A run of an action whose effects are recorded and not done.
+    Rehearsal,
 }
 
 /// The state of a run.

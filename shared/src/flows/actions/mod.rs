@@ -13,6 +13,7 @@ mod define;
 mod delete;
 pub mod notebook;
 pub mod records;
+mod rehearse;
 pub mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +54,7 @@ pub use approvals::{
 pub use define::define;
 pub use delete::{delete, delete_if_there};
 pub use records::end_run;
+pub use rehearse::{RehearseAction, StartedRehearsal, approve_rehearsed, rehearse};
 pub use runs::{OccurrenceView, StartedRun, occurrence, occurrences, outputs, run_now, why};
 
 /// How many occurrences are looked at for the cost of the last runs.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use domain::dispatch::delay_seconds;
+use domain::runs::RunKind;
 use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{drain, wake};
+use super::{drain, execute, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::accounts::{deletion, export, import};
@@ -53,7 +54,13 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
     // Boxed: these futures are large, and ten of them are polled in one task.
     match item.target {
         DueTarget::Action(id) => wake::wake(cx, &item.owner, id, deadline).boxed().await,
-        DueTarget::Run(id) => turn::take_over(cx, &item.owner, id, deadline).boxed().await,
+        DueTarget::Run(id) => match turn::to_take_over(cx, &item.owner, id).await? {
+            None => Ok(()),
+            Some(found) if found.value.kind == RunKind::Rehearsal => {
+                execute::rehearse(cx, &item.owner, found, deadline).boxed().await
+            }
+            Some(found) => turn::take_over(cx, &item.owner, found, deadline).boxed().await,
+        },
         DueTarget::Backlog => drain::drain(cx, &item.owner, deadline).boxed().await,
         DueTarget::Deletion => deletion::go_on(cx, &item.owner, deadline).boxed().await,
         DueTarget::Export(id) => export::write(cx, &item.owner, id, deadline).boxed().await,

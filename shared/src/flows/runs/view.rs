@@ -4,6 +4,7 @@ use domain::agent_loop::Card;
 use domain::agents::AgentDraft;
 use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
 use domain::models::{Usage, WebSource};
+use domain::runs::rehearsal::Rehearsed;
 use domain::runs::{Run, RunError, RunFallback, RunKind, RunModel, RunState, Taint};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -64,6 +65,9 @@ pub struct RunView {
     /// Since when the run may have read what strangers have written. What it says may be false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tainted: Option<Taint>,
+    /// What a rehearsal has shown. Absent until it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<Rehearsed>,
 }
 
 /// A call that waits for a person, or has waited for one.
@@ -110,6 +114,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         cut_off: run.cut_off,
         sources: run.sources,
         tainted: run.tainted,
+        rehearsal: run.rehearsal.and_then(|of| of.shown),
         model: run.model,
         fallbacks: run.fallbacks,
     })

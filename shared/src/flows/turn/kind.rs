@@ -87,6 +87,7 @@ impl Turn {
                 .map(|agent| agent.provider_tools.iter().map(|tool| (*tool, u32::MAX)).collect())
                 .unwrap_or_default(),
             needs_provider_tools: false,
+            rehearses: false,
         }
     }
 }

@@ -284,24 +284,26 @@ async fn drive(mut turn: Driver<Turn>) {
     }
 }
 
-/// Continues a turn whose lease has ended, because its process died or put the turn down.
+/// A turn or a rehearsal that this process may take over, because no process has it. `None` if there is nothing to do, or if it was
+/// ended here: somebody has cancelled it, or too many processes have died with it.
 ///
 /// # Errors
 /// If the table does not answer. Then the item is delivered again.
-pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -> Result<()> {
-    let Some(found) = cx.store.run(owner, id).await? else { return Ok(()) };
+pub async fn to_take_over(cx: &Cx, owner: &Owner, id: RunId) -> Result<Option<Versioned<Run>>> {
+    let Some(found) = cx.store.run(owner, id).await? else { return Ok(None) };
     let now = cx.clock.now();
     if found.value.answer_by().is_some_and(|until| until <= now) {
-        return not_answered(cx, owner, found).await;
+        not_answered(cx, owner, found).await?;
+        return Ok(None);
     }
     let is_held = !found.value.lease().is_over(now);
     if found.value.state.is_final() || found.value.kind == RunKind::Action || is_held {
-        return Ok(());
+        return Ok(None);
     }
     let (cause, account) = tokio::try_join!(cx.store.cancel_cause(owner, id), cx.store.account(owner))?;
     if let Some(cause) = cause.or(account.value.stop.map(|_| CancelCause::AccountStopped)) {
         recorder::end_without_executor(cx, owner, found, RunState::Cancelled, cause.error()).await?;
-        return Ok(());
+        return Ok(None);
     }
     let takeovers = u32::try_from(found.value.fence).unwrap_or(u32::MAX);
     if let Some(times) = attempts::used_up(found.value.attempts, takeovers) {
@@ -311,8 +313,17 @@ pub async fn take_over(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -
             retryable: true,
         };
         recorder::end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
-        return Ok(());
+        return Ok(None);
     }
+    Ok(Some(found))
+}
+
+/// Continues a turn whose lease has ended, because its process died or put the turn down.
+///
+/// # Errors
+/// If the table does not answer. Then the item is delivered again.
+pub async fn take_over(cx: &Cx, owner: &Owner, found: Versioned<Run>, deadline: Timestamp) -> Result<()> {
+    let id = found.value.run_id;
     let of = match Box::pin(Conversation::of(cx, owner, &found.value)).await {
         Ok(of) => of,
         Err(Error::NotFound(what)) => {
@@ -359,7 +370,10 @@ async fn not_answered(cx: &Cx, owner: &Owner, found: Versioned<Run>) -> Result<(
 }
 
 /// Raises the fence and stores an event that says from which event on the text is void. `None` if another process was faster.
-async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Result<Option<Recorder>> {
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> Result<Option<Recorder>> {
     let id = found.value.run_id;
     loop {
         let Some(Versioned { value: mut run, version }) = cx.store.run(owner, id).await? else {

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::ClaimedRun;
-use super::kind::{ActionRun, said_to};
+use super::kind::{ActionRun, said_to, terms};
 use super::since_last;
 use super::watched;
 use crate::agent_loop::Driver;
@@ -87,7 +87,7 @@ pub(super) async fn begin(
                 let began_at_cost = settled.1;
                 let kind =
                     ActionRun { agent, action, occurrence, zone, news, outputs, settled, began_at_cost };
-                let terms = kind.terms();
+                let terms = terms(&kind.agent, &kind.action);
                 let run = Versioned { value: run, version: version + 1 };
                 let recorder = Recorder::new(cx.clone(), owner.clone(), run, event.id);
                 return Ok(Some(Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline)));

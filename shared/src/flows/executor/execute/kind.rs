@@ -41,7 +41,7 @@ const MAX_REVISIONS: Revisions = Revisions(2);
 const MAX_OUTPUTS: usize = 20;
 
 /// How much of the outputs a check reads, in bytes.
-const MAX_CHECKED: usize = 120 * 1024;
+pub(super) const MAX_CHECKED: usize = 120 * 1024;
 
 /// A claimed occurrence.
 pub(super) struct ActionRun {
@@ -69,32 +69,27 @@ pub(super) enum Change {
     Output(usize, RunOutput),
 }
 
-impl ActionRun {
-    /// What holds for the run.
-    pub fn terms(&self) -> Terms {
-        let (agent, action) = (&self.agent, &self.action);
-        Terms {
-            policy: Policy {
-                max_steps: MAX_STEPS,
-                talks_at_last: false,
-                max_repairs: usize::MAX,
-                continues_cut_off: true,
-                checked: Some(MAX_REVISIONS),
-                has_conditions: !action.conditions.is_empty(),
-                // A run may wait for a person for a long time. Its steps and its budget limit it.
-                until: Timestamp::MAX,
-            },
-            tier: action.model_tier,
-            work: Ask { tier: Some(action.model_tier), ..Ask::default() },
-            ceiling_micros: action.budget.per_run_micros,
-            month: MonthCeilings {
-                agent: agent.budget.per_month_micros,
-                action: action.budget.per_month_micros,
-            },
-            system: prompts::run(agent),
-            provider_tools: action.max_uses.clone(),
-            needs_provider_tools: !action.max_uses.is_empty(),
-        }
+/// What holds for a run of an action.
+pub(super) fn terms(agent: &Agent, action: &Action) -> Terms {
+    Terms {
+        policy: Policy {
+            max_steps: MAX_STEPS,
+            talks_at_last: false,
+            max_repairs: usize::MAX,
+            continues_cut_off: true,
+            checked: Some(MAX_REVISIONS),
+            has_conditions: !action.conditions.is_empty(),
+            // A run may wait for a person for a long time. Its steps and its budget limit it.
+            until: Timestamp::MAX,
+        },
+        tier: action.model_tier,
+        work: Ask { tier: Some(action.model_tier), ..Ask::default() },
+        ceiling_micros: action.budget.per_run_micros,
+        month: MonthCeilings { agent: agent.budget.per_month_micros, action: action.budget.per_month_micros },
+        system: prompts::run(agent),
+        provider_tools: action.max_uses.clone(),
+        needs_provider_tools: !action.max_uses.is_empty(),
+        rehearses: false,
     }
 }
 

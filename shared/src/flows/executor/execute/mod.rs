@@ -6,6 +6,7 @@
 mod claim_or_resume;
 mod end;
 mod kind;
+mod rehearsal;
 mod since_last;
 mod watched;
 
@@ -18,6 +19,7 @@ use jiff::Timestamp;
 use tracing::Instrument;
 
 use self::end::Ending;
+pub use self::rehearsal::rehearse;
 use crate::agent_loop::recorder;
 use crate::context::Cx;
 use crate::error::Result;

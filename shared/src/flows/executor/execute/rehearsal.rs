@@ -1,0 +1,257 @@
+//! Drives a rehearsal: like a run of the action, but nothing of it is stored except what the rehearsal shows.
+
+use std::collections::BTreeMap;
+
+use domain::actions::conditions::{self, Report};
+use domain::actions::{Action, ApprovalContent, Briefing};
+use domain::agent_loop::{Call, CallResult, Outcome, Reply};
+use domain::agents::Agent;
+use domain::assets::NewAsset;
+use domain::chats::signals::Deliverable;
+use domain::ids::Owner;
+use domain::models::{Block, Message, ProviderTool, Role, StopReason};
+use domain::prompts;
+use domain::runs::rehearsal::{self, Rehearsed};
+use domain::runs::{Run, RunError, RunState};
+use domain::tools::notes::NothingNew;
+use domain::tools::questions::AskPerson;
+use domain::tools::{self, Setting, ToolCall};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tracing::Instrument;
+
+use super::kind::terms;
+use super::{failure, since_last};
+use crate::agent_loop::journal::Journal;
+use crate::agent_loop::recorder;
+use crate::agent_loop::{Driver, Kind, KindCx, Performed, Rest};
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::flows::{actions, due, existing, schedules, tools as lookups, turn};
+use crate::money::alerts;
+use crate::store::table::Write;
+use crate::store::{DueItem, Store, Versioned};
+
+/// How many outputs a rehearsal may save.
+const MAX_OUTPUTS: usize = 20;
+
+/// A rehearsal of an action.
+struct Rehearsing {
+    agent: Agent,
+    action: Action,
+    zone: TimeZone,
+    /// Every tool that a run could be granted.
+    grants: Vec<String>,
+    outputs: Vec<NewAsset>,
+}
+
+/// Begins or continues a rehearsal that no process has.
+///
+/// # Errors
+/// If the table does not answer. Then the item is delivered again.
+pub async fn rehearse(cx: &Cx, owner: &Owner, found: Versioned<Run>, deadline: Timestamp) -> Result<()> {
+    let (id, stored) = (found.value.run_id, found.value.rehearsal.clone());
+    let (Some(of), Some(action)) = (stored, found.value.action_id) else { return Ok(()) };
+    let loaded = async {
+        let action = actions::load(cx, owner, action).await?.value;
+        let agent = existing::agent(cx, owner, action.agent_id).await?.value;
+        Ok::<_, Error>((action, agent))
+    };
+    let error = match loaded.await {
+        Ok((action, agent)) if hash(&action, &agent) == of.hash => {
+            let span = tracing::info_span!("rehearsal", run_id = %id);
+            return go_on(cx, owner, (action, agent), found, deadline).instrument(span).await;
+        }
+        Ok(_) => {
+            failure("action_changed", "the action or its agent was changed during the rehearsal".to_owned())
+        }
+        Err(Error::NotFound(what)) => {
+            failure("not_found", format!("the {what} of this rehearsal was deleted"))
+        }
+        Err(error) => return Err(error),
+    };
+    recorder::end_without_executor(cx, owner, found, RunState::Failed, Some(error)).await?;
+    Ok(())
+}
+
+fn hash(action: &Action, agent: &Agent) -> String {
+    ApprovalContent::of(action, &Briefing::of(action, agent)).hash()
+}
+
+async fn go_on(
+    cx: &Cx,
+    owner: &Owner,
+    (action, agent): (Action, Agent),
+    found: Versioned<Run>,
+    deadline: Timestamp,
+) -> Result<()> {
+    let provider_tools: BTreeMap<ProviderTool, u32> =
+        found.value.rehearsal.as_ref().map(|of| of.provider_tools.clone()).unwrap_or_default();
+    let (journal, steps) = Journal::load(cx, owner, found.value.run_id, found.value.fence + 1, None).await?;
+    let is_complete = steps.last().is_none_or(|step| step.results.len() == step.reply.calls.len());
+    let claimed = turn::claim(cx, owner, found, journal.last() + u32::from(is_complete)).await?;
+    let Some(recorder) = claimed else { return Ok(()) };
+    let zone = match &action.schedule {
+        Some(schedule) => schedule.time_zone().clone(),
+        None => schedules::zone_of(cx, owner, Some(&agent)).await?,
+    };
+    let outside = cx.config.runs.outside.tools();
+    let grants = tools::grantable().chain(outside.iter().map(|tool| tool.name)).map(str::to_owned).collect();
+    let mut terms = terms(&agent, &action);
+    terms.rehearses = true;
+    terms.needs_provider_tools = !provider_tools.is_empty();
+    terms.provider_tools = provider_tools;
+    let kind = Rehearsing { agent, action, zone, grants, outputs: rehearsal::outputs(&steps) };
+    let mut run = Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline);
+    let rest = Box::pin(run.drive()).await;
+    Box::pin(end(run, rest)).await
+}
+
+/// Stores what the rehearsal has shown, or hands it on.
+async fn end(run: Driver<Rehearsing>, rest: Rest) -> Result<()> {
+    let Driver { cx, kind, mut recorder, transcript, .. } = run;
+    let owner = recorder.owner().clone();
+    let mut score = None;
+    let (state, error) = match rest {
+        Rest::Lost => return Ok(()),
+        Rest::PutDown => {
+            let id = recorder.run().run_id;
+            recorder.run_mut().attempts = 0;
+            recorder.put_down().await?;
+            due::dispatch(&cx, &DueItem::run(&owner, id)).await;
+            return Ok(());
+        }
+        Rest::Cancelled(cause) => (RunState::Cancelled, cause.error()),
+        Rest::Failed(error) => (RunState::Failed, Some(error)),
+        Rest::Waits { reason, .. } | Rest::Ended(Outcome::Waiting { reason }) => {
+            (RunState::Failed, Some(failure("waiting", reason.text)))
+        }
+        Rest::Ended(Outcome::Completed { score: found, .. }) => {
+            score = found;
+            (RunState::Completed, None)
+        }
+        Rest::Ended(Outcome::NothingNew { .. }) => (RunState::Completed, None),
+        Rest::Ended(Outcome::Failed { code, detail }) => {
+            (RunState::Failed, Some(RunError { code: code.to_owned(), detail, retryable: false }))
+        }
+    };
+    let outside = cx.config.runs.outside.tools();
+    let outside: Vec<&str> = outside.iter().map(|tool| tool.name).collect();
+    let usage = recorder.run().usage;
+    let mut shown = Rehearsed::of(&transcript.steps, &kind.outputs, &usage, &outside);
+    shown.score = score;
+    let granted =
+        Action { grants: shown.grants.clone(), max_uses: shown.max_uses.clone(), ..kind.action.clone() };
+    shown.approval_hash = hash(&granted, &kind.agent);
+    if let Some(of) = &mut recorder.run_mut().rehearsal {
+        of.shown = Some(shown);
+    }
+    let cost = recorder.run().cost_micros;
+    let kind_of_run = recorder.run().kind;
+    let more: Vec<Write> = match cost > 0 {
+        true => vec![Store::count(&owner, kind.agent.agent_id, vec![("cost_micros", cost)])],
+        false => Vec::new(),
+    };
+    recorder.finish(state, error, more).await?;
+    if cost > 0 {
+        alerts::check(&cx, &owner, kind_of_run).await;
+    }
+    Ok(())
+}
+
+impl Kind for Rehearsing {
+    type Change = NewAsset;
+
+    fn setting(&self) -> Setting<'_> {
+        Setting::Run { grants: &self.grants }
+    }
+
+    async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
+        let began = cx.run.created_at;
+        let now = prompts::rehearsal_now(began, &self.zone);
+        let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
+        let since = prompts::since_last(&since, &self.zone);
+        let content = [now, since, prompts::task(&self.action)].map(Block::text).into();
+        Ok(vec![Message { role: Role::User, content }])
+    }
+
+    async fn to_check(&self, _: KindCx<'_>) -> Result<String> {
+        let outputs: String = self
+            .outputs
+            .iter()
+            .map(|output| format!("## {}\n{}\n\n", output.title, output.content))
+            .collect();
+        let cut = outputs.floor_char_boundary(super::kind::MAX_CHECKED);
+        Ok(prompts::to_check(&self.action, &outputs[..cut]))
+    }
+
+    async fn check_conditions(&self, cx: KindCx<'_>) -> Result<Report> {
+        let today = self.zone.to_datetime(cx.run.created_at).date();
+        let (conditions, outputs) = (self.action.conditions.clone(), self.outputs.clone());
+        // Long outputs take long to check, and other runs must go on meanwhile.
+        let checked = tokio::task::spawn_blocking(move || {
+            let mut check = conditions::Check::new(&conditions, today);
+            for output in &outputs {
+                check.output(&output.title, &output.content);
+            }
+            check.report()
+        });
+        checked.await.map_err(|error| Error::internal(error.to_string()))
+    }
+
+    /// As in a run: without a saved output, the text of the reply is the output.
+    fn complete(&self, _: &Run, reply: &mut Reply) {
+        let text = reply.text.trim();
+        let done = !matches!(reply.stop, StopReason::MaxTokens | StopReason::Pause);
+        if reply.calls.is_empty() && done && self.outputs.is_empty() && !text.is_empty() {
+            let call = Call::implied_output(&self.action.title, text);
+            reply.calls.push(call);
+        }
+    }
+
+    fn apply(&mut self, output: NewAsset) {
+        rehearsal::save(&mut self.outputs, output);
+    }
+
+    async fn perform(&self, cx: KindCx<'_>, call: ToolCall) -> Result<Performed<NewAsset>> {
+        let recorded = "this is a rehearsal: it was recorded and not done";
+        Ok(match call {
+            ToolCall::SaveOutput(output) | ToolCall::Deliver(Deliverable::Asset(output)) => self.save(output),
+            ToolCall::AskPerson(AskPerson { .. }) => CallResult::told(
+                "this is a rehearsal: nobody answers. Go on with the answer that you think is most likely, and name it in the output",
+            )
+            .into(),
+            ToolCall::NothingNew(NothingNew { reason }) if self.outputs.is_empty() => {
+                CallResult::nothing_new(reason).into()
+            }
+            ToolCall::NothingNew(_) => {
+                CallResult::refused("not ended: outputs are saved; end it with a sentence instead").into()
+            }
+            ToolCall::Note(_) | ToolCall::Deliver(Deliverable::Actions { .. }) => CallResult::told(recorded).into(),
+            look_up => match lookups::look_up(&cx, cx.owner, &self.agent, look_up).await? {
+                Ok(result) => CallResult::told(result).into(),
+                Err(sentence) => CallResult::refused(sentence).into(),
+            },
+        })
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+}
+
+impl Rehearsing {
+    fn save(&self, output: NewAsset) -> Performed<NewAsset> {
+        if let Err(errors) = output.validate() {
+            return CallResult::repair(&errors.to_string()).into();
+        }
+        let output = NewAsset { title: output.title.trim().to_owned(), ..output };
+        let is_known = self.outputs.iter().any(|known| known.title.eq_ignore_ascii_case(&output.title));
+        if !is_known && self.outputs.len() >= MAX_OUTPUTS {
+            return CallResult::refused(format!("a run saves at most {MAX_OUTPUTS} outputs")).into();
+        }
+        let mut performed = Performed::from(CallResult::told(format!("saved \"{}\"", output.title)));
+        performed.staged.changes.push(output);
+        performed
+    }
+}
