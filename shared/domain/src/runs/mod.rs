@@ -416,6 +416,9 @@ pub enum EventKind {
     ModelFallback,
     #[serde(rename = "context.reduced")]
     ContextReduced,
+    /// The oldest messages of the conversation were cut, and a summary replaces them.
+    #[serde(rename = "history.cut")]
+    HistoryCut,
     /// Another process continues the run, and `step` begins again. The events from `void_from` on are void.
     #[serde(rename = "step.restarted")]
     StepRestarted,
@@ -430,7 +433,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::RunStarted,
         Self::MessageDelta,
         Self::ThinkingDelta,
@@ -448,6 +451,7 @@ impl EventKind {
         Self::UsageUpdated,
         Self::ModelFallback,
         Self::ContextReduced,
+        Self::HistoryCut,
         Self::StepRestarted,
         Self::RunCompleted,
         Self::RunFailed,
@@ -476,6 +480,7 @@ impl EventKind {
             Self::UsageUpdated => "usage.updated",
             Self::ModelFallback => "model.fallback",
             Self::ContextReduced => "context.reduced",
+            Self::HistoryCut => "history.cut",
             Self::StepRestarted => "step.restarted",
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",
