@@ -11,7 +11,9 @@
 
 use std::time::Duration;
 
-use domain::ids::{ChatId, ImportId, Owner};
+use domain::chats::Thread;
+use domain::chats::summary::{Summary, SummaryBy};
+use domain::ids::{ActionId, ChatId, ImportId, Owner, RunId};
 use domain::lease::Lease;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
@@ -20,6 +22,7 @@ use serde_json::{Value, json};
 use shared::flows::archive;
 use shared::store::Store;
 use shared::store::places::BacklogRun;
+use shared::store::table::Order;
 use tests::golden::{Golden, Read};
 use tests::logs::hook;
 use tests::{Harness, send};
@@ -92,6 +95,24 @@ async fn until(h: &Harness, path: &str, is_there: impl Fn(&Value) -> bool) -> Va
     panic!("never: {path} {:#}", h.get(path).await.body)
 }
 
+/// A summary of the first message of a conversation.
+async fn summarised(h: &Harness, thread: Thread, run_id: RunId) {
+    let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
+    let found = cx.store.messages(&owner, thread, None, 1, Order::Oldest).await.unwrap();
+    let first = found.items[0].1.value.message.message_id;
+    let summary = Summary {
+        first,
+        up_to: first,
+        count: 1,
+        text: "The person asked about lamp oil.".to_owned(),
+        by: SummaryBy::Model,
+        run_id,
+        created_at: cx.clock.now(),
+    };
+    let write = Store::summary_write(&owner, thread, &summary, 0).unwrap();
+    assert!(cx.store.write_all(vec![write]).await.unwrap().done());
+}
+
 /// An agent with a chat, messages, proposals and assets.
 async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
     let agent = h.agent().await;
@@ -108,6 +129,7 @@ async fn agent(h: &Harness, paths: &mut Vec<String>) -> String {
     let (thread, run) = (chat.parse::<ChatId>().unwrap().into(), id(&turn, "run_id").parse().unwrap());
     let mark = Store::hold_thread(&owner, thread, run, 0).unwrap();
     assert!(cx.store.write_all(vec![mark]).await.unwrap().done());
+    summarised(h, thread, run).await;
     let kept = json!({"model": agent, "messages": [{"role": "user", "content": "What is due?"}]});
     h.post("/v1/chat/completions", kept).await.expect(200);
     let saved = json!({"proposal_id": turn["proposals"][0]["proposal_id"]});
@@ -162,6 +184,8 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     h.post(&format!("{path}/messages"), json!({"content": "What happened in the last run?"}))
         .await
         .expect(200);
+    let about = id(&action, "action_id").parse::<ActionId>().unwrap();
+    summarised(h, about.into(), run.parse().unwrap()).await;
     let cancelled = id(&h.post(&format!("{path}/run"), json!({})).await.expect(202), "run_id");
     h.post(&format!("/runs/{cancelled}/cancel"), json!({})).await.expect(202);
     let has_ended = |run: &Value| !matches!(run["state"].as_str(), Some("running" | "queued" | "waiting"));

@@ -26,6 +26,8 @@ pub enum Says {
     /// What it thinks, and what it says.
     Thought(String, String),
     Call(&'static str, Value),
+    /// It refuses the request as invalid.
+    Refuses,
 }
 
 /// Computes the answer from the messages of a request.
@@ -247,6 +249,10 @@ async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(bod
         Says::Text(text) => (json!({"role": "assistant", "content": text}), "stop"),
         Says::Thought(thought, text) => {
             (json!({"role": "assistant", "reasoning_content": thought, "content": text}), "stop")
+        }
+        Says::Refuses => {
+            let error = json!({"error": {"message": "no", "type": "invalid_request_error"}});
+            return (StatusCode::BAD_REQUEST, Json(error)).into_response();
         }
         Says::Call(name, arguments) => {
             let function = json!({"name": name, "arguments": arguments.to_string()});

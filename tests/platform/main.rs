@@ -33,6 +33,7 @@ mod agents_and_chats {
     mod completion_forms;
     mod completions;
     mod images;
+    mod long_chats;
     mod projects;
     mod scope;
     mod turns;

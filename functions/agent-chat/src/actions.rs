@@ -10,11 +10,10 @@ use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Json, Once, OptionalJson, Query};
 use shared::edge::stream;
 use shared::flows::actions::{self, RehearseAction, StartedRehearsal};
-use shared::flows::messages::MessageView;
-use shared::flows::page::{Page, PageQuery};
+use shared::flows::page::PageQuery;
 use shared::flows::runs::RunView;
 use shared::flows::turn::IfBusy;
-use shared::flows::turn::about_action;
+use shared::flows::turn::about_action::{self, ActionMessages};
 use shared::runtime::function::Invocation;
 use shared::{Cx, Result};
 use utoipa::ToSchema;
@@ -27,14 +26,14 @@ shared::routes!(messages, talk, rehearse);
 #[utoipa::path(
     get, path = "/actions/{action_id}/messages", tag = "actions", operation_id = "list_action_messages",
     params(ActionId, PageQuery),
-    responses((status = 200, body = Page<MessageView>)),
+    responses((status = 200, body = ActionMessages)),
 )]
 async fn messages(
     State(cx): State<Cx>,
     caller: Caller,
     Id(id): Id<ActionId>,
     Query(page): Query<PageQuery>,
-) -> Result<axum::Json<Page<MessageView>>> {
+) -> Result<axum::Json<ActionMessages>> {
     Ok(axum::Json(about_action::messages(&cx, &caller.owner, id, &page).await?))
 }
 

@@ -76,10 +76,11 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
             json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
         }))
         .collect();
-    for (place, ttl) in cache::marks(request) {
+    for (place, ttl) in cache::marks(request, &turns, Provider::Anthropic) {
         let block = match place {
             CachePoint::Tools => tools.last_mut(),
             CachePoint::System(index) => system.get_mut(index),
+            CachePoint::Turn(index) => messages.get_mut(index).and_then(last_markable),
             CachePoint::LastTurn => messages.last_mut().and_then(last_markable),
         };
         if let Some(block) = block {

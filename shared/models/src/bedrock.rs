@@ -98,7 +98,8 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
     }
     // From the last mark to the first one, so that a new block moves no place that is still needed.
     let price = prices::price(model).filter(|price| price.sells_cache_writes());
-    for (place, ttl) in cache::marks(request).into_iter().rev().filter(|_| price.is_some()) {
+    let marks = cache::marks(request, &turns, Provider::Bedrock);
+    for (place, ttl) in marks.into_iter().rev().filter(|_| price.is_some()) {
         let long = ttl == CacheTtl::OneHour && price.is_some_and(ModelPrice::sells_long_cache_writes);
         let point = if long { json!({"type": "default", "ttl": ttl}) } else { json!({"type": "default"}) };
         let point = json!({"cachePoint": point});
@@ -106,8 +107,12 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
             CachePoint::Tools if tools.is_empty() => {}
             CachePoint::Tools => tools.push(point),
             CachePoint::System(index) => system.insert(index + 1, point),
-            CachePoint::LastTurn => {
-                if let Some(blocks) = messages.last_mut().and_then(|last| last["content"].as_array_mut()) {
+            CachePoint::Turn(_) | CachePoint::LastTurn => {
+                let message = match place {
+                    CachePoint::Turn(index) => messages.get_mut(index),
+                    _ => messages.last_mut(),
+                };
+                if let Some(blocks) = message.and_then(|message| message["content"].as_array_mut()) {
                     blocks.push(point);
                 }
             }

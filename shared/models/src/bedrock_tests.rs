@@ -64,6 +64,21 @@ fn a_request_is_encoded_in_the_apis_format() {
 }
 
 #[test]
+fn what_the_next_turn_sends_again_ends_at_a_cache_point() {
+    let messages = vec![Message::user("one"), Message::assistant("done"), Message::user("two")];
+    let request = ModelRequest { stable_messages: Some(2), messages, ..request() };
+    let body = encode(&model(), &request).unwrap();
+    assert_eq!(strict::check_converse(&body), Ok(()));
+    let points: Vec<bool> = body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| !message["content"][1]["cachePoint"].is_null())
+        .collect();
+    assert_eq!(points, [false, true, true]);
+}
+
+#[test]
 fn a_cache_is_asked_for_only_if_the_model_sells_one() {
     let points = |model: &str| {
         encode(&ModelId::new(model), &request()).unwrap().to_string().matches("cachePoint").count()

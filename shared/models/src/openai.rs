@@ -90,17 +90,22 @@ impl Model for OpenAi {
 pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Result<Value, ModelError> {
     let mut messages: Vec<Value> = Vec::new();
     let has_breakpoints = dialect.cache_key && breakpoints::has(model);
+    let turns = call::turns(request, Provider::OpenAi)?;
+    let marked = if has_breakpoints { breakpoints::turns(request, &turns) } else { Vec::new() };
     if has_breakpoints {
-        let parts = breakpoints::parts(request, "text");
+        let parts = breakpoints::parts(request, "text", marked.len());
         messages.extend((!parts.is_empty()).then(|| json!({"role": "system", "content": parts})));
     } else if let Some(system) = system(request, dialect) {
         messages.push(json!({"role": "system", "content": system}));
     }
-    for (role, blocks) in call::turns(request, Provider::OpenAi)? {
+    for (at, (role, blocks)) in turns.into_iter().enumerate() {
         match (role, dialect.native_tools) {
             (Role::User, true) => user(&blocks, &mut messages),
             (Role::Assistant, true) => messages.extend(assistant(&blocks)),
             (_, false) => messages.extend(in_words(role, &blocks)),
+        }
+        if let Some(message) = messages.last_mut().filter(|_| marked.contains(&at)) {
+            breakpoints::mark(message, "text");
         }
     }
     let limit = if dialect.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };

@@ -88,6 +88,27 @@ fn models_that_charge_for_cache_writes_get_breakpoints() {
     assert!(!body.to_string().contains("prompt_cache"));
 }
 
+/// Breakpoints in the conversation: at the newest words of a person that the next turn sends again, and at those before.
+#[test]
+fn what_the_next_turn_sends_again_has_breakpoints() {
+    let model = ModelId::new("gpt-6-sol");
+    let said = ["one", "two", "three", "four"];
+    let mut messages: Vec<Message> =
+        said.iter().flat_map(|said| [Message::user(*said), Message::assistant("done")]).collect();
+    messages.push(Message::user("five"));
+    let request = ModelRequest { stable_messages: Some(8), messages, ..sample::request(("a", "b"), vec![]) };
+    let body = encode(&model, &request, Dialect::OPENAI).unwrap();
+    let marked: Vec<&str> = body["messages"].as_array().unwrap()[1..]
+        .iter()
+        .filter_map(|message| message["content"].as_array())
+        .map(|parts| parts[0]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(marked, ["three", "four"]);
+    assert_eq!(body.to_string().matches("prompt_cache_breakpoint").count(), 3);
+    let body = encode(&model, &request, Dialect::COMPATIBLE).unwrap();
+    assert!(!body.to_string().contains("prompt_cache"));
+}
+
 #[test]
 fn tools_are_explained_to_models_without_tools() {
     let body = encode(&model(), &request(), Dialect { native_tools: false, ..Dialect::COMPATIBLE }).unwrap();

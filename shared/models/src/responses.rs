@@ -73,17 +73,21 @@ pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Resu
         .filter(|text| !text.trim().is_empty())
         .collect();
     let has_breakpoints = is_openai && breakpoints::has(model);
+    let turns = call::turns(request, Provider::OpenAi)?;
+    let marked = if has_breakpoints { breakpoints::turns(request, &turns) } else { Vec::new() };
     if has_breakpoints {
-        let parts = breakpoints::parts(request, "input_text");
+        let parts = breakpoints::parts(request, "input_text", marked.len());
         input.extend((!parts.is_empty()).then(|| json!({"role": "system", "content": parts})));
     } else if !is_openai && !system.is_empty() {
         input.push(json!({"role": "system", "content": system.join("\n\n")}));
     }
-    let turns = call::turns(request, Provider::OpenAi)?;
     let newest = call::before_newest_words(&turns);
     for (at, (role, blocks)) in turns.iter().enumerate() {
         let blocks = if is_openai { sent(blocks, at < newest) } else { portable(blocks) };
         items(*role, &blocks, &mut input);
+        if let Some(item) = input.last_mut().filter(|_| marked.contains(&at)) {
+            breakpoints::mark(item, "input_text");
+        }
     }
     let mut body = json!({
         "model": model,

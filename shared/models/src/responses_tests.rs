@@ -102,6 +102,29 @@ fn models_that_charge_for_cache_writes_get_breakpoints() {
 }
 
 #[test]
+fn what_the_next_turn_sends_again_has_breakpoints() {
+    let model = ModelId::new("gpt-6-sol");
+    let messages = vec![
+        Message::user("one"),
+        Message { role: Role::Assistant, content: vec![tool_use("a", "look", json!({}))] },
+        Message { role: Role::User, content: vec![result("a", "r", false)] },
+        Message::assistant("done"),
+        Message::user("two"),
+    ];
+    let request = ModelRequest { stable_messages: Some(4), messages, ..request() };
+    let body = encode(&model, &request).unwrap();
+    let marked: Vec<&Value> = body["input"].as_array().unwrap()[1..]
+        .iter()
+        .filter_map(|item| item["content"].as_array())
+        .map(|parts| &parts[0])
+        .collect();
+    assert_eq!(
+        marked,
+        [&json!({"type": "input_text", "text": "one", "prompt_cache_breakpoint": {"mode": "explicit"}})]
+    );
+}
+
+#[test]
 fn a_thought_that_led_to_nothing_is_not_sent() {
     let messages = vec![
         Message::user("a"),

@@ -128,7 +128,8 @@ pub async fn call(
     cx.config.models.features.apply(&mut request);
     let preferred = &route.candidates[0];
     let run = recorder.run_mut();
-    if run.prefix_hash.is_none() {
+    // Checks and summaries have prefixes of their own.
+    if shown && run.prefix_hash.is_none() {
         run.prefix_hash = Some(request.prefix_hash(preferred.id()));
     }
     let partial = PartialReply::of(run, shown);

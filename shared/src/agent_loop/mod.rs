@@ -9,12 +9,14 @@
 //! - [`mod@call`]: one call of a model
 //! - `ask_to_raise`: the card that asks a person to raise a ceiling of costs
 //! - `perform`: the calls of tools, and those that wait for a person
+//! - `summarise`: the summary of messages that are no longer sent
 
 mod ask_to_raise;
 pub mod call;
 pub mod journal;
 mod perform;
 pub mod recorder;
+mod summarise;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -44,6 +46,7 @@ use crate::store::table::Write;
 use call::{BETWEEN_STEPS, CallError, CallLimits, Replied, call, look};
 use journal::Journal;
 use recorder::{MAX_PIECE, Recorder, Stored};
+pub use summarise::ToSummarise;
 
 /// How long before its process's end a run is put down and handed on.
 pub const PUT_DOWN_BEFORE: SignedDuration = SignedDuration::from_secs(60);
@@ -83,6 +86,7 @@ impl Terms {
                 task: (self.tier == ModelTier::Deep).then_some(TaskTier::Complex),
                 ..Ask::default()
             },
+            Purpose::Summary => Ask { role: AgentRole::Summarizer, ..Ask::default() },
         }
     }
 }
@@ -145,6 +149,16 @@ pub trait Kind: Send + Sync {
 
     /// What was said before the run's first step, oldest first; its last message is a person's or the task.
     fn history(&self, cx: KindCx<'_>) -> impl Future<Output = Result<Vec<Message>>> + Send;
+
+    /// Whether a later run continues the conversation.
+    fn continues(&self) -> bool {
+        false
+    }
+
+    /// The oldest messages, if there are too many for a model.
+    fn to_summarise(&self, _cx: KindCx<'_>) -> impl Future<Output = Result<Option<ToSummarise>>> + Send {
+        std::future::ready(Ok(None))
+    }
 
     /// What a check is asked.
     fn to_check(&self, _cx: KindCx<'_>) -> impl Future<Output = Result<String>> + Send {
@@ -314,6 +328,9 @@ impl<K: Kind> Driver<K> {
                             return Ok(Rest::Ended(Outcome::completed()));
                         };
                         if history.is_none() {
+                            if self.transcript.steps.is_empty() && Box::pin(self.summarise()).await? {
+                                continue;
+                            }
                             history = Some(self.kind.history(self.kind_cx()).await?);
                         }
                         let history = history.as_deref().unwrap_or_default();
@@ -414,6 +431,7 @@ impl<K: Kind> Driver<K> {
             messages,
             max_output_tokens: longest,
             cache_last_turn: true,
+            stable_messages: self.kind.continues().then(|| history.len().saturating_sub(1)),
             effort: Some(self.terms.tier.into()),
             context_editing: true,
             output_schema: self.recorder.run().form.json.as_ref().and_then(JsonForm::for_provider),
@@ -444,6 +462,7 @@ impl<K: Kind> Driver<K> {
             messages: vec![Message::user(self.kind.to_check(self.kind_cx()).await?)],
             max_output_tokens: MAX_CHECK_TOKENS,
             cache_last_turn: false,
+            stable_messages: None,
             // Thinking would need more tokens than a verdict.
             effort: None,
             context_editing: false,
@@ -453,6 +472,21 @@ impl<K: Kind> Driver<K> {
 
     /// Stores a reply, what it cost, and the part of it that is chat.
     async fn store(&mut self, purpose: Purpose, replied: Replied) -> Result<(), CallError> {
+        match self.store_with(purpose, replied, Vec::new(), Vec::new()).await? {
+            Stored::Yes => Ok(()),
+            // Another process has stored this step, or the run was ended elsewhere.
+            Stored::Refused(_) => Err(self.recorder.lose().into()),
+        }
+    }
+
+    /// The same with more events and writes. If one of the writes is refused, nothing is stored.
+    async fn store_with(
+        &mut self,
+        purpose: Purpose,
+        replied: Replied,
+        more_events: Vec<(EventKind, Value)>,
+        more_writes: Vec<Write>,
+    ) -> Result<Stored, CallError> {
         let Replied { mut reply, settle, usage } = replied;
         self.recorder.flush().await?;
         let mut events: Vec<(EventKind, Value)> = usage.into_iter().collect();
@@ -472,18 +506,17 @@ impl<K: Kind> Driver<K> {
                 events.push((EventKind::MessageCompleted, json!({"text": text, "step": step})));
             }
         }
+        events.extend(more_events);
         let last_event = self.recorder.last_event() + events.len() as u64;
         let step = self.journal.reply(&self.cx, self.recorder.owner(), purpose, &reply, last_event).await?;
         let staged = self.kind.stage(self.kind_cx(), ToStore::Reply)?;
-        let writes = [step].into_iter().chain(settle).collect();
-        match self.commit(run, events, writes, staged).await? {
-            Stored::Yes => {}
-            // Another process has stored this step, or the run was ended elsewhere.
-            Stored::Refused(_) => return Err(self.recorder.lose().into()),
+        let writes = [step].into_iter().chain(settle).chain(more_writes).collect();
+        let stored = self.commit(run, events, writes, staged).await?;
+        if stored == Stored::Yes {
+            self.journal.stored();
+            self.transcript.steps.push(Step { purpose, reply, results: Vec::new() });
         }
-        self.journal.stored();
-        self.transcript.steps.push(Step { purpose, reply, results: Vec::new() });
-        Ok(())
+        Ok(stored)
     }
 
     fn kind_cx(&self) -> KindCx<'_> {

@@ -155,6 +155,7 @@ pub async fn look_up(
         | ToolCall::ReadResult(_)
         | ToolCall::ChangeAction(_)
         | ToolCall::Note(_)
-        | ToolCall::NothingNew(_) => Err("this tool does not look anything up".to_owned()),
+        | ToolCall::NothingNew(_)
+        | ToolCall::ReadMessages(_) => Err("this tool does not look anything up".to_owned()),
     })
 }

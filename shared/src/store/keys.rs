@@ -55,6 +55,14 @@ pub fn message(owner: &Owner, thread: Thread, message: MessageId) -> Key {
 }
 
 #[must_use]
+pub fn summary(owner: &Owner, thread: Thread) -> Key {
+    match thread {
+        Thread::Action(id) => action_summary(owner, id),
+        Thread::Chat(id) => chat_summary(owner, id),
+    }
+}
+
+#[must_use]
 pub fn messages(owner: &Owner, thread: Thread) -> Range {
     match thread {
         Thread::Action(id) => action_messages(owner, id),

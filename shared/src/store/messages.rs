@@ -1,12 +1,12 @@
 //! Messages of a conversation: of a chat, or about an action. Each message is one item, so an append never changes
-//! another message.
+//! another message. A conversation has at most one summary of its oldest messages.
 
-use domain::chats::{ChatMessage, Thread};
+use domain::chats::{ChatMessage, Summary, Thread};
 use domain::ids::{MessageId, Owner};
 use serde::{Deserialize, Serialize};
 
 use super::keys;
-use super::table::{Extras, Order, QueryPage, Store, StoreError, Write, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, item};
 
 /// A message, and whether its blocks are too large for an item.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,6 +44,46 @@ impl Store {
         order: Order,
     ) -> Result<QueryPage<StoredMessage>, StoreError> {
         self.query(&keys::messages(owner, thread.into()), after, limit, order).await
+    }
+
+    pub async fn message(
+        &self,
+        owner: &Owner,
+        thread: Thread,
+        id: MessageId,
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        let found = self.get(&keys::message(owner, thread, id)).await?;
+        Ok(found.map(|found: Versioned<StoredMessage>| found.value))
+    }
+
+    /// The summary of the oldest messages. After a reset of the chat it may be void: see [`Summary::is_after`].
+    pub async fn summary(
+        &self,
+        owner: &Owner,
+        thread: Thread,
+    ) -> Result<Option<Versioned<Summary>>, StoreError> {
+        self.get(&keys::summary(owner, thread)).await
+    }
+
+    /// The write of a summary over the one that was read at `version` (0: there was none).
+    pub fn summary_write(
+        owner: &Owner,
+        thread: Thread,
+        summary: &Summary,
+        version: u64,
+    ) -> Result<Write, StoreError> {
+        Ok(Write::over(keys::summary(owner, thread), version, item(summary, &Extras::default())?))
+    }
+
+    /// Deletes a summary that was read at `version`. If it has changed since, it stays.
+    pub async fn delete_summary(
+        &self,
+        owner: &Owner,
+        thread: Thread,
+        version: u64,
+    ) -> Result<(), StoreError> {
+        let key = keys::summary(owner, thread);
+        self.write_all(vec![Write::Remove { key, version }]).await.map(|_| ())
     }
 
     /// Deletes messages of a conversation, at most 100.

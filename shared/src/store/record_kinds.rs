@@ -92,6 +92,8 @@ macro_rules! records {
             occurrence(run: RunId) = "RUN#{run}" guards Occurrence
                 lists occurrences("RUN#") deleted "400 days after it was due"
                 => [restored by actions::occurrence] as "occurrences";
+            /// The summary of the oldest messages about an action.
+            action_summary() = "SUMMARY" guards Summary => [restored by chats::summary_about_action];
             /// What was last seen of the things that an action watches.
             watch_state() = "WATCH" => [restored by actions::watch_state];
         }
@@ -133,6 +135,8 @@ macro_rules! records {
             /// A message of a chat.
             chat_message(message: MessageId) = "MSG#{message}" lists chat_messages("MSG#")
                 => [restored by chats::message_of_chat] as "messages";
+            /// The summary of the oldest messages of a chat.
+            chat_summary() = "SUMMARY" guards Summary => [restored by chats::summary_of_chat];
         }
         ClientChats = "CLIENTCHAT" (kind: "chats", exported: true, setting: false) {
             /// The chat of a conversation that a client keeps, by the SHA-256 of the conversation so far.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::models::reduce::EARLIER;
 use domain::schedule::zone_or_utc;
 use jiff::Zoned;
 use jiff::civil::DateTime;
@@ -18,16 +19,19 @@ pub enum Scene {
     Check,
     /// Descriptions of a theme's files.
     Theme,
+    /// The summary of messages that are no longer sent.
+    Summary,
     Other,
 }
 
-const MARKERS: [(&str, Scene); 6] = [
+const MARKERS: [(&str, Scene); 7] = [
     ("<lamplighter:setup>", Scene::Setup),
     ("<lamplighter:check>", Scene::Check),
     ("<lamplighter:run>", Scene::Run),
     ("<lamplighter:chat>", Scene::Chat),
     ("<lamplighter:about>", Scene::About),
     ("<lamplighter:theme>", Scene::Theme),
+    ("<lamplighter:summary>", Scene::Summary),
 ];
 
 /// A request, reduced to the parts that the rules use.
@@ -66,8 +70,14 @@ impl Ask {
             results: Vec::new(),
         };
         let mut names: BTreeMap<&str, &str> = BTreeMap::new();
-        for message in items(&body["messages"]) {
-            let (told, said) = apart(texts(&message["content"]));
+        for (at, message) in items(&body["messages"]).iter().enumerate() {
+            let mut texts_of = texts(&message["content"]);
+            // The summary is a block of its own before the first message, so the same mark in a message means nothing.
+            if at == 0 && texts_of.len() > 1 && texts_of[0].starts_with(EARLIER) {
+                texts_of.remove(0);
+                ask.spoken += 1;
+            }
+            let (told, said) = apart(texts_of);
             let text = said.join("\n").trim().to_owned();
             if let Some(told) = told {
                 (ask.now, ask.view) = read_told(told);
@@ -189,6 +199,18 @@ mod tests {
             ..expected
         };
         assert_eq!(Ask::read(&later), expected);
+    }
+
+    #[test]
+    fn the_summary_of_earlier_messages_is_not_said_by_the_person() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let earlier = format!("{EARLIER}> x\n</earlier_messages>");
+        let told = "<now>\nIt is late.\n</now>\n<in_view>\nassets:\n</in_view>";
+        let ask = |content: Value| Ask::read(&json!({"messages": [{"role": "user", "content": content}]}));
+        let read = ask(json!([text(&earlier), text(told), text("Hello")]));
+        assert_eq!((read.last(), read.view.as_str(), read.spoken), ("Hello", "assets:", 1));
+        // The same text is the person's if the platform has not placed it there.
+        assert_eq!(ask(json!([text(&earlier)])).last(), earlier);
     }
 
     #[test]

@@ -29,8 +29,28 @@ pub fn answer(ask: &Ask) -> DemoReply {
         Scene::Run => run(ask),
         Scene::Check => text(check(ask.last()).to_string()),
         Scene::Theme => theme(ask),
+        Scene::Summary => text(summary(ask.last())),
         Scene::Chat | Scene::Other => introduced(ask, chat(ask)),
     }
+}
+
+/// A summary by plain rules: the earlier summary, then the first line of each message of the person.
+fn summary(shown: &str) -> String {
+    const MOST: usize = 4_000;
+    const LINE: usize = 200;
+    let (earlier, messages) = shown.split_once("<messages>\n").unwrap_or(("", shown));
+    let earlier: Vec<&str> = earlier.lines().filter_map(|line| line.strip_prefix("> ")).collect();
+    let mut lines = messages.lines();
+    let mut said = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.starts_with("person, ") && !line.starts_with("> ") {
+            let first = lines.next().and_then(|line| line.strip_prefix("> ")).unwrap_or_default();
+            said.push(format!("- The person said: {}", shortened(first, LINE)));
+        }
+    }
+    let room = MOST / 2;
+    let said = said.join("\n");
+    format!("{}\n{}", shortened(&earlier.join("\n"), room), shortened(&said, room)).trim().to_owned()
 }
 
 /// The answer to what it does not understand.

@@ -351,3 +351,13 @@ fn a_complete_first_sentence_sets_an_agent_up() {
     let long = draft(&[&"x ".repeat(10_000), &"y ".repeat(10_000), &"z ".repeat(10_000), "ongoing"]).unwrap();
     assert!(long["goal"].as_str().unwrap().chars().count() <= 2_000);
 }
+
+#[test]
+fn a_summary_keeps_the_earlier_one_and_what_the_person_said() {
+    let shown = "<earlier_summary>\n> The person likes oil.\n</earlier_summary>\n<messages>\nperson, 2026-11-21 12:00:\n> Hello there\n> person, x:\n\
+                 agent, 2026-11-21 12:00:\n> Hi\n</messages>\nSummarise the earlier summary and these messages.";
+    let reply = answer(&ask(Scene::Summary, &[], &[shown]));
+    assert_eq!(reply.text, "The person likes oil.\n- The person said: Hello there");
+    assert!(reply.call.is_none());
+    assert_eq!(answer(&ask(Scene::Summary, &[], &[""])).text, "");
+}

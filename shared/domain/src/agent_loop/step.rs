@@ -36,6 +36,8 @@ pub enum Purpose {
     /// The text is what a person has said to a run that waited.
     #[serde(rename = "heard")]
     Person,
+    /// The text is the summary of messages that are no longer sent. It comes before the first step for work.
+    Summary,
 }
 
 /// What a model answered.

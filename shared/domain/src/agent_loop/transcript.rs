@@ -95,6 +95,8 @@ impl Transcript {
             let step = &self.steps[at];
             match step.purpose {
                 Purpose::Person => messages.push(Message::user(step.reply.text.as_str())),
+                // It is a part of what was said before the run.
+                Purpose::Summary => {}
                 Purpose::Conditions => {
                     if let Some(report) = step.report().filter(|report| !report.unmet.is_empty()) {
                         messages.push(Message::user(prompts::meet(&report.unmet)));

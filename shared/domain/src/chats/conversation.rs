@@ -153,12 +153,12 @@ pub fn window(messages: &[ChatMessage], max_bytes: usize) -> Vec<Message> {
     window
 }
 
-fn begins_a_turn(message: &ChatMessage) -> bool {
+pub(super) fn begins_a_turn(message: &ChatMessage) -> bool {
     message.role == Role::User
         && !message.content.iter().any(|block| matches!(block, Block::ToolResult { .. }))
 }
 
-fn block_bytes(block: &Block) -> usize {
+pub(super) fn block_bytes(block: &Block) -> usize {
     match block {
         Block::Text { text } => text.len(),
         // Images have a limit of their own.

@@ -1,10 +1,12 @@
-//! Conversations: their messages, the deliverables of a reply, and the deliverables that wait for a person's approval.
+//! Conversations: their messages, the summary of the oldest ones, the deliverables of a reply, and the deliverables that wait for a person's approval.
 
 pub mod conversation;
 pub mod proposal;
 pub mod signals;
+pub mod summary;
 pub mod thread;
 
 pub use conversation::{Chat, ChatMessage};
 pub use proposal::{Proposal, ProposalBody};
+pub use summary::Summary;
 pub use thread::Thread;

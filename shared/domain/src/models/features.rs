@@ -44,6 +44,7 @@ impl Features {
             };
         }
         request.cache_last_turn &= self.prompt_caching;
+        request.stable_messages = request.stable_messages.filter(|_| self.prompt_caching);
         request.effort = request.effort.filter(|_| self.adaptive_thinking);
         request.context_editing &= self.context_editing;
         request.output_schema = request.output_schema.take().filter(|_| self.structured_outputs);

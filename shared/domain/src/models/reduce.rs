@@ -1,7 +1,7 @@
 //! Makes a request smaller that is larger than the model's context.
 //!
 //! First the results of tools are shortened, and images are left out, in all messages but the newest. If that is not enough, the older half of the conversation
-//! is left out. The system blocks, the tools and the newest message stay as they are.
+//! is left out. The system blocks, the tools, the summary of earlier messages and the newest message stay as they are.
 
 use super::request::{Block, Message, ModelRequest, Role};
 use super::sight;
@@ -10,6 +10,9 @@ use super::sight;
 const SHORT_RESULT: usize = 1_000;
 
 const SHORTENED: &str = "\n(shortened: the conversation is larger than the model's context)";
+
+/// How the block with the summary of earlier messages begins. Only the first block of a conversation can be one.
+pub const EARLIER: &str = "<earlier_messages>\n";
 
 const LEFT_OUT: &str = "(Older messages of this conversation were left out, because they do not fit.)";
 
@@ -30,6 +33,7 @@ pub fn reduce(request: &mut ModelRequest) -> Option<Reduction> {
         return Some(Reduction { results_shortened, images_left_out, messages_left_out: 0 });
     }
     let messages_left_out = leave_out(&mut request.messages);
+    request.stable_messages = request.stable_messages.map(|stable| stable.saturating_sub(messages_left_out));
     (messages_left_out > 0).then_some(Reduction { messages_left_out, ..Reduction::default() })
 }
 
@@ -59,11 +63,14 @@ fn leave_out(messages: &mut Vec<Message>) -> usize {
     let later = (half..messages.len()).find(|at| begins(&messages[*at]));
     let earlier = || (1..half).rev().find(|at| begins(&messages[*at]));
     let Some(first) = later.or_else(earlier) else { return 0 };
+    let is_summary = |block: &&Block| block.as_text().is_some_and(|text| text.starts_with(EARLIER));
+    let summary = messages.first().and_then(|message| message.content.first()).filter(is_summary).cloned();
     messages.drain(..first);
-    if let Some(message) = messages.first_mut()
-        && message.content.first().and_then(Block::as_text) != Some(LEFT_OUT)
-    {
-        message.content.insert(0, Block::text(LEFT_OUT));
+    if let Some(message) = messages.first_mut() {
+        if message.content.first().and_then(Block::as_text) != Some(LEFT_OUT) {
+            message.content.insert(0, Block::text(LEFT_OUT));
+        }
+        message.content.splice(..0, summary);
     }
     first
 }
@@ -120,6 +127,21 @@ mod tests {
         let last = request.clone();
         assert_eq!(reduce(&mut request), None);
         assert_eq!(request, last);
+    }
+
+    #[test]
+    fn the_summary_of_earlier_messages_stays() {
+        let summary = format!("{}> s\n</earlier_messages>", EARLIER);
+        let mut messages: Vec<Message> =
+            (0..8).flat_map(|_| [Message::user("q"), Message::assistant("a")]).collect();
+        messages.push(Message::user("new"));
+        messages[0].content.insert(0, Block::text(summary.as_str()));
+        let mut request = ModelRequest { stable_messages: Some(16), ..request(messages) };
+        while reduce(&mut request).is_some() {
+            assert_eq!(request.stable_messages, Some(request.messages.len() - 1));
+        }
+        let kept: Vec<&str> = request.messages[0].content.iter().filter_map(Block::as_text).collect();
+        assert_eq!(kept, [summary.as_str(), LEFT_OUT, "new"]);
     }
 
     #[test]

@@ -124,6 +124,10 @@ pub struct ModelRequest {
     /// Also cache the conversation up to its last message, for the next call of a tool loop or the next turn.
     #[serde(default)]
     pub cache_last_turn: bool,
+    /// How many of the first messages the next turn sends again without a change. They are cached, too. `None`: there is no next
+    /// turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stable_messages: Option<usize>,
     /// How much the model thinks. `None`: as its provider decides.
     #[serde(default)]
     pub effort: Option<Effort>,

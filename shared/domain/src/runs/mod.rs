@@ -424,6 +424,9 @@ pub enum EventKind {
     ModelFallback,
     #[serde(rename = "context.reduced")]
     ContextReduced,
+    /// The oldest messages of the conversation were cut, and a summary replaces them.
+    #[serde(rename = "history.cut")]
+    HistoryCut,
     /// Another process continues the run, and `step` begins again. The events from `void_from` on are void.
     #[serde(rename = "step.restarted")]
     StepRestarted,
@@ -438,7 +441,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::RunStarted,
         Self::MessageDelta,
         Self::ThinkingDelta,
@@ -456,6 +459,7 @@ impl EventKind {
         Self::UsageUpdated,
         Self::ModelFallback,
         Self::ContextReduced,
+        Self::HistoryCut,
         Self::StepRestarted,
         Self::RunCompleted,
         Self::RunFailed,
@@ -484,6 +488,7 @@ impl EventKind {
             Self::UsageUpdated => "usage.updated",
             Self::ModelFallback => "model.fallback",
             Self::ContextReduced => "context.reduced",
+            Self::HistoryCut => "history.cut",
             Self::StepRestarted => "step.restarted",
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",

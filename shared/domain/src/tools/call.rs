@@ -6,6 +6,7 @@ use super::ToolDef;
 use super::actions::QueryActions;
 use super::arguments::parse;
 use super::assets::{QueryAssets, ReadAsset, SaveOutput};
+use super::messages::ReadMessages;
 use super::notes::{Note, NothingNew};
 use super::questions::AskPerson;
 use super::results::ReadResult;
@@ -32,6 +33,7 @@ pub enum ToolCall {
     /// Not yet checked against the limits of a notebook.
     Note(Note),
     NothingNew(NothingNew),
+    ReadMessages(ReadMessages),
 }
 
 impl ToolCall {
@@ -53,6 +55,7 @@ impl ToolCall {
             "change_action" => parse(input).map(Box::new).map(Self::ChangeAction),
             "note" => parse(input).map(Self::Note),
             "nothing_new" => parse(input).map(Self::NothingNew),
+            "read_messages" => parse(input).map(Self::ReadMessages),
             _ => Err("it is not available here".to_owned()),
         };
         call.map_err(|reason| format!("The call of {} was not made: {reason}.", tool.name))

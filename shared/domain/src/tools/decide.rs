@@ -160,6 +160,7 @@ mod tests {
             ("change_action", "rrarrr"),
             ("note", "rrraar"),
             ("nothing_new", "rrraar"),
+            ("read_messages", "aaarrr"),
         ];
         let of_own: &[Row] = &[("read_result", "raaaar")];
         let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();

@@ -22,6 +22,7 @@ pub mod context;
 mod decide;
 mod def;
 pub mod logs;
+pub mod messages;
 pub mod notes;
 mod output;
 pub mod projects;
@@ -64,6 +65,7 @@ pub const LOOP: Table = &[
     &actions::CHANGE_ACTION,
     &notes::NOTE,
     &notes::NOTHING_NEW,
+    &messages::READ_MESSAGES,
 ];
 
 /// The tools of the MCP server, in the order in which it lists them.

@@ -38,13 +38,13 @@ fn each_place_offers_its_own() {
     let cases = [
         (
             names(offered(LOOP, Setting::Chat)),
-            "query_actions query_assets read_asset generate_asset generate_actions",
+            "query_actions query_assets read_asset generate_asset generate_actions read_messages",
         ),
         (
             names(offered(LOOP, Setting::AboutAction)),
-            "query_actions query_assets read_asset generate_asset generate_actions change_action",
+            "query_actions query_assets read_asset generate_asset generate_actions change_action read_messages",
         ),
-        (names(offered(LOOP, Setting::Setup)), "ready_to_create"),
+        (names(offered(LOOP, Setting::Setup)), "ready_to_create read_messages"),
         (run(&[]), unattended),
         // What needs no grant is there with and without one; what no run can use is in none.
         (run(&["query_assets", "ready_to_create", "change_action", "gone_since"]), unattended),

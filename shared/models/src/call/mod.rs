@@ -22,7 +22,7 @@ pub(crate) use self::blocks::{ToolCall, in_order};
 pub use self::endpoint::{Endpoint, InvalidEndpoint, ModelLimits};
 use self::reading::AnswerReader;
 pub use self::reading::{Framing, frames};
-pub(crate) use self::turns::{before_newest_words, turns};
+pub(crate) use self::turns::{before_newest_words, newest_words, stable, turns};
 use super::EventStream;
 
 /// The most bytes of an answer that are read. A longer answer counts as broken off. The longest reply that a run

@@ -11,15 +11,9 @@ pub(crate) fn turns(
     request: &ModelRequest,
     provider: Provider,
 ) -> Result<Vec<(Role, Vec<&Block>)>, ModelError> {
-    let sent = |block: &&Block| match block {
-        Block::Text { text } => !text.trim().is_empty(),
-        Block::Native { provider: theirs, .. } => *theirs == provider,
-        Block::Image(image) => image.data.is_some(),
-        Block::ToolUse { .. } | Block::ToolResult { .. } => true,
-    };
     let mut turns: Vec<(Role, Vec<&Block>)> = Vec::new();
     for message in &request.messages {
-        let blocks = message.content.iter().filter(sent);
+        let blocks = message.content.iter().filter(|block| is_sent(block, provider));
         let mut blocks = blocks.peekable();
         if blocks.peek().is_none() {
             continue;
@@ -37,11 +31,43 @@ pub(crate) fn turns(
     Ok(turns)
 }
 
+fn is_sent(block: &Block, provider: Provider) -> bool {
+    match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Native { provider: theirs, .. } => *theirs == provider,
+        Block::Image(image) => image.data.is_some(),
+        Block::ToolUse { .. } | Block::ToolResult { .. } => true,
+    }
+}
+
+/// How many of the first turns have only messages that later requests send again without a change.
+pub(crate) fn stable(request: &ModelRequest, provider: Provider) -> usize {
+    let stable = request.stable_messages.unwrap_or(0);
+    let roles = |messages: &[domain::models::Message]| {
+        let sent = messages
+            .iter()
+            .filter(|message| message.content.iter().any(|block| is_sent(block, provider)))
+            .map(|message| message.role);
+        sent.collect::<Vec<Role>>()
+    };
+    let (first, rest) = request.messages.split_at(stable.min(request.messages.len()));
+    let (first, rest) = (roles(first), roles(rest));
+    let turns = first.chunk_by(|one, next| one == next).count();
+    // A turn that goes on in a message that changes is not stable.
+    let goes_on = first.last().is_some_and(|last| rest.first() == Some(last));
+    turns.saturating_sub(usize::from(goes_on))
+}
+
 /// The number of turns before the newest words of a person. The turns after them belong to the reply that is being written: calls and
 /// their results.
 pub(crate) fn before_newest_words(turns: &[(Role, Vec<&Block>)]) -> usize {
+    newest_words(turns).unwrap_or(0)
+}
+
+/// The index of the turn with the newest words of a person.
+pub(crate) fn newest_words(turns: &[(Role, Vec<&Block>)]) -> Option<usize> {
     let is_words = |block: &&Block| !matches!(block, Block::ToolResult { .. });
-    turns.iter().rposition(|(role, blocks)| *role == Role::User && blocks.iter().any(is_words)).unwrap_or(0)
+    turns.iter().rposition(|(role, blocks)| *role == Role::User && blocks.iter().any(is_words))
 }
 
 fn check(turns: &[(Role, Vec<&Block>)], max_output_tokens: u32) -> Result<(), Unsendable> {

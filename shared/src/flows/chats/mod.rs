@@ -5,7 +5,7 @@
 //! finds the record, the deletion will see its message; if not, the append deletes its message itself.
 
 use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
-use domain::chats::{Chat, ChatMessage};
+use domain::chats::{Chat, ChatMessage, Summary};
 use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner};
 use domain::models::{Block, Role};
 use domain::validate::FieldErrors;
@@ -82,6 +82,9 @@ pub struct ChatDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     pub has_more: bool,
+    /// The summary of the oldest messages, if the chat is so long that a model no longer gets them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
     pub generated_assets: Vec<AssetId>,
     pub generated_actions: Vec<ActionId>,
 }
@@ -181,8 +184,11 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ChatId, query: &PageQuery) -> Resu
     let found = page::filtered(owner, &list, query, newest, shown).await?;
     let stored = found.data.into_iter().rev().map(|message| message.value).collect();
     let messages = messages::whole(cx, owner, id, stored).await?.into_iter().map(MessageView::from);
-    let (generated_assets, generated_actions) = cx.store.generated(owner, id).await?;
+    let ((generated_assets, generated_actions), summary) =
+        tokio::try_join!(cx.store.generated(owner, id), cx.store.summary(owner, id.into()))?;
+    let reset_after = chat.value.reset_after;
     Ok(ChatDetail {
+        summary: summary.map(|stored| stored.value).filter(|summary| summary.is_after(reset_after)),
         messages: messages.filter(|message| !message.content.is_empty()).collect(),
         chat: chat.into(),
         next_cursor: found.next_cursor,
@@ -262,14 +268,6 @@ fn distinct(writes: Vec<Write>) -> Vec<Write> {
     writes.into_iter().filter(|write| first(write)).collect()
 }
 
-/// The newest messages of a chat since its last reset, at most `max`, oldest first.
-///
-/// # Errors
-/// If the table or the bucket does not answer.
-pub async fn history(data: &Data, owner: &Owner, chat: &Chat, max: usize) -> Result<Vec<ChatMessage>> {
-    messages::newest(data, owner, chat.chat_id, max, |stored| is_shown(chat, stored)).await
-}
-
 fn is_shown(chat: &Chat, stored: &StoredMessage) -> bool {
     chat.reset_after.is_none_or(|last| stored.message.message_id > last)
 }
@@ -292,6 +290,10 @@ pub async fn reset(cx: &Cx, owner: &Owner, once: &Once, id: ChatId) -> Result<Ch
         // The record is written before the messages are deleted, so that old messages are not shown if the deletion is interrupted.
         if is_reset || cx.store.replace_chat(owner, once, &chat, version).await?.done() {
             if let Some(last) = chat.reset_after {
+                let summary = cx.store.summary(owner, id.into()).await?;
+                if let Some(void) = summary.filter(|summary| !summary.value.is_after(Some(last))) {
+                    cx.store.delete_summary(owner, id.into(), void.version).await?;
+                }
                 delete_messages(cx, owner, id, last).await?;
             }
             return read(cx, owner, id, &PageQuery::default()).await;

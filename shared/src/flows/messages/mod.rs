@@ -138,6 +138,33 @@ pub async fn newest(
     whole(data, owner, thread, newest).await
 }
 
+/// Messages of a conversation, in the order in which they were read.
+pub struct Read {
+    pub messages: Vec<ChatMessage>,
+    /// Where to continue. `None` at the end.
+    pub last: Option<String>,
+}
+
+/// Messages after the sort key `after`, at most `limit`. It stops at the first message that is not `kept`.
+///
+/// # Errors
+/// If the table or the bucket does not answer.
+pub async fn page(
+    data: &Data,
+    owner: &Owner,
+    thread: Thread,
+    after: Option<&str>,
+    limit: usize,
+    order: Order,
+    kept: impl Fn(&StoredMessage) -> bool,
+) -> Result<Read> {
+    let found = data.store.messages(owner, thread, after, limit, order).await?;
+    let count = found.items.len();
+    let stored: Vec<_> = found.items.into_iter().map(|(_, stored)| stored.value).take_while(&kept).collect();
+    let last = found.last.filter(|_| stored.len() == count);
+    Ok(Read { messages: whole(data, owner, thread, stored).await?, last })
+}
+
 /// Loads the contents of messages from S3.
 ///
 /// # Errors

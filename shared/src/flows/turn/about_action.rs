@@ -1,10 +1,13 @@
 //! The conversation about one action: messages of people, questions of its runs, and answers of a model.
 
 use domain::actions::{ActionState, OccurrenceState, ReasonCode};
+use domain::chats::Summary;
 use domain::ids::{ActionId, Owner};
 use domain::models::{Block, Role};
 use domain::runs::form::ReplyForm;
 use futures::FutureExt;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{IfBusy, Said, Topic};
 use crate::context::Cx;
@@ -18,11 +21,26 @@ use crate::store::messages::StoredMessage;
 use crate::store::table::Order;
 use crate::store::{Once, Tries};
 
+/// A page of the conversation about an action.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ActionMessages {
+    /// Oldest first.
+    pub data: Vec<MessageView>,
+    /// Send it as `cursor` to get the next page. It is absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// Whether there is a next page.
+    pub has_more: bool,
+    /// The summary of the oldest messages, if the conversation is so long that a model no longer gets them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+}
+
 /// Oldest first.
 ///
 /// # Errors
 /// 404 if the action does not exist, 400 if `limit` or `cursor` is invalid.
-pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -> Result<Page<MessageView>> {
+pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -> Result<ActionMessages> {
     actions::load(cx, owner, id).await?;
     let read = |after: Option<String>, limit| {
         async move { cx.store.messages(owner, id, after.as_deref(), limit, Order::Oldest).await }.boxed()
@@ -34,7 +52,8 @@ pub async fn messages(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) -
     let stored = data.into_iter().map(|stored| stored.value).collect();
     let whole = thread::whole(cx, owner, id, stored).await?.into_iter().map(MessageView::from);
     let data = whole.filter(|message| !message.content.is_empty()).collect();
-    Ok(Page { data, next_cursor, has_more })
+    let summary = cx.store.summary(owner, id.into()).await?.map(|stored| stored.value);
+    Ok(ActionMessages { data, next_cursor, has_more, summary })
 }
 
 /// Sends a message about an action. If a run of the action waits for an answer, the message is the answer, the run

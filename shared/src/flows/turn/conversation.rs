@@ -2,8 +2,8 @@
 
 use domain::actions::{Action, OccurrenceState};
 use domain::agents::{Agent, AgentStatus};
+use domain::chats::Chat;
 use domain::chats::Thread;
-use domain::chats::{Chat, ChatMessage};
 use domain::ids::{ActionId, AgentId, ChatId, Owner};
 use domain::models::SystemBlock;
 use domain::prompts::{self, RunInView};
@@ -15,8 +15,8 @@ use jiff::tz::TimeZone;
 use crate::blobs::BlobKey;
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::flows::{actions, assets, chats};
-use crate::flows::{existing, messages};
 use crate::store::table::{Order, Write};
 use crate::store::{Store, keys};
 
@@ -152,14 +152,6 @@ impl Conversation {
             (None, _) => prompts::setup(),
             (Some(agent), Self::Chat(_)) => prompts::chat(agent),
             (Some(agent), Self::Action(_)) => prompts::about_action(agent),
-        }
-    }
-
-    /// The newest messages, at most `max`, oldest first.
-    pub async fn history(&self, data: &Data, owner: &Owner, max: usize) -> Result<Vec<ChatMessage>> {
-        match self {
-            Self::Chat(chat) => chats::history(data, owner, chat, max).await,
-            Self::Action(action) => messages::newest(data, owner, action.id, max, |_| true).await,
         }
     }
 

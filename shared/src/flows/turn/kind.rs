@@ -2,12 +2,14 @@
 //! accepts it.
 
 use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
 
 use domain::actions::{ActionChange, ActionState};
 use domain::agent_loop::{Call, CallResult, Policy, Reply};
 use domain::agents::Agent;
 use domain::chats::conversation::window;
 use domain::chats::signals::Deliverable;
+use domain::chats::summary::MAX_HISTORY_BYTES;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::Owner;
 use domain::models::routing::{AgentRole, Ask, Work};
@@ -21,7 +23,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::conversation::Conversation;
-use crate::agent_loop::{Kind, KindCx, Performed, Terms};
+use super::older::Recent;
+use crate::agent_loop::{Kind, KindCx, Performed, Terms, ToSummarise};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::flows::messages::images;
@@ -33,10 +36,6 @@ use crate::store::Store;
 /// How often a turn may call the model.
 const MAX_STEPS: usize = 8;
 
-/// How much of the conversation the model gets, in messages and in bytes.
-const MAX_HISTORY: usize = 200;
-const MAX_HISTORY_BYTES: usize = 240 * 1024;
-
 /// The name of a reply in the event that says that it is not the JSON that the client wants.
 const REPLY: &str = "reply";
 
@@ -47,9 +46,15 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(2);
 pub(super) struct Turn {
     pub agent: Option<Agent>,
     pub conversation: Conversation,
+    /// What was read to see whether it must be cut, so that it is read once.
+    read: Mutex<Option<Recent>>,
 }
 
 impl Turn {
+    pub fn new(agent: Option<Agent>, conversation: Conversation) -> Self {
+        Self { agent, conversation, read: Mutex::default() }
+    }
+
     /// What holds for the turn in this deployment.
     pub fn terms(&self, config: &Config, run: &Run) -> Terms {
         let agent = self.agent.as_ref();
@@ -115,28 +120,46 @@ impl Kind for Turn {
         }
     }
 
+    fn continues(&self) -> bool {
+        true
+    }
+
+    async fn to_summarise(&self, cx: KindCx<'_>) -> Result<Option<ToSummarise>> {
+        let recent = self.conversation.recent(&cx, cx.owner, cx.run.run_id).await?;
+        let to_summarise = self.conversation.to_summarise(&cx, cx.owner, &recent).await?;
+        if to_summarise.is_none() {
+            *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(recent);
+        }
+        Ok(to_summarise)
+    }
+
     async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
         let zone = schedules::zone_of(&cx, cx.owner, self.agent.as_ref()).await?;
-        let (mut history, view) = tokio::try_join!(
-            self.conversation.history(&cx, cx.owner, MAX_HISTORY),
-            self.conversation.in_view(&cx, cx.owner, self.agent.as_ref(), &zone),
-        )?;
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let recent = async {
+            match read {
+                Some(recent) => Ok(recent),
+                None => self.conversation.recent(&cx, cx.owner, cx.run.run_id).await,
+            }
+        };
+        let (Recent { summary, messages, .. }, view) =
+            tokio::try_join!(recent, self.conversation.in_view(&cx, cx.owner, self.agent.as_ref(), &zone),)?;
         let mut before = prompts::now(works_since(cx.run), &zone);
         if let Some(view) = view {
             before.push('\n');
             before.push_str(&view);
         }
-        // Messages since this turn began belong to the next turn.
-        if let Some(own) = history.iter().rposition(|message| message.run_id == Some(cx.run.run_id)) {
-            history.truncate(own + 1);
-        }
-        let mut messages = window(&history, MAX_HISTORY_BYTES);
+        let mut messages = window(&messages, MAX_HISTORY_BYTES);
         images::load(&cx, cx.owner, self.conversation.thread(), &mut messages).await?;
         if let Some(last) = messages.last_mut() {
             // Time and view are placed before the newest message and are not stored. So the earlier history stays the same from
             // turn to turn, and the provider can cache it.
             let at = last.content.iter().position(|block| matches!(block, Block::Text { .. })).unwrap_or(0);
             last.content.insert(at, Block::text(before));
+        }
+        // It is the same until messages are cut again, so the provider can cache it.
+        if let (Some(first), Some(summary)) = (messages.first_mut(), summary) {
+            first.content.insert(0, Block::text(prompts::earlier(&summary)));
         }
         // It is not stored, so that the conversation stays the same for later turns.
         if let (Some(last), Some(json)) = (messages.last_mut(), &cx.run.form.json) {
@@ -192,6 +215,10 @@ impl Kind for Turn {
                     performed.result.after = more.result.after;
                 }
                 Ok(performed)
+            }
+            (ToolCall::ReadMessages(wanted), _) => {
+                let read = self.conversation.read_messages(&cx, cx.owner, wanted).await?;
+                Ok(read.map_or_else(CallResult::refused, CallResult::told).into())
             }
             (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(cx, agent, *change).await,
             (call, Some(agent)) => Ok(match tools::look_up(&cx, cx.owner, agent, call).await? {

@@ -7,6 +7,7 @@
 pub mod about_action;
 mod conversation;
 mod kind;
+mod older;
 
 use std::time::Duration;
 
@@ -351,7 +352,7 @@ fn driver(
     steps: (Journal, Vec<Step>),
     deadline: Timestamp,
 ) -> Driver<Turn> {
-    let turn = Turn { agent, conversation };
+    let turn = Turn::new(agent, conversation);
     let terms = turn.terms(&cx.config, recorder.run());
     Driver::new(cx, (turn, terms), recorder, steps, deadline)
 }

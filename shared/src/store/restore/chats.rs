@@ -1,6 +1,6 @@
-//! Chats, and the messages of all conversations.
+//! Chats, and the messages and summaries of all conversations.
 
-use domain::chats::{Chat, Thread};
+use domain::chats::{Chat, Summary, Thread};
 use domain::ids::{ActionId, ChatId};
 use serde_json::Value;
 
@@ -28,6 +28,20 @@ pub(super) fn message_about_action(place: &Location<'_>, action: &ActionId, reco
 
 pub(super) fn message_of_chat(place: &Location<'_>, chat: &ChatId, record: &Value) -> KeptOrNot {
     message(place, Thread::Chat(*chat), record)
+}
+
+pub(super) fn summary_about_action(place: &Location<'_>, action: &ActionId, record: &Value) -> KeptOrNot {
+    summary(place, Thread::Action(*action), record)
+}
+
+pub(super) fn summary_of_chat(place: &Location<'_>, chat: &ChatId, record: &Value) -> KeptOrNot {
+    summary(place, Thread::Chat(*chat), record)
+}
+
+fn summary(place: &Location<'_>, thread: Thread, record: &Value) -> KeptOrNot {
+    let summary: Summary = read(record)?;
+    valid(summary.check())?;
+    keep(keys::summary(place.owner, thread), &summary)
 }
 
 fn message(place: &Location<'_>, thread: Thread, record: &Value) -> KeptOrNot {

@@ -44,6 +44,8 @@ pub enum Guard {
     RunStep,
     /// The spending of a day or a month.
     Spend,
+    /// The summary of the oldest messages of a conversation.
+    Summary,
     Theme,
     Other,
 }

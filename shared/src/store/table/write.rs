@@ -46,6 +46,11 @@ pub enum Write {
     Exists {
         key: Key,
     },
+    /// The item must exist at this version.
+    Unchanged {
+        key: Key,
+        version: u64,
+    },
     /// The item must not exist.
     Absent {
         key: Key,
@@ -87,6 +92,7 @@ impl Write {
             | Self::Replace { key, .. }
             | Self::Put { key, .. }
             | Self::Exists { key }
+            | Self::Unchanged { key, .. }
             | Self::Absent { key }
             | Self::Delete { key, .. }
             | Self::DeleteWhile { key, .. }
@@ -150,6 +156,14 @@ impl Write {
             }
             Self::Put { key, item } => builder.put(put(&key, 1, item).build()?),
             Self::Exists { key } => builder.condition_check(check(&key, "attribute_exists(pk)")?),
+            Self::Unchanged { key, version } => {
+                let check = ConditionCheck::builder().table_name(table).set_key(Some(key_of(&key)));
+                let check = check
+                    .condition_expression("#v = :v")
+                    .expression_attribute_names("#v", VERSION)
+                    .expression_attribute_values(":v", number(version));
+                builder.condition_check(check.build()?)
+            }
             Self::Absent { key } => builder.condition_check(check(&key, "attribute_not_exists(pk)")?),
             Self::Delete { key, must_exist } => {
                 let condition = must_exist.then(|| "attribute_exists(pk)".to_owned());
