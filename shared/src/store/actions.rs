@@ -132,5 +132,7 @@ impl Store {
 fn occurrence_item(
     occurrence: &Occurrence,
 ) -> Result<std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>, StoreError> {
-    item(occurrence, &Extras::expiring(occurrence.due_at + OCCURRENCE_LIFETIME))
+    // The record of several due times is kept as long as the newest of them would be.
+    let newest = occurrence.covers.map_or(occurrence.due_at, |covers| covers.last);
+    item(occurrence, &Extras::expiring(newest + OCCURRENCE_LIFETIME))
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use super::held::Held;
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
@@ -56,6 +57,9 @@ pub struct Action {
     /// How many further runs wait for the live run to end.
     #[serde(default)]
     pub queued: u32,
+    /// The due times that were held since it needs a person. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
     /// Whether it was paused when its run asked a person. After the answer it is paused again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
@@ -94,6 +98,7 @@ impl Action {
         }
         (self.approval, self.anchor, self.next_due) = (None, None, None);
         (self.live_run, self.queued, self.paused) = (None, 0, false);
+        self.held = None;
         self
     }
 

@@ -111,6 +111,7 @@ impl ValidAction {
             anchor: None,
             next_due: None,
             last_due: None,
+            held: None,
             found_at: None,
             found_until: None,
             live_run: None,

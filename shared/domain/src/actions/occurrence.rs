@@ -92,7 +92,8 @@ pub struct Occurrence {
 /// The due times that share one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Covered {
-    /// How many there are. At most [`MAX_COUNTED`](super::stopped::MAX_COUNTED), which means that many or more.
+    /// How many there are. If they were skipped, at most [`MAX_COUNTED`](super::stopped::MAX_COUNTED), which means that many or more.
+    /// If they were held, all are counted.
     pub times: u32,
     /// The last of them.
     pub last: Timestamp,

@@ -87,9 +87,11 @@ impl World {
                     )
                     .unwrap();
                 }
-                let occurrence = Occurrence::decided(&read, decided, self.now);
-                let earlier = self.occurrences.insert(occurrence.run_id, occurrence);
-                assert!(earlier.is_none(), "{} was decided twice", decided.due_at);
+                let occurrence = plan.record(&read, decided, self.now);
+                let run = occurrence.run_id;
+                let continues = read.held.is_some_and(|held| held.run_id(read.id) == run);
+                let earlier = self.occurrences.insert(run, occurrence);
+                assert_eq!(earlier.is_some(), continues, "{} was decided twice", decided.due_at);
             }
             self.write(&read, Command::Planned { plan: &plan }).unwrap();
         }
@@ -317,7 +319,14 @@ proptest! {
         let mut expected: Vec<Timestamp> = std::iter::successors(schedule.next_after(start, start), |last| schedule.next_after(start, *last)).collect();
         expected.sort_unstable();
         let kinds = |occurrence: &&Occurrence| occurrence.kind != super::OccurrenceKind::Manual;
-        let mut decided: Vec<Timestamp> = world.occurrences.values().filter(kinds).map(|occurrence| occurrence.due_at).collect();
+        let covered = |occurrence: &Occurrence| {
+            let (first, times) = (occurrence.due_at, occurrence.covers.map_or(1, |covers| covers.times));
+            let fires = std::iter::successors(Some(first), |last| schedule.next_after(start, *last));
+            let fires: Vec<Timestamp> = fires.take(times as usize).collect();
+            assert_eq!(fires.last().copied(), Some(occurrence.covers.map_or(first, |covers| covers.last)));
+            fires
+        };
+        let mut decided: Vec<Timestamp> = world.occurrences.values().filter(kinds).flat_map(covered).collect();
         decided.sort_unstable();
         prop_assert_eq!(decided, expected);
         for occurrence in world.occurrences.values() {

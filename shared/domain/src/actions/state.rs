@@ -267,6 +267,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
             {
                 let anchor = anchor.min(Timestamp::from_second(now.as_second()).unwrap_or(now));
                 if let Some(first) = schedule.next_after(anchor, now).filter(|first| *first < due) {
+                    held_until(&mut next, first);
                     next.anchor = Some(anchor);
                     next.next_due = Some(first);
                 }
@@ -304,6 +305,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
         }
     }
     next.paused &= next.state == NeedsApproval;
+    next.held = next.held.filter(|_| next.state == NeedsApproval);
     if next != *action {
         next.version = next.version.saturating_add(1);
         next.updated_at = now;
@@ -418,7 +420,12 @@ fn withdraw(action: &mut Action) {
 
 fn planned(action: &mut Action, plan: &DuePlan) {
     action.next_due = plan.next_due;
-    action.last_due = plan.decided.last().map(|decided| decided.due_at).or(action.last_due);
+    let newest = plan.decided.last().map(|decided| decided.due_at);
+    action.last_due = action.last_due.max(newest);
+    if newest.is_some() {
+        action.held = plan.held;
+        action.last_due = action.last_due.max(plan.held.map(|held| held.last_due_at));
+    }
     for decided in &plan.decided {
         match &decided.decision {
             Decision::Run { cancels: Some(_), .. } => action.live_run = Some(decided.run_id(action.id)),
@@ -430,6 +437,22 @@ fn planned(action: &mut Action, plan: &DuePlan) {
         }
     }
     end_if_over(action);
+}
+
+/// The clock was ahead: the due times from `next` on come again. Those of them that were counted in a record are not counted any more.
+fn held_until(action: &mut Action, next: Timestamp) {
+    let (Some(schedule), Some(anchor), Some(held)) = (&action.schedule, action.anchor, action.held) else {
+        return;
+    };
+    if held.last_due_at < next {
+        return;
+    }
+    action.held = held.before(schedule, anchor, next);
+    // None of those has a record of its own, except the first one of the series.
+    let newest = action.held.map_or(held.first_due_at, |held| held.last_due_at);
+    if action.last_due == Some(held.last_due_at) {
+        action.last_due = Some(newest);
+    }
 }
 
 /// If the last due time has passed and no run is left, the action ends.

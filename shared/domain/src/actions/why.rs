@@ -175,8 +175,12 @@ pub fn why_at_account(
     };
     if let Some(before) = account.before.filter(covers) {
         let reason = before.reason.as_deref().unwrap_or("no reason was noted");
-        why.code = WhyCode::Skipped;
-        why.sentence = format!("The run that was due {} was skipped: {reason}.", show(zone, due_at));
+        let (code, was) = match before.state {
+            OccurrenceState::Held => (WhyCode::Held, "held"),
+            _ => (WhyCode::Skipped, "skipped"),
+        };
+        why.code = code;
+        why.sentence = format!("The run that was due {} was {was}: {reason}.", show(zone, due_at));
         (why.run_id, why.reason_code) = (Some(before.run_id), before.reason_code);
         return why;
     }
@@ -469,7 +473,9 @@ fn undecided(
     }
     if action.state == ActionState::NeedsApproval {
         let question = question(action, approval);
-        return (WhyCode::Held, format!("The run that {was_due} {due} {is_held}: {question}."));
+        let so_far =
+            action.held.map_or_else(String::new, |held| format!(" So far, it was {}.", held.words(zone)));
+        return (WhyCode::Held, format!("The run that {was_due} {due} {is_held}: {question}.{so_far}"));
     }
     if approval == ApprovalNow::Drifted {
         return (WhyCode::Held, format!("The run that {was_due} {due} {is_held}: {DRIFTED}."));
@@ -547,6 +553,11 @@ fn nearest_words(zone: &TimeZone, previous: Option<Timestamp>, next: Option<Time
 /// "at 2026-11-02 09:00 (Europe/Berlin)"
 fn show(zone: &TimeZone, instant: Timestamp) -> String {
     format!("{} ({})", brief(zone, instant), zone.iana_name().unwrap_or("UTC"))
+}
+
+/// "2026-11-02 09:00"
+pub(super) fn moment(zone: &TimeZone, instant: Timestamp) -> String {
+    brief(zone, instant).trim_start_matches("at ").to_owned()
 }
 
 /// "at 2026-11-02 09:00". An earlier time in the sentence names the zone.

@@ -69,6 +69,10 @@ pub struct ActionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "At 09:00 on weekdays (Europe/Berlin).")]
     pub schedule_text: Option<String>,
+    /// How often it was held since it needs a person, as a sentence. Only while a person is asked and due times have come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "held 1,440 times since 2026-11-02 09:00, the last time at 2026-11-03 08:59")]
+    pub held_text: Option<String>,
     /// What its runs of the next 30 days will probably cost. Only in `GET /actions/{action_id}`, and only with a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_cost: Option<ExpectedCost>,
@@ -90,6 +94,7 @@ impl ActionView {
         Self {
             approval_hash: approval_hash(&action, briefing),
             schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
+            held_text: held_text(&action),
             expected_cost: None,
             action,
             effects: None,
@@ -101,6 +106,11 @@ impl ActionView {
     pub fn after(self, effects: Vec<Effect>) -> Self {
         Self { effects: Some(effects), ..self }
     }
+}
+
+fn held_text(action: &Action) -> Option<String> {
+    let (held, schedule) = (action.held?, action.schedule.as_ref()?);
+    Some(held.words(schedule.time_zone()))
 }
 
 /// An action for clients, with its current agent.
