@@ -64,6 +64,7 @@ mod edge {
 /// The executor: due times, the sweep, and limits for one owner's runs.
 mod executor {
     mod due_times;
+    mod failures;
     mod held;
     mod occurrences;
     mod on_time;

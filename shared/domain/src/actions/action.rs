@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use super::failures::Failures;
 use super::held::Held;
+use super::reason::Reason;
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
@@ -60,6 +62,12 @@ pub struct Action {
     /// The due times that were held since it needs a person. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
+    /// Its newest failures, if they are equal. Runs by hand do not count. A success, another failure or a resume begins anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<Failures>,
+    /// Why the platform has paused it. Absent if a person has paused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_because: Option<Reason>,
     /// Whether it was paused when its run asked a person. After the answer it is paused again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
@@ -98,8 +106,17 @@ impl Action {
         }
         (self.approval, self.anchor, self.next_due) = (None, None, None);
         (self.live_run, self.queued, self.paused) = (None, 0, false);
-        self.held = None;
+        (self.held, self.failures, self.paused_because) = (None, None, None);
         self
+    }
+
+    /// Why nothing runs while it is paused, to follow "the action is" or "the action was".
+    #[must_use]
+    pub fn paused_words(&self) -> String {
+        match &self.paused_because {
+            Some(because) => format!("paused {}", because.text),
+            None => "paused".to_owned(),
+        }
     }
 
     /// Forgets what sweeps have found: the due times have changed, all that have come are decided, or nobody processed what was

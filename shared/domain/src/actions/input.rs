@@ -112,6 +112,8 @@ impl ValidAction {
             next_due: None,
             last_due: None,
             held: None,
+            failures: None,
+            paused_because: None,
             found_at: None,
             found_until: None,
             live_run: None,

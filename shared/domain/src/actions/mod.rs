@@ -9,6 +9,7 @@
 //! - [`plan`]: decides about the fire times that have come, at one wake-up
 //! - [`occurrence`] and [`progress`]: one due time or one manual run, from its claim to its end
 //! - [`reason`]: why a due time did not simply succeed
+//! - [`failures`]: equal failures in a row, which pause an action
 //! - [`held`]: the due times that came while a person was asked
 //! - [`stopped`]: the due times that came while the account was stopped
 //! - [`mod@why`]: explains in words what happened at a due time
@@ -35,6 +36,7 @@ pub mod conditions;
 mod conditions_tests;
 pub mod cost;
 pub mod define;
+pub mod failures;
 pub mod held;
 pub mod input;
 mod links;
@@ -64,6 +66,7 @@ pub use action::{Action, Approval, AskedBudget, Budget};
 pub use approval::{AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, approval_hash};
 pub use cost::ExpectedCost;
 pub use define::DefineAction;
+pub use failures::Failures;
 pub use held::Held;
 pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};
 pub use notebook::{Notebook, NotebookText};

@@ -36,6 +36,10 @@ pub struct Occurrence {
     /// A sentence that says why it did not simply succeed.
     pub reason: Option<String>,
     pub reason_code: Option<ReasonCode>,
+    /// The code of the error with which it failed, as in the error of its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub error_code: Option<String>,
     /// How often it was claimed, not counting hand-overs.
     pub attempts: u32,
     /// How many attempts had ended when its last step was stored. The limit of attempts counts only later ones.
@@ -213,6 +217,7 @@ impl Occurrence {
             state: OccurrenceState::Due,
             reason: None,
             reason_code: None,
+            error_code: None,
             attempts: 0,
             attempts_before_step: 0,
             fence: 0,

@@ -201,7 +201,10 @@ impl<'a> Planner<'a> {
     /// `newest` means that no later fire time has come.
     fn decide(&mut self, due_at: Timestamp, wake_at: Timestamp, newest: bool) -> Decision {
         if self.action.state == ActionState::Paused {
-            return Decision::Skipped(Reason::new(ReasonCode::Paused, "the action was paused"));
+            return Decision::Skipped(Reason::new(
+                ReasonCode::Paused,
+                format!("the action was {}", self.action.paused_words()),
+            ));
         }
         let late = self.is_late(wake_at, newest);
         if let Some(reason) = self.not_caught_up(wake_at, late, newest) {

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 /// A code for programs and a sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Reason {
     pub code: ReasonCode,
+    /// For people.
     pub text: String,
 }
 
@@ -65,10 +66,12 @@ pub enum ReasonCode {
     SameAsLast,
     /// The account was stopped.
     Stopped,
+    /// Three runs in a row failed in the same way.
+    EqualFailures,
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -92,5 +95,6 @@ impl ReasonCode {
         Self::NothingNew,
         Self::SameAsLast,
         Self::Stopped,
+        Self::EqualFailures,
     ];
 }

@@ -190,8 +190,13 @@ impl World {
     }
 
     fn end(&mut self, run: RunId, outcome: ExecutionResult) {
-        let read = self.action.clone();
-        self.write(&read, Command::OccurrenceEnded { run, outcome }).unwrap();
+        let ended = &self.occurrences[&run];
+        let next = self.action.after(ended, self.now);
+        assert_eq!(next, self.action.after(ended, self.now));
+        let pauses = next.paused_because.is_some() && self.action.paused_because.is_none();
+        assert!(!pauses || next.failures.as_ref().is_some_and(|failures| failures.times == 3), "{next:?}");
+        assert!(!pauses || outcome == ExecutionResult::Failed);
+        self.action = next;
     }
 
     /// A person answers a question, pauses, resumes, or runs the action once by hand.

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 
 use super::action::{Action, Approval};
 use super::approval::{Briefing, approval_hash};
+use super::failures;
 use super::input::ValidPatch;
 use super::occurrence::{Occurrence, OccurrenceState};
 use super::plan::{Decision, DuePlan, ON_TIME};
@@ -175,7 +176,8 @@ impl Action {
             _ => ExecutionResult::Cancelled,
         };
         let run = occurrence.run_id;
-        transition(self, Command::OccurrenceEnded { run, outcome }, now).unwrap_or_else(|_| self.clone())
+        let after = transition(self, Command::OccurrenceEnded { run, outcome }, now);
+        failures::counted(self, after.unwrap_or_else(|_| self.clone()), occurrence, now)
     }
 }
 
@@ -224,14 +226,19 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
             InProgress if is_due(action) => next.state = Paused,
             _ => return Err(wrong_state),
         },
-        Command::Resume => match (state, action.live_run) {
-            (Scheduled, _) => {}
-            // A person answers the live run. Later runs stay paused.
-            (NeedsApproval, Some(_)) if action.paused => next.state = Paused,
-            (Paused | NeedsApproval, Some(_)) => next.state = InProgress,
-            (Paused | NeedsApproval, None) if is_due(action) => next.state = Scheduled,
-            _ => return Err(wrong_state),
-        },
+        Command::Resume => {
+            if state == Paused {
+                next.failures = None;
+            }
+            match (state, action.live_run) {
+                (Scheduled, _) => {}
+                // A person answers the live run. Later runs stay paused.
+                (NeedsApproval, Some(_)) if action.paused => next.state = Paused,
+                (Paused | NeedsApproval, Some(_)) => next.state = InProgress,
+                (Paused | NeedsApproval, None) if is_due(action) => next.state = Scheduled,
+                _ => return Err(wrong_state),
+            }
+        }
         Command::Cancel => match (state, action.live_run) {
             (Scheduled, _) | (Paused, None) => {
                 next.live_run = None;
@@ -305,6 +312,9 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
         }
     }
     next.paused &= next.state == NeedsApproval;
+    if next.state != Paused && !next.paused {
+        next.paused_because = None;
+    }
     next.held = next.held.filter(|_| next.state == NeedsApproval);
     if next != *action {
         next.version = next.version.saturating_add(1);
@@ -321,6 +331,7 @@ fn approve(action: &mut Action, hash: &str, briefing: &Briefing, now: Timestamp)
     let again = action.approval.as_ref().is_some_and(|approval| approval.hash == current);
     if !again {
         action.approval = Some(Approval { hash: current, approved_at: now });
+        action.failures = None;
     }
     if action.state == ActionState::NeedsApproval && action.live_run.is_none() {
         // The question is answered. A single appointment that has passed meanwhile can still be run manually.
@@ -409,6 +420,7 @@ fn withdraw(action: &mut Action) {
     action.next_due = None;
     action.forget_found();
     action.queued = 0;
+    action.failures = None;
     action.state = match (action.state, action.live_run) {
         (ActionState::InProgress | ActionState::Paused, Some(_)) => ActionState::InProgress,
         _ => {

@@ -228,7 +228,7 @@ fn held_up(
     }
     match action.state {
         ActionState::Paused if !is_live => {
-            return Some((WhyCode::Paused, format!("{subject} waits: the action is paused.")));
+            return Some((WhyCode::Paused, paused(&subject, "waits", action)));
         }
         ActionState::NeedsApproval if !is_live => {
             return Some((WhyCode::Held, format!("{subject} waits: {}.", question(action, approval))));
@@ -239,6 +239,13 @@ fn held_up(
         return Some((WhyCode::AboutToRun, format!("{subject} waits for the earlier run {live} to end.")));
     }
     (approval == ApprovalNow::Drifted).then(|| (WhyCode::Held, format!("{subject} will be held: {DRIFTED}.")))
+}
+
+/// A paused action, and what to do if the platform has paused it.
+fn paused(subject: &str, does: &str, action: &Action) -> String {
+    let words = action.paused_words();
+    let advice = action.paused_because.as_ref().map_or("", |_| " Resume it when you have mended the cause.");
+    format!("{subject} {does}: the action is {words}.{advice}")
 }
 
 /// Why an agent does not work, if so.
@@ -469,7 +476,7 @@ fn undecided(
         return (WhyCode::Paused, format!("Nothing {runs} {due}: {agent}."));
     }
     if action.state == ActionState::Paused {
-        return (WhyCode::Paused, format!("Nothing {runs} {due}: the action is paused."));
+        return (WhyCode::Paused, paused("Nothing", &format!("{runs} {due}"), action));
     }
     if action.state == ActionState::NeedsApproval {
         let question = question(action, approval);

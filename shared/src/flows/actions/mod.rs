@@ -12,6 +12,7 @@ mod approvals;
 mod define;
 mod delete;
 pub mod notebook;
+mod pauses;
 pub mod records;
 pub mod runs;
 
@@ -51,6 +52,7 @@ pub use approvals::{
 };
 pub use define::define;
 pub use delete::{delete, delete_if_there};
+pub use pauses::tell as tell_pause;
 pub use records::end_run;
 pub use runs::{OccurrenceView, StartedRun, occurrence, occurrences, outputs, run_now, why};
 
@@ -177,7 +179,7 @@ pub async fn load_live(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Loaded> {
 }
 
 /// The writes that replace `read` by `next`: the record with its place in the `due` index, and the agent's count if the
-/// action has failed. What was completed is counted where a run succeeds, and where a person completes the action. `live` is the occurrence `next.live_run` after the change.
+/// action has failed, and the entry of the ledger if the platform pauses it. What was completed is counted where a run succeeds, and where a person completes the action. `live` is the occurrence `next.live_run` after the change.
 ///
 /// # Errors
 /// If the record can't be encoded as an item, which is a bug.
@@ -194,6 +196,7 @@ pub fn action_writes(
         ActionState::Failed => Some("actions_failed"),
         _ => None,
     };
+    writes.extend(pauses::noted(owner, read, next, now)?);
     writes.extend(count.map(|number| Store::count(owner, next.agent_id, vec![(number, 1)])));
     Ok(writes)
 }
