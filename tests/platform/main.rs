@@ -70,6 +70,7 @@ mod executor {
     mod on_time;
     mod parallel;
     mod places;
+    mod preflight;
     mod runs;
     mod season;
     mod sweep;

@@ -47,6 +47,8 @@ pub struct ActionAlert {
 pub enum ActionAlertKind {
     /// The platform has paused it after equal failures. Published once for each pause.
     Paused,
+    /// The next run will fail. Published once for each due time and code.
+    Preflight,
 }
 
 /// A threshold that was reached. It is published at most once for each threshold and month.

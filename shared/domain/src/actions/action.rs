@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failures::Failures;
 use super::held::Held;
+use super::preflight::Preflight;
 use super::reason::Reason;
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::{ModelTier, ProviderTool};
@@ -62,6 +63,13 @@ pub struct Action {
     /// The due times that were held since it needs a person. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
+    /// What would make the run of the next due time fail, if the newest check has found something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preflight: Option<Preflight>,
+    /// The checks before due times are done up to this moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub preflighted: Option<Timestamp>,
     /// Its newest failures, if they are equal. Runs by hand do not count. A success, another failure or a resume begins anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<Failures>,
@@ -107,6 +115,7 @@ impl Action {
         (self.approval, self.anchor, self.next_due) = (None, None, None);
         (self.live_run, self.queued, self.paused) = (None, 0, false);
         (self.held, self.failures, self.paused_because) = (None, None, None);
+        (self.preflight, self.preflighted) = (None, None);
         self
     }
 

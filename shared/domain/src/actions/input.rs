@@ -112,6 +112,8 @@ impl ValidAction {
             next_due: None,
             last_due: None,
             held: None,
+            preflight: None,
+            preflighted: None,
             failures: None,
             paused_because: None,
             found_at: None,

@@ -7,6 +7,7 @@
 //! - [`state`]: the only function that changes an action
 //! - [`approval`]: the hash that binds an approval to its content
 //! - [`plan`]: decides about the fire times that have come, at one wake-up
+//! - [`preflight`]: what is checked before a due time
 //! - [`occurrence`] and [`progress`]: one due time or one manual run, from its claim to its end
 //! - [`reason`]: why a due time did not simply succeed
 //! - [`failures`]: equal failures in a row, which pause an action
@@ -47,6 +48,7 @@ mod occurrence_tests;
 pub mod plan;
 #[cfg(test)]
 mod plan_tests;
+pub mod preflight;
 pub mod progress;
 pub mod reason;
 #[cfg(test)]
@@ -73,6 +75,7 @@ pub use notebook::{Notebook, NotebookText};
 pub use occurrence::{Covered, Occurrence, OccurrenceKind, OccurrenceState};
 pub(crate) use plan::approximately;
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
+pub use preflight::{DueCheck, Preflight, PreflightCode, PreflightProblem};
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};
 pub use reason::{Reason, ReasonCode};
 pub use state::{Command, ExecutionResult, Refused, transition};

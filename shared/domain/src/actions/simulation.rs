@@ -64,6 +64,23 @@ impl World {
         Ok(())
     }
 
+    /// The check before the next due time, if its moment has come. Its executor may be killed before its transaction, and a second one
+    /// may have read the same data.
+    fn preflight(&mut self) {
+        let read = self.action.clone();
+        let Some(check) = read.preflight_due(self.now) else { return };
+        let due_at = read.next_due.unwrap();
+        assert!(check.moment <= self.now && check.moment < due_at && check.due_at == due_at);
+        if self.luck.roll(8) == 0 {
+            return;
+        }
+        for _ in 0..2 {
+            self.write(&read, Command::Preflighted { check, found: None }).unwrap();
+        }
+        assert_eq!(self.action.preflight_due(self.now), None);
+        assert_eq!(self.action.wake_at(None), read.wake_at(None), "a check does not move a due time");
+    }
+
     /// One sweep. It may be killed before its transaction, or a second sweep may have read the same data.
     fn sweep(&mut self) {
         let read = self.action.clone();
@@ -131,6 +148,8 @@ impl World {
             }
             Err(refused) => panic!("{refused}"),
         }
+        let occurrence = &self.occurrences[&run];
+        assert!(occurrence.due_at <= self.now, "nothing starts before its due time");
         let lease_until = self.now + SignedDuration::from_mins(16);
         self.apply(run, OccurrenceCommand::Claim { lease_until }).unwrap();
         let fence = self.occurrences[&run].fence;
@@ -235,7 +254,7 @@ impl World {
     /// Moves the clock until something has to be done. Returns `false` if nothing will happen any more, even if a person acts.
     fn pass_time(&mut self) -> bool {
         let Action { state, queued, .. } = self.action;
-        if let Some(wake) = self.action.wake_at(self.live()) {
+        if let Some(wake) = self.action.look_at(self.live()) {
             self.now = self.now.max(wake) + SignedDuration::from_secs(i64::from(self.luck.roll(120)));
         } else if queued > 0 {
             self.now += SignedDuration::from_mins(1);
@@ -310,6 +329,7 @@ proptest! {
             if world.now > outage && world.now < back {
                 world.now = back;
             }
+            world.preflight();
             world.sweep();
             world.check();
             world.execute();

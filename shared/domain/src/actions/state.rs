@@ -22,6 +22,7 @@ use super::failures;
 use super::input::ValidPatch;
 use super::occurrence::{Occurrence, OccurrenceState};
 use super::plan::{Decision, DuePlan, ON_TIME};
+use super::preflight::{DueCheck, Preflight};
 use crate::ids::RunId;
 use crate::schedule::Schedule;
 use crate::work::ActionState;
@@ -60,6 +61,11 @@ pub enum Command<'a> {
     Planned {
         plan: &'a DuePlan,
     },
+    /// A check before a due time is done. It has no effect unless that is the next due time.
+    Preflighted {
+        check: DueCheck,
+        found: Option<&'a Preflight>,
+    },
     /// The action was planned by a clock that was ahead and was set back. Its next fire time is computed again by the current
     /// clock.
     ClockSetBack,
@@ -93,6 +99,7 @@ impl Command<'_> {
             Self::Complete => "complete",
             Self::Patch { .. } => "edit",
             Self::Planned { .. } => "plan",
+            Self::Preflighted { .. } => "check",
             Self::ClockSetBack => "plan again",
             Self::OccurrenceStarted { .. } => "start",
             Self::Unqueued { .. } => "unqueue",
@@ -268,6 +275,11 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
             }
             _ => return Err(wrong_state),
         },
+        Command::Preflighted { check, found } => {
+            if action.next_due == Some(check.due_at) {
+                next.checked(check, found.cloned());
+            }
+        }
         Command::ClockSetBack => {
             if let (Some(schedule), Some(anchor), Some(due)) =
                 (&action.schedule, action.anchor, action.next_due)
@@ -277,6 +289,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
                     held_until(&mut next, first);
                     next.anchor = Some(anchor);
                     next.next_due = Some(first);
+                    next.preflighted = None;
                 }
             }
             next.forget_found();
@@ -312,6 +325,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
         }
     }
     next.paused &= next.state == NeedsApproval;
+    next.forget_preflight(action);
     if next.state != Paused && !next.paused {
         next.paused_because = None;
     }

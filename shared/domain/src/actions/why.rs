@@ -492,7 +492,11 @@ fn undecided(
             true => format!(", and starts {}", brief(zone, wake_at)),
             false => String::new(),
         };
-        return (WhyCode::NotYetDue, format!("It is due {due}{jitter}; that has not come yet."));
+        let preflight = action.preflight.as_ref().filter(|preflight| preflight.due_at == due_at);
+        let fails = preflight.map_or_else(String::new, |preflight| {
+            format!(" The run will fail unless this is mended: {}.", preflight.words())
+        });
+        return (WhyCode::NotYetDue, format!("It is due {due}{jitter}; that has not come yet.{fails}"));
     }
     let late = approximately(now.duration_since(wake_at));
     (WhyCode::NotYetDecided, format!("It was due {due}, {late} ago, and will be processed soon."))

@@ -92,7 +92,7 @@ impl ActionView {
 
     fn with(briefing: &Briefing, action: Action) -> Self {
         // Clients have no use for what sweeps note there.
-        let action = Action { found_at: None, found_until: None, ..action };
+        let action = Action { found_at: None, found_until: None, preflighted: None, ..action };
         Self {
             approval_hash: approval_hash(&action, briefing),
             schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
@@ -215,12 +215,12 @@ pub fn run_count(owner: &Owner, occurrence: &Occurrence, action: &Action) -> Opt
     Some(Store::count(owner, action.agent_id, vec![(number, 1)]))
 }
 
-/// When the action is due next. A queued run that can start now does not wait for the next due time.
+/// When an executor should look at the action next. A queued run that can start now does not wait for the next due time.
 pub(super) fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp) -> Option<Timestamp> {
     let turn_has_come = action.queued > 0
         && action.live_run.is_none()
         && !matches!(action.state, ActionState::Paused | ActionState::NeedsApproval);
-    if turn_has_come { Some(now) } else { action.wake_at(live) }
+    if turn_has_come { Some(now) } else { action.look_at(live) }
 }
 
 /// Dispatches an executor for this time, if the time is now or soon.
@@ -260,7 +260,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
 }
 
 /// What the action will probably cost, from its last runs.
-async fn expected_cost(cx: &Cx, owner: &Owner, action: &Action) -> Result<Option<ExpectedCost>> {
+pub(super) async fn expected_cost(cx: &Cx, owner: &Owner, action: &Action) -> Result<Option<ExpectedCost>> {
     if action.schedule.is_none() {
         return Ok(None);
     }
