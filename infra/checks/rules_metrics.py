@@ -135,8 +135,16 @@ def alarms_can_be_sent(stack: Stack, repo: Repo) -> Iterator[str]:
 
 @rule
 def spending_alerts_reach_the_topic(stack: Stack, repo: Repo) -> Iterator[str]:
-    """Someone is told of each event `spending.alert`, in a sentence of fields that the event has."""
-    source, kind, fields = repo.spending_alert
+    yield from reaches_the_topic(stack, *repo.spending_alert)
+
+
+@rule
+def action_alerts_reach_the_topic(stack: Stack, repo: Repo) -> Iterator[str]:
+    yield from reaches_the_topic(stack, *repo.action_alert)
+
+
+def reaches_the_topic(stack: Stack, source: str, kind: str, fields: set[str]) -> Iterator[str]:
+    """Someone is told of each event of this kind, in a sentence of fields that the event has."""
     rules = {
         name: rule
         for name, rule in stack.of("AWS::Events::Rule").items()

@@ -68,10 +68,18 @@ class Repo:
     @cached_property
     def spending_alert(self) -> tuple[str, str, set[str]]:
         """The source, the detail type and the fields of the event."""
+        return self.event("SpendingAlert", "SPENDING_ALERT")
+
+    @cached_property
+    def action_alert(self) -> tuple[str, str, set[str]]:
+        """The same of the event about an action."""
+        return self.event("ActionAlert", "ACTION_ALERT")
+
+    def event(self, struct: str, constant: str) -> tuple[str, str, set[str]]:
         text = self.text("shared/src/aws/bus.rs")
         source = one(r'pub const SOURCE: &str = "([\w.]+)";', text, "SOURCE")
-        kind = one(r'pub const SPENDING_ALERT: &\'static str = "([\w.]+)";', text, "SPENDING_ALERT")
-        fields = one(r"(?s)pub struct SpendingAlert \{(.*?)\n\}", text, "SpendingAlert")
+        kind = one(rf'pub const {constant}: &\'static str = "([\w.]+)";', text, constant)
+        fields = one(rf"(?s)pub struct {struct} \{{(.*?)\n\}}", text, struct)
         return source, kind, set(re.findall(r"pub (\w+):", fields))
 
     @cached_property

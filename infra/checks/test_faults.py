@@ -496,10 +496,14 @@ f("an alert of a field that is missing", plant=put(f"{ALERT}/Targets/0/InputTran
 f("an alert without its numbers", plant=put(f"{ALERT}/Targets/0/InputTransformer/InputTemplate", '"Look"'))
 f("an alert as raw JSON", plant=put(f"{ALERT}/Targets/0/InputTransformer", GONE))
 f("an alert that is no text", plant=put(f"{ALERT}/Targets/0/InputTransformer/InputTemplate", "<owner> <month> <threshold> <spent>"))
-f("a topic that EventBridge may not use", plant=put("AlarmsPolicy/Properties/PolicyDocument/Statement/1", {
+fault("a topic that EventBridge may not use", "spending_alerts_reach_the_topic", put("AlarmsPolicy/Properties/PolicyDocument/Statement/1", {
     "Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sns:Publish",
     "Resource": {"Ref": "Alarms"}, "Condition": {"ArnEquals": {"aws:SourceArn": "arn:other"}},
-}))  # fmt: skip
+}), "action_alerts_reach_the_topic")  # fmt: skip
+f = partial(fault, rule="action_alerts_reach_the_topic")
+OF_ACTIONS = "ActionAlertRule/Properties"
+f("no rule for alerts of actions", plant=put(f"{OF_ACTIONS}/EventPattern/detail-type", ["index.completed"]))
+f("an alert of an action without its field", plant=put(f"{OF_ACTIONS}/Targets/0/InputTransformer/InputPathsMap/codes", "$.detail.text"))
 f = partial(fault, rule="the_dashboard_shows_what_exists")
 
 

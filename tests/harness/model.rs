@@ -1,14 +1,14 @@
 //! A model with answers that a test defines: an OpenAI-compatible server on a free port.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use domain::models::price_list::{SetPrice, SetRates};
 use domain::models::prices::{self, Rates};
@@ -59,6 +59,9 @@ struct Shared {
     keys: Mutex<Vec<String>>,
     /// What it answers to the next checks.
     verdicts: Mutex<VecDeque<String>>,
+    /// The status of its list of models, and how often it was asked for it.
+    list_status: AtomicU16,
+    listed: AtomicUsize,
 }
 
 impl ScriptedModel {
@@ -88,14 +91,30 @@ impl ScriptedModel {
             sent: Mutex::default(),
             keys: Mutex::default(),
             verdicts: Mutex::default(),
+            list_status: AtomicU16::new(200),
+            listed: AtomicUsize::new(0),
         });
-        let app = Router::new().route("/chat/completions", post(complete)).with_state(shared.clone());
+        let app = Router::new()
+            .route("/chat/completions", post(complete))
+            .route("/models", get(list))
+            .with_state(shared.clone());
         let server = tokio::spawn(async move { axum::serve(listener, app).await.expect("it serves") });
         Self { address, shared, asked, server }
     }
 
     pub fn allow(&self, answers: usize) {
         self.shared.permits.add_permits(answers);
+    }
+
+    /// From now on it answers with this status when it is asked for its list of models.
+    pub fn lists(&self, status: u16) {
+        self.shared.list_status.store(status, Ordering::Relaxed);
+    }
+
+    /// How often it was asked for its list of models.
+    #[must_use]
+    pub fn listed(&self) -> usize {
+        self.shared.listed.load(Ordering::Relaxed)
     }
 
     /// Sets the number of output tokens that it reports per answer.
@@ -211,6 +230,16 @@ impl Drop for ScriptedModel {
     fn drop(&mut self) {
         self.server.abort();
     }
+}
+
+async fn list(State(model): State<Arc<Shared>>) -> Response {
+    model.listed.fetch_add(1, Ordering::Relaxed);
+    let status = StatusCode::from_u16(model.list_status.load(Ordering::Relaxed)).expect("a status");
+    let body = match status.is_success() {
+        true => json!({"object": "list", "data": [{"id": "scripted", "object": "model"}]}),
+        false => json!({"error": {"message": "no", "type": "error"}}),
+    };
+    (status, Json(body)).into_response()
 }
 
 async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {

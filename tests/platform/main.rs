@@ -65,10 +65,13 @@ mod edge {
 /// The executor: due times, the sweep, and limits for one owner's runs.
 mod executor {
     mod due_times;
+    mod failures;
+    mod held;
     mod occurrences;
     mod on_time;
     mod parallel;
     mod places;
+    mod preflight;
     mod runs;
     mod season;
     mod sweep;

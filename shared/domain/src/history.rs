@@ -47,6 +47,8 @@ pub enum ChangedBy {
     },
     /// An import of an account.
     Import,
+    /// The platform itself, such as when it pauses an action after equal failures.
+    Platform,
 }
 
 impl ChangedBy {
@@ -55,7 +57,7 @@ impl ChangedBy {
     pub const fn accepting(self, proposal_id: ProposalId) -> Self {
         let key_id = match self {
             Self::ApiKey { key_id } => Some(key_id),
-            Self::Person | Self::Proposal { .. } | Self::Import => None,
+            Self::Person | Self::Proposal { .. } | Self::Import | Self::Platform => None,
         };
         Self::Proposal { proposal_id, key_id }
     }
@@ -252,6 +254,13 @@ impl Change {
     ) -> Self {
         let changes = FieldChange::of_action(before, after);
         Self { version, at, by, command, changes, effects: Effect::of_action(before, after) }
+    }
+
+    /// The platform has paused an action, which has this version afterwards.
+    #[must_use]
+    pub fn paused_by_platform(version: u64, at: Timestamp) -> Self {
+        let (by, command) = (ChangedBy::Platform, ChangeCommand::Pause);
+        Self { version, at, by, command, changes: Vec::new(), effects: vec![Effect::Paused] }
     }
 
     /// The first change of an agent.

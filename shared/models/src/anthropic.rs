@@ -10,6 +10,8 @@ use domain::models::{
     Block, Effort, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
     ToolChoice, Usage, WebSource,
 };
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::cache::{self, CachePoint};
@@ -36,6 +38,10 @@ impl Anthropic {
 impl Model for Anthropic {
     fn provider(&self) -> Provider {
         Provider::Anthropic
+    }
+
+    fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
+        Some(self.endpoint.clone().list("/v1/models", Provider::Anthropic).boxed())
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {

@@ -9,6 +9,8 @@ use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
     ToolChoice, Usage, WebSource, estimate,
 };
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::call::{self, Call, Decode, Endpoint};
@@ -33,6 +35,10 @@ impl Google {
 impl Model for Google {
     fn provider(&self) -> Provider {
         Provider::Google
+    }
+
+    fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
+        Some(self.endpoint.clone().list("/v1beta/models", Provider::Google).boxed())
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {

@@ -34,6 +34,7 @@ mod image_tests;
 mod sample;
 
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider};
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
 pub use breakers::BreakerChange;
@@ -53,4 +54,12 @@ pub trait Model: Send + Sync {
     /// Returns a stream that starts the call when it is first polled. Failures before the first event are retried if
     /// that may help. After the requester has received an event, nothing is retried.
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream;
+
+    /// Asks the provider for its list of models, which costs nothing. `None` if it has no such list.
+    ///
+    /// # Errors
+    /// In the future: why there was no list. [`ModelError::Authentication`] says that the provider does not accept the key.
+    fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
+        None
+    }
 }

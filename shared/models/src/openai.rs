@@ -7,6 +7,8 @@ use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, StopReason, SystemBlock,
     ToolChoice, Usage, estimate, prices,
 };
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 
@@ -68,6 +70,10 @@ impl OpenAi {
 impl Model for OpenAi {
     fn provider(&self) -> Provider {
         Provider::OpenAi
+    }
+
+    fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
+        Some(self.endpoint.clone().list("/models", Provider::OpenAi).boxed())
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {

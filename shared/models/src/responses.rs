@@ -13,6 +13,8 @@ use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
     ToolChoice, Usage, WebSource,
 };
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::breakpoints;
@@ -46,6 +48,10 @@ impl Responses {
 impl Model for Responses {
     fn provider(&self) -> Provider {
         Provider::OpenAi
+    }
+
+    fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
+        Some(self.endpoint.clone().list("/models", Provider::OpenAi).boxed())
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {

@@ -10,6 +10,7 @@ use domain::models::{
     Catalog, ModelClass, ModelError, ModelId, ModelPrice, ModelRef, ModelRequest, Provider, ServerName,
     Vendor,
 };
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
@@ -66,6 +67,14 @@ impl Candidate {
     #[must_use]
     pub fn shares_endpoint(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.client, &other.client)
+    }
+
+    /// Asks the provider for its list of models, which costs nothing. `None` if it has no such list.
+    ///
+    /// # Errors
+    /// See [`Model::list`].
+    pub fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
+        self.client.list()
     }
 
     /// Calls the model.

@@ -1,6 +1,7 @@
 //! xAI: the Chat Completions format, and the Responses format for requests with tools that xAI runs. Only the latter has them.
 
-use domain::models::{ModelId, ModelRequest, Provider};
+use domain::models::{ModelError, ModelId, ModelRequest, Provider};
+use futures::future::BoxFuture;
 
 use super::call::Endpoint;
 use super::openai::{self, OpenAi};
@@ -28,6 +29,10 @@ impl Xai {
 impl Model for Xai {
     fn provider(&self) -> Provider {
         Provider::OpenAi
+    }
+
+    fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
+        self.chat.list()
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {

@@ -4,7 +4,8 @@ use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use serde::{Deserialize, Serialize};
 
-use domain::ids::{Owner, ProjectId};
+use domain::ids::{ActionId, AgentId, Owner, ProjectId};
+use jiff::Timestamp;
 
 use crate::aws::{self, Lazy};
 
@@ -21,6 +22,33 @@ pub enum Event {
     IndexCompleted(IndexCompleted),
     /// The costs of a month have reached a threshold of the account.
     SpendingAlert(SpendingAlert),
+    /// An action needs a person.
+    ActionAlert(ActionAlert),
+}
+
+/// An action that does not work, or will not. It has no texts, because they may quote what a model or a person has written; the action
+/// has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionAlert {
+    pub owner: Owner,
+    pub agent_id: AgentId,
+    pub action_id: ActionId,
+    pub alert: ActionAlertKind,
+    /// The codes of what is wrong, separated by commas.
+    pub codes: String,
+    /// The due time that is concerned, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+}
+
+/// What the alert is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionAlertKind {
+    /// The platform has paused it after equal failures. Published once for each pause.
+    Paused,
+    /// The next run will fail. Published once for each due time and code.
+    Preflight,
 }
 
 /// A threshold that was reached. It is published at most once for each threshold and month.
@@ -76,11 +104,13 @@ impl Event {
         match self {
             Self::IndexCompleted(_) => Self::INDEX_COMPLETED,
             Self::SpendingAlert(_) => Self::SPENDING_ALERT,
+            Self::ActionAlert(_) => Self::ACTION_ALERT,
         }
     }
 
     pub const INDEX_COMPLETED: &'static str = "index.completed";
     pub const SPENDING_ALERT: &'static str = "spending.alert";
+    pub const ACTION_ALERT: &'static str = "action.alert";
 }
 
 /// Why events were not published.
@@ -138,6 +168,7 @@ impl Bus {
         let detail = match event {
             Event::IndexCompleted(completed) => serde_json::to_string(completed),
             Event::SpendingAlert(alert) => serde_json::to_string(alert),
+            Event::ActionAlert(alert) => serde_json::to_string(alert),
         };
         PutEventsRequestEntry::builder()
             .event_bus_name(&self.name)

@@ -39,6 +39,14 @@ pub(crate) struct Sealed {
     pub text: String,
 }
 
+/// The message of the error about a secret that cannot be decrypted.
+const UNREADABLE: &str = "a stored secret cannot be decrypted: store it again";
+
+/// Whether the error says that a stored secret cannot be decrypted.
+pub(crate) fn is_unreadable(error: &Error) -> bool {
+    matches!(error, Error::Internal(message) if message == UNREADABLE)
+}
+
 impl MasterKeys {
     pub(crate) fn new(config: &MasterKeysConfig, aws: &AwsConfig) -> Self {
         let (config, parameters) = (config.clone(), Parameters::new(aws));
@@ -70,7 +78,7 @@ impl MasterKeys {
     /// # Errors
     /// If the text was changed, or belongs to another purpose or another master key.
     pub(crate) async fn open(&self, purpose: &str, sealed: &Sealed) -> Result<SecretString> {
-        let wrong = || Error::internal("a stored secret cannot be decrypted: store it again");
+        let wrong = || Error::internal(UNREADABLE);
         let key = self.load(sealed.master, false).await?;
         let mut bytes = BASE64_STANDARD.decode(&sealed.text).map_err(|_| wrong())?;
         let (nonce, text) = bytes.split_at_mut_checked(NONCE_LEN).ok_or_else(wrong)?;

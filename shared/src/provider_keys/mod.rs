@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::store::{OwnServer, ProviderKey, SealedKey, Store};
 
 pub use master_keys::KEY_BYTES;
+pub(crate) use master_keys::is_unreadable;
 use master_keys::{MasterKeys, Sealed};
 
 /// How long a process uses a key without reading it again. A key that was replaced or deleted in another process is used for

@@ -1,6 +1,6 @@
 //! Actions and their occurrences.
 //!
-//! Every write of an action computes its place in the `due` index from its next fire time and its live run. So the
+//! Every write of an action computes its place in the `due` index from its next fire time, the check before it, and its live run. So the
 //! index always matches the record. An action and its occurrences are written together in one transaction.
 
 use domain::actions::{Action, ApprovalRecord, Occurrence};
@@ -22,7 +22,7 @@ impl Store {
     /// The writes that create an action. They are refused if the action exists already or the agent does not exist any
     /// more.
     pub fn action_writes(owner: &Owner, action: &Action) -> Result<Vec<Write>, StoreError> {
-        let extras = extras(action, action.wake_at(None));
+        let extras = extras(action, action.look_at(None));
         Ok(vec![
             Write::Create { key: keys::action(owner, action.id), item: item(action, &extras)? },
             child(owner, action.agent_id, action.id, &Extras::default())?,
@@ -132,5 +132,7 @@ impl Store {
 fn occurrence_item(
     occurrence: &Occurrence,
 ) -> Result<std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>, StoreError> {
-    item(occurrence, &Extras::expiring(occurrence.due_at + OCCURRENCE_LIFETIME))
+    // The record of several due times is kept as long as the newest of them would be.
+    let newest = occurrence.covers.map_or(occurrence.due_at, |covers| covers.last);
+    item(occurrence, &Extras::expiring(newest + OCCURRENCE_LIFETIME))
 }

@@ -6,6 +6,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use super::failures::Failures;
+use super::held::Held;
+use super::preflight::Preflight;
+use super::reason::Reason;
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
@@ -61,6 +65,22 @@ pub struct Action {
     /// How many further runs wait for the live run to end.
     #[serde(default)]
     pub queued: u32,
+    /// The due times that were held since it needs a person. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
+    /// What would make the run of the next due time fail, if the newest check has found something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preflight: Option<Preflight>,
+    /// The checks before due times are done up to this moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub preflighted: Option<Timestamp>,
+    /// Its newest failures, if they are equal. Runs by hand do not count. A success, another failure or a resume begins anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<Failures>,
+    /// Why the platform has paused it. Absent if a person has paused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_because: Option<Reason>,
     /// Whether it was paused when its run asked a person. After the answer it is paused again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
@@ -99,7 +119,18 @@ impl Action {
         }
         (self.approval, self.anchor, self.next_due) = (None, None, None);
         (self.live_run, self.queued, self.paused) = (None, 0, false);
+        (self.held, self.failures, self.paused_because) = (None, None, None);
+        (self.preflight, self.preflighted) = (None, None);
         self
+    }
+
+    /// Why nothing runs while it is paused, to follow "the action is" or "the action was".
+    #[must_use]
+    pub fn paused_words(&self) -> String {
+        match &self.paused_because {
+            Some(because) => format!("paused {}", because.text),
+            None => "paused".to_owned(),
+        }
     }
 
     /// Forgets what sweeps have found: the due times have changed, all that have come are decided, or nobody processed what was

@@ -7,8 +7,11 @@
 //! - [`state`]: the only function that changes an action
 //! - [`approval`]: the hash that binds an approval to its content
 //! - [`plan`]: decides about the fire times that have come, at one wake-up
+//! - [`preflight`]: what is checked before a due time
 //! - [`occurrence`] and [`progress`]: one due time or one manual run, from its claim to its end
 //! - [`reason`]: why a due time did not simply succeed
+//! - [`failures`]: equal failures in a row, which pause an action
+//! - [`held`]: the due times that came while a person was asked
 //! - [`stopped`]: the due times that came while the account was stopped
 //! - [`mod@why`]: explains in words what happened at a due time
 //!
@@ -34,6 +37,8 @@ pub mod conditions;
 mod conditions_tests;
 pub mod cost;
 pub mod define;
+pub mod failures;
+pub mod held;
 pub mod input;
 mod links;
 pub mod notebook;
@@ -43,6 +48,7 @@ mod occurrence_tests;
 pub mod plan;
 #[cfg(test)]
 mod plan_tests;
+pub mod preflight;
 pub mod progress;
 pub mod reason;
 #[cfg(test)]
@@ -62,11 +68,14 @@ pub use action::{Action, Approval, AskedBudget, Budget};
 pub use approval::{AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, approval_hash};
 pub use cost::ExpectedCost;
 pub use define::DefineAction;
+pub use failures::Failures;
+pub use held::Held;
 pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};
 pub use notebook::{Notebook, NotebookText};
 pub use occurrence::{Covered, Occurrence, OccurrenceKind, OccurrenceState};
 pub(crate) use plan::approximately;
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
+pub use preflight::{DueCheck, Preflight, PreflightCode, PreflightProblem};
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};
 pub use reason::{Reason, ReasonCode};
 pub use state::{Command, ExecutionResult, Refused, transition};

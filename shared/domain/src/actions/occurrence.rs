@@ -36,6 +36,10 @@ pub struct Occurrence {
     /// A sentence that says why it did not simply succeed.
     pub reason: Option<String>,
     pub reason_code: Option<ReasonCode>,
+    /// The code of the error with which it failed, as in the error of its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub error_code: Option<String>,
     /// How often it was claimed, not counting hand-overs.
     pub attempts: u32,
     /// How many attempts had ended when its last step was stored. The limit of attempts counts only later ones.
@@ -92,7 +96,8 @@ pub struct Occurrence {
 /// The due times that share one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Covered {
-    /// How many there are. At most [`MAX_COUNTED`](super::stopped::MAX_COUNTED), which means that many or more.
+    /// How many there are. If they were skipped, at most [`MAX_COUNTED`](super::stopped::MAX_COUNTED), which means that many or more.
+    /// If they were held, all are counted.
     pub times: u32,
     /// The last of them.
     pub last: Timestamp,
@@ -216,6 +221,7 @@ impl Occurrence {
             state: OccurrenceState::Due,
             reason: None,
             reason_code: None,
+            error_code: None,
             attempts: 0,
             attempts_before_step: 0,
             fence: 0,

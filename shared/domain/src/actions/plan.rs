@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 
 use super::action::Action;
+use super::held::{self, Held};
 use super::occurrence::{LATE, Occurrence, OccurrenceKind, OccurrenceState};
 use super::reason::{Reason, ReasonCode};
 use crate::ids::{ActionId, RunId};
@@ -28,6 +29,9 @@ pub struct DuePlan {
     pub wake_at: Option<Timestamp>,
     /// Whether the limit was reached although more fire times have come.
     pub more: bool,
+    /// The series of held due times afterwards. If a due time is held, `decided` has one entry: the first one of the series, whose
+    /// record counts all.
+    pub held: Option<Held>,
 }
 
 impl DuePlan {
@@ -132,6 +136,10 @@ pub fn plan_due_except(
     };
     let really_now = now;
     let now = action.decided_as_of(now);
+    if let Some(reason) = held_reason(action, live) {
+        // What a person is asked does not depend on when a due time was found.
+        return held::plan(action, reason, really_now, |due_at| recorded.contains(due_at));
+    }
     let mut planner = Planner::new(action, schedule, now, live);
     let mut decided = Vec::new();
     let wake = |due_at| schedule.wake_at(action.id, due_at);
@@ -139,7 +147,7 @@ pub fn plan_due_except(
     while let Some((due_at, wake_at)) = cursor {
         let more = wake_at <= really_now;
         if wake_at > now || decided.len() >= limit.max(1) {
-            return DuePlan { decided, next_due: Some(due_at), wake_at: Some(wake_at), more };
+            return DuePlan { decided, next_due: Some(due_at), wake_at: Some(wake_at), more, held: None };
         }
         cursor = schedule.next_after(anchor, due_at).map(|next| (next, wake(next)));
         if recorded.contains(&due_at) {
@@ -148,7 +156,7 @@ pub fn plan_due_except(
         let newest = cursor.is_none_or(|(_, wake_at)| wake_at > now);
         decided.push(Decided { due_at, decision: planner.decide(due_at, wake_at, newest) });
     }
-    DuePlan { decided, next_due: None, wake_at: None, more: false }
+    DuePlan { decided, next_due: None, wake_at: None, more: false, held: None }
 }
 
 struct Planner<'a> {
@@ -160,36 +168,43 @@ struct Planner<'a> {
     live: Option<RunId>,
     /// How many runs are queued.
     queued: u32,
-    held: Option<Reason>,
+}
+
+/// Why the due times of an action are held, if they are.
+fn held_reason(action: &Action, live: Option<&Occurrence>) -> Option<Reason> {
+    let waits = live.is_some_and(|occurrence| occurrence.state == OccurrenceState::Waiting);
+    if action.state != ActionState::NeedsApproval && !waits {
+        return None;
+    }
+    let text = match live_run(action, live) {
+        Some(run) => format!("the run {run} waits for a person's answer"),
+        None => "the action waits for a person's answer".to_owned(),
+    };
+    Some(Reason::new(ReasonCode::NeedsApproval, text))
+}
+
+/// The run that is live. `live` is its occurrence, if it was read.
+fn live_run(action: &Action, live: Option<&Occurrence>) -> Option<RunId> {
+    match live {
+        Some(occurrence) => (!occurrence.state.is_final()).then_some(occurrence.run_id),
+        None => action.live_run,
+    }
 }
 
 impl<'a> Planner<'a> {
     fn new(action: &'a Action, schedule: &'a Schedule, now: Timestamp, live: Option<&Occurrence>) -> Self {
-        let live_run = match live {
-            Some(occurrence) => (!occurrence.state.is_final()).then_some(occurrence.run_id),
-            None => action.live_run,
-        };
-        let waits = live.is_some_and(|occurrence| occurrence.state == OccurrenceState::Waiting);
-        let held = if action.state == ActionState::NeedsApproval || waits {
-            let text = match live_run {
-                Some(run) => format!("the run {run} waits for a person's answer"),
-                None => "the action waits for a person's answer".to_owned(),
-            };
-            Some(Reason::new(ReasonCode::NeedsApproval, text))
-        } else {
-            None
-        };
+        let live_run = live_run(action, live);
         let queued = action.queued;
-        Self { action, schedule, now, busy: live_run.is_some() || queued > 0, live: live_run, queued, held }
+        Self { action, schedule, now, busy: live_run.is_some() || queued > 0, live: live_run, queued }
     }
 
     /// `newest` means that no later fire time has come.
     fn decide(&mut self, due_at: Timestamp, wake_at: Timestamp, newest: bool) -> Decision {
-        if let Some(reason) = &self.held {
-            return Decision::Held(reason.clone());
-        }
         if self.action.state == ActionState::Paused {
-            return Decision::Skipped(Reason::new(ReasonCode::Paused, "the action was paused"));
+            return Decision::Skipped(Reason::new(
+                ReasonCode::Paused,
+                format!("the action was {}", self.action.paused_words()),
+            ));
         }
         let late = self.is_late(wake_at, newest);
         if let Some(reason) = self.not_caught_up(wake_at, late, newest) {

@@ -430,7 +430,13 @@ proptest! {
             .take_while(|fire| schedule.wake_at(stepped.id, *fire) <= now)
             .collect();
         let due: Vec<Timestamp> = at_once.decided.iter().map(|decided| decided.due_at).collect();
-        prop_assert_eq!(due, fires, "each fire time is decided exactly once, in order");
+        match at_once.held {
+            Some(held) => {
+                let covered = (held.times as usize, Some(held.first_due_at), Some(held.last_due_at));
+                prop_assert_eq!(covered, (fires.len(), fires.first().copied(), fires.last().copied()));
+            }
+            None => prop_assert_eq!(due, fires, "each fire time is decided exactly once, in order"),
+        }
 
         let mut decided = Vec::new();
         loop {
@@ -444,10 +450,10 @@ proptest! {
                     occurrence = Some(Occurrence::decided(&stepped, one, now));
                 }
             }
-            let DuePlan { decided: some, next_due, wake_at, more } = plan;
+            let DuePlan { decided: some, next_due, wake_at, more, held } = plan;
             decided.extend(some);
             if !more {
-                prop_assert_eq!(DuePlan { decided, next_due, wake_at, more }, at_once);
+                prop_assert_eq!(DuePlan { decided, next_due, wake_at, more, held }, at_once);
                 break;
             }
         }

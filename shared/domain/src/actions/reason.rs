@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 /// A code for programs and a sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Reason {
     pub code: ReasonCode,
+    /// For people.
     pub text: String,
 }
 
@@ -67,6 +68,8 @@ pub enum ReasonCode {
     SameAsLast,
     /// The account was stopped.
     Stopped,
+    /// Three runs in a row failed in the same way.
+    EqualFailures,
 }
 
 impl ReasonCode {
@@ -95,5 +98,6 @@ impl ReasonCode {
         Self::Unchanged,
         Self::SameAsLast,
         Self::Stopped,
+        Self::EqualFailures,
     ];
 }

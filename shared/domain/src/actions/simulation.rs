@@ -64,6 +64,23 @@ impl World {
         Ok(())
     }
 
+    /// The check before the next due time, if its moment has come. Its executor may be killed before its transaction, and a second one
+    /// may have read the same data.
+    fn preflight(&mut self) {
+        let read = self.action.clone();
+        let Some(check) = read.preflight_due(self.now) else { return };
+        let due_at = read.next_due.unwrap();
+        assert!(check.moment <= self.now && check.moment < due_at && check.due_at == due_at);
+        if self.luck.roll(8) == 0 {
+            return;
+        }
+        for _ in 0..2 {
+            self.write(&read, Command::Preflighted { check, found: None }).unwrap();
+        }
+        assert_eq!(self.action.preflight_due(self.now), None);
+        assert_eq!(self.action.wake_at(None), read.wake_at(None), "a check does not move a due time");
+    }
+
     /// One sweep. It may be killed before its transaction, or a second sweep may have read the same data.
     fn sweep(&mut self) {
         let read = self.action.clone();
@@ -87,9 +104,11 @@ impl World {
                     )
                     .unwrap();
                 }
-                let occurrence = Occurrence::decided(&read, decided, self.now);
-                let earlier = self.occurrences.insert(occurrence.run_id, occurrence);
-                assert!(earlier.is_none(), "{} was decided twice", decided.due_at);
+                let occurrence = plan.record(&read, decided, self.now);
+                let run = occurrence.run_id;
+                let continues = read.held.is_some_and(|held| held.run_id(read.id) == run);
+                let earlier = self.occurrences.insert(run, occurrence);
+                assert_eq!(earlier.is_some(), continues, "{} was decided twice", decided.due_at);
             }
             self.write(&read, Command::Planned { plan: &plan }).unwrap();
         }
@@ -129,6 +148,8 @@ impl World {
             }
             Err(refused) => panic!("{refused}"),
         }
+        let occurrence = &self.occurrences[&run];
+        assert!(occurrence.due_at <= self.now, "nothing starts before its due time");
         let lease_until = self.now + SignedDuration::from_mins(16);
         self.apply(run, OccurrenceCommand::Claim { lease_until }).unwrap();
         let fence = self.occurrences[&run].fence;
@@ -188,8 +209,13 @@ impl World {
     }
 
     fn end(&mut self, run: RunId, outcome: ExecutionResult) {
-        let read = self.action.clone();
-        self.write(&read, Command::OccurrenceEnded { run, outcome }).unwrap();
+        let ended = &self.occurrences[&run];
+        let next = self.action.after(ended, self.now);
+        assert_eq!(next, self.action.after(ended, self.now));
+        let pauses = next.paused_because.is_some() && self.action.paused_because.is_none();
+        assert!(!pauses || next.failures.as_ref().is_some_and(|failures| failures.times == 3), "{next:?}");
+        assert!(!pauses || outcome == ExecutionResult::Failed);
+        self.action = next;
     }
 
     /// A person answers a question, pauses, resumes, or runs the action once by hand.
@@ -228,7 +254,7 @@ impl World {
     /// Moves the clock until something has to be done. Returns `false` if nothing will happen any more, even if a person acts.
     fn pass_time(&mut self) -> bool {
         let Action { state, queued, .. } = self.action;
-        if let Some(wake) = self.action.wake_at(self.live()) {
+        if let Some(wake) = self.action.look_at(self.live()) {
             self.now = self.now.max(wake) + SignedDuration::from_secs(i64::from(self.luck.roll(120)));
         } else if queued > 0 {
             self.now += SignedDuration::from_mins(1);
@@ -303,6 +329,7 @@ proptest! {
             if world.now > outage && world.now < back {
                 world.now = back;
             }
+            world.preflight();
             world.sweep();
             world.check();
             world.execute();
@@ -317,7 +344,14 @@ proptest! {
         let mut expected: Vec<Timestamp> = std::iter::successors(schedule.next_after(start, start), |last| schedule.next_after(start, *last)).collect();
         expected.sort_unstable();
         let kinds = |occurrence: &&Occurrence| occurrence.kind != super::OccurrenceKind::Manual;
-        let mut decided: Vec<Timestamp> = world.occurrences.values().filter(kinds).map(|occurrence| occurrence.due_at).collect();
+        let covered = |occurrence: &Occurrence| {
+            let (first, times) = (occurrence.due_at, occurrence.covers.map_or(1, |covers| covers.times));
+            let fires = std::iter::successors(Some(first), |last| schedule.next_after(start, *last));
+            let fires: Vec<Timestamp> = fires.take(times as usize).collect();
+            assert_eq!(fires.last().copied(), Some(occurrence.covers.map_or(first, |covers| covers.last)));
+            fires
+        };
+        let mut decided: Vec<Timestamp> = world.occurrences.values().filter(kinds).flat_map(covered).collect();
         decided.sort_unstable();
         prop_assert_eq!(decided, expected);
         for occurrence in world.occurrences.values() {

@@ -18,9 +18,11 @@ use jiff::Timestamp;
 
 use super::action::{Action, Approval};
 use super::approval::{Briefing, approval_hash};
+use super::failures;
 use super::input::ValidPatch;
 use super::occurrence::{Occurrence, OccurrenceState};
 use super::plan::{Decision, DuePlan, ON_TIME};
+use super::preflight::{DueCheck, Preflight};
 use crate::ids::RunId;
 use crate::schedule::Schedule;
 use crate::work::ActionState;
@@ -59,6 +61,11 @@ pub enum Command<'a> {
     Planned {
         plan: &'a DuePlan,
     },
+    /// A check before a due time is done. It has no effect unless that is the next due time.
+    Preflighted {
+        check: DueCheck,
+        found: Option<&'a Preflight>,
+    },
     /// The action was planned by a clock that was ahead and was set back. Its next fire time is computed again by the current
     /// clock.
     ClockSetBack,
@@ -92,6 +99,7 @@ impl Command<'_> {
             Self::Complete => "complete",
             Self::Patch { .. } => "edit",
             Self::Planned { .. } => "plan",
+            Self::Preflighted { .. } => "check",
             Self::ClockSetBack => "plan again",
             Self::OccurrenceStarted { .. } => "start",
             Self::Unqueued { .. } => "unqueue",
@@ -177,7 +185,8 @@ impl Action {
             _ => ExecutionResult::Cancelled,
         };
         let run = occurrence.run_id;
-        transition(self, Command::OccurrenceEnded { run, outcome }, now).unwrap_or_else(|_| self.clone())
+        let after = transition(self, Command::OccurrenceEnded { run, outcome }, now);
+        failures::counted(self, after.unwrap_or_else(|_| self.clone()), occurrence, now)
     }
 }
 
@@ -226,14 +235,19 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
             InProgress if is_due(action) => next.state = Paused,
             _ => return Err(wrong_state),
         },
-        Command::Resume => match (state, action.live_run) {
-            (Scheduled, _) => {}
-            // A person answers the live run. Later runs stay paused.
-            (NeedsApproval, Some(_)) if action.paused => next.state = Paused,
-            (Paused | NeedsApproval, Some(_)) => next.state = InProgress,
-            (Paused | NeedsApproval, None) if is_due(action) => next.state = Scheduled,
-            _ => return Err(wrong_state),
-        },
+        Command::Resume => {
+            if state == Paused {
+                next.failures = None;
+            }
+            match (state, action.live_run) {
+                (Scheduled, _) => {}
+                // A person answers the live run. Later runs stay paused.
+                (NeedsApproval, Some(_)) if action.paused => next.state = Paused,
+                (Paused | NeedsApproval, Some(_)) => next.state = InProgress,
+                (Paused | NeedsApproval, None) if is_due(action) => next.state = Scheduled,
+                _ => return Err(wrong_state),
+            }
+        }
         Command::Cancel => match (state, action.live_run) {
             (Scheduled, _) | (Paused, None) => {
                 next.live_run = None;
@@ -263,14 +277,21 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
             }
             _ => return Err(wrong_state),
         },
+        Command::Preflighted { check, found } => {
+            if action.next_due == Some(check.due_at) {
+                next.checked(check, found.cloned());
+            }
+        }
         Command::ClockSetBack => {
             if let (Some(schedule), Some(anchor), Some(due)) =
                 (&action.schedule, action.anchor, action.next_due)
             {
                 let anchor = anchor.min(Timestamp::from_second(now.as_second()).unwrap_or(now));
                 if let Some(first) = schedule.next_after(anchor, now).filter(|first| *first < due) {
+                    held_until(&mut next, first);
                     next.anchor = Some(anchor);
                     next.next_due = Some(first);
+                    next.preflighted = None;
                 }
             }
             next.forget_found();
@@ -306,6 +327,11 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
         }
     }
     next.paused &= next.state == NeedsApproval;
+    next.forget_preflight(action);
+    if next.state != Paused && !next.paused {
+        next.paused_because = None;
+    }
+    next.held = next.held.filter(|_| next.state == NeedsApproval);
     if next != *action {
         next.version = next.version.saturating_add(1);
         next.updated_at = now;
@@ -321,6 +347,7 @@ fn approve(action: &mut Action, hash: &str, briefing: &Briefing, now: Timestamp)
     let again = action.approval.as_ref().is_some_and(|approval| approval.hash == current);
     if !again {
         action.approval = Some(Approval { hash: current, approved_at: now });
+        action.failures = None;
     }
     if action.state == ActionState::NeedsApproval && action.live_run.is_none() {
         // The question is answered. A single appointment that has passed meanwhile can still be run manually.
@@ -409,6 +436,7 @@ fn withdraw(action: &mut Action) {
     action.next_due = None;
     action.forget_found();
     action.queued = 0;
+    action.failures = None;
     action.state = match (action.state, action.live_run) {
         (ActionState::InProgress | ActionState::Paused, Some(_)) => ActionState::InProgress,
         _ => {
@@ -420,7 +448,12 @@ fn withdraw(action: &mut Action) {
 
 fn planned(action: &mut Action, plan: &DuePlan) {
     action.next_due = plan.next_due;
-    action.last_due = plan.decided.last().map(|decided| decided.due_at).or(action.last_due);
+    let newest = plan.decided.last().map(|decided| decided.due_at);
+    action.last_due = action.last_due.max(newest);
+    if newest.is_some() {
+        action.held = plan.held;
+        action.last_due = action.last_due.max(plan.held.map(|held| held.last_due_at));
+    }
     for decided in &plan.decided {
         match &decided.decision {
             Decision::Run { cancels: Some(_), .. } => action.live_run = Some(decided.run_id(action.id)),
@@ -432,6 +465,22 @@ fn planned(action: &mut Action, plan: &DuePlan) {
         }
     }
     end_if_over(action);
+}
+
+/// The clock was ahead: the due times from `next` on come again. Those of them that were counted in a record are not counted any more.
+fn held_until(action: &mut Action, next: Timestamp) {
+    let (Some(schedule), Some(anchor), Some(held)) = (&action.schedule, action.anchor, action.held) else {
+        return;
+    };
+    if held.last_due_at < next {
+        return;
+    }
+    action.held = held.before(schedule, anchor, next);
+    // None of those has a record of its own, except the first one of the series.
+    let newest = action.held.map_or(held.first_due_at, |held| held.last_due_at);
+    if action.last_due == Some(held.last_due_at) {
+        action.last_due = Some(newest);
+    }
 }
 
 /// If the last due time has passed and no run is left, the action ends.

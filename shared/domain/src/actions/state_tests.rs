@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::samples::{approved, briefing, defined, in_state, noon, run, schedule, ts};
 use super::{
-    Action, ActionPatch, ActionState, Briefing, Command, ExecutionResult, Refused, ValidPatch, approval_hash,
-    plan_due, plan_due_except, transition,
+    Action, ActionPatch, ActionState, Briefing, Command, DuePlan, ExecutionResult, Refused, ValidPatch,
+    approval_hash, plan_due, plan_due_except, transition,
 };
 use crate::tools::ToolSpecForHash;
 
@@ -383,6 +383,21 @@ fn perform(action: &Action, step: &Step, now: Timestamp) -> Result<Action, Refus
     transition(action, command, now)
 }
 
+/// The due times that a plan decides. A series of held due times goes on from where the action has counted.
+fn newly_decided(action: &Action, plan: &DuePlan) -> Vec<Timestamp> {
+    let Some(held) = plan.held else { return plan.decided.iter().map(|decided| decided.due_at).collect() };
+    let (schedule, anchor) = (action.schedule.as_ref().unwrap(), action.anchor.unwrap());
+    let earlier = action.held.filter(|earlier| earlier.first_due_at == held.first_due_at);
+    let first = match earlier {
+        Some(earlier) => schedule.next_after(anchor, earlier.last_due_at),
+        None => Some(held.first_due_at),
+    };
+    let fires = std::iter::successors(first, |last| schedule.next_after(anchor, *last));
+    let fires: Vec<Timestamp> = fires.take_while(|due_at| *due_at <= held.last_due_at).collect();
+    assert_eq!(earlier.map_or(0, |earlier| earlier.times) as usize + fires.len(), held.times as usize);
+    fires
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
@@ -433,8 +448,8 @@ proptest! {
                 if plan.changes_nothing(&action) {
                     break;
                 }
-                for decided in &plan.decided {
-                    prop_assert!(recorded.insert(decided.due_at), "{} was decided twice", decided.due_at);
+                for due_at in newly_decided(&action, &plan) {
+                    prop_assert!(recorded.insert(due_at), "{} was decided twice", due_at);
                 }
                 action = transition(&action, Command::Planned { plan: &plan }, now).unwrap();
                 check(&action);
@@ -455,8 +470,8 @@ proptest! {
             now += SignedDuration::from_secs(seconds);
             if matches!(step, Step::Plan) {
                 let plan = plan_due(&action, now, None, 50);
-                for decided in &plan.decided {
-                    prop_assert!(recorded.insert(decided.due_at), "{} was decided twice", decided.due_at);
+                for due_at in newly_decided(&action, &plan) {
+                    prop_assert!(recorded.insert(due_at), "{} was decided twice", due_at);
                 }
                 if !plan.changes_nothing(&action) {
                     action = transition(&action, Command::Planned { plan: &plan }, now).unwrap();

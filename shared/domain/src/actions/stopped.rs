@@ -96,6 +96,7 @@ impl Missed {
             next_due: schedule.next_after(anchor, self.last),
             wake_at: None,
             more: false,
+            held: None,
         };
         let mut next = transition(action, Command::Planned { plan: &plan }, now)?;
         next.last_due = Some(self.last);

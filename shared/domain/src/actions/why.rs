@@ -177,8 +177,12 @@ pub fn why_at_account(
     };
     if let Some(before) = account.before.filter(covers) {
         let reason = before.reason.as_deref().unwrap_or("no reason was noted");
-        why.code = WhyCode::Skipped;
-        why.sentence = format!("The run that was due {} was skipped: {reason}.", show(zone, due_at));
+        let (code, was) = match before.state {
+            OccurrenceState::Held => (WhyCode::Held, "held"),
+            _ => (WhyCode::Skipped, "skipped"),
+        };
+        why.code = code;
+        why.sentence = format!("The run that was due {} was {was}: {reason}.", show(zone, due_at));
         (why.run_id, why.reason_code) = (Some(before.run_id), before.reason_code);
         return why;
     }
@@ -226,7 +230,7 @@ fn held_up(
     }
     match action.state {
         ActionState::Paused if !is_live => {
-            return Some((WhyCode::Paused, format!("{subject} waits: the action is paused.")));
+            return Some((WhyCode::Paused, paused(&subject, "waits", action)));
         }
         ActionState::NeedsApproval if !is_live => {
             return Some((WhyCode::Held, format!("{subject} waits: {}.", question(action, approval))));
@@ -237,6 +241,13 @@ fn held_up(
         return Some((WhyCode::AboutToRun, format!("{subject} waits for the earlier run {live} to end.")));
     }
     (approval == ApprovalNow::Drifted).then(|| (WhyCode::Held, format!("{subject} will be held: {DRIFTED}.")))
+}
+
+/// A paused action, and what to do if the platform has paused it.
+fn paused(subject: &str, does: &str, action: &Action) -> String {
+    let words = action.paused_words();
+    let advice = action.paused_because.as_ref().map_or("", |_| " Resume it when you have mended the cause.");
+    format!("{subject} {does}: the action is {words}.{advice}")
 }
 
 /// Why an agent does not work, if so.
@@ -470,11 +481,13 @@ fn undecided(
         return (WhyCode::Paused, format!("Nothing {runs} {due}: {agent}."));
     }
     if action.state == ActionState::Paused {
-        return (WhyCode::Paused, format!("Nothing {runs} {due}: the action is paused."));
+        return (WhyCode::Paused, paused("Nothing", &format!("{runs} {due}"), action));
     }
     if action.state == ActionState::NeedsApproval {
         let question = question(action, approval);
-        return (WhyCode::Held, format!("The run that {was_due} {due} {is_held}: {question}."));
+        let so_far =
+            action.held.map_or_else(String::new, |held| format!(" So far, it was {}.", held.words(zone)));
+        return (WhyCode::Held, format!("The run that {was_due} {due} {is_held}: {question}.{so_far}"));
     }
     if approval == ApprovalNow::Drifted {
         return (WhyCode::Held, format!("The run that {was_due} {due} {is_held}: {DRIFTED}."));
@@ -484,7 +497,11 @@ fn undecided(
             true => format!(", and starts {}", brief(zone, wake_at)),
             false => String::new(),
         };
-        return (WhyCode::NotYetDue, format!("It is due {due}{jitter}; that has not come yet."));
+        let preflight = action.preflight.as_ref().filter(|preflight| preflight.due_at == due_at);
+        let fails = preflight.map_or_else(String::new, |preflight| {
+            format!(" The run will fail unless this is mended: {}.", preflight.words())
+        });
+        return (WhyCode::NotYetDue, format!("It is due {due}{jitter}; that has not come yet.{fails}"));
     }
     let late = approximately(now.duration_since(wake_at));
     (WhyCode::NotYetDecided, format!("It was due {due}, {late} ago, and will be processed soon."))
@@ -552,6 +569,11 @@ fn nearest_words(zone: &TimeZone, previous: Option<Timestamp>, next: Option<Time
 /// "at 2026-11-02 09:00 (Europe/Berlin)"
 fn show(zone: &TimeZone, instant: Timestamp) -> String {
     format!("{} ({})", brief(zone, instant), zone.iana_name().unwrap_or("UTC"))
+}
+
+/// "2026-11-02 09:00"
+pub(super) fn moment(zone: &TimeZone, instant: Timestamp) -> String {
+    brief(zone, instant).trim_start_matches("at ").to_owned()
 }
 
 /// "at 2026-11-02 09:00". An earlier time in the sentence names the zone.

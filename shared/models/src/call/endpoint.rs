@@ -207,6 +207,14 @@ impl Endpoint {
         Ok(model.to_owned())
     }
 
+    /// Asks for the list of models, and does not read it.
+    pub(crate) async fn list(self, path: &'static str, provider: Provider) -> Result<(), ModelError> {
+        let url = format!("{}{path}", self.base);
+        let request = self.request(Method::GET, &url)?.headers(self.headers.clone());
+        let deadline = Instant::now() + self.limits.first_byte;
+        self.send(request, provider, deadline).await.map(|_| ())
+    }
+
     /// Sends the request. Every status except success is an error.
     pub(super) async fn send(
         &self,

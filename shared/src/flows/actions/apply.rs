@@ -259,6 +259,7 @@ const fn noted_as(command: Command<'_>) -> Option<ChangeCommand> {
         Command::Patch { .. } => Some(ChangeCommand::Change),
         Command::Run { .. }
         | Command::Planned { .. }
+        | Command::Preflighted { .. }
         | Command::ClockSetBack
         | Command::OccurrenceStarted { .. }
         | Command::Unqueued { .. }

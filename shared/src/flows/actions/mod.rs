@@ -12,6 +12,7 @@ mod approvals;
 mod define;
 mod delete;
 pub mod notebook;
+mod pauses;
 pub mod records;
 mod rehearse;
 pub mod runs;
@@ -53,6 +54,7 @@ pub use approvals::{
 };
 pub use define::define;
 pub use delete::{delete, delete_if_there};
+pub use pauses::tell as tell_pause;
 pub use records::end_run;
 pub use rehearse::{RehearseAction, StartedRehearsal, approve_rehearsed, rehearse};
 pub use runs::{OccurrenceView, StartedRun, occurrence, occurrences, outputs, run_now, why};
@@ -72,6 +74,10 @@ pub struct ActionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "At 09:00 on weekdays (Europe/Berlin).")]
     pub schedule_text: Option<String>,
+    /// How often it was held since it needs a person, as a sentence. Only while a person is asked and due times have come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "held 1,440 times since 2026-11-02 09:00, the last time at 2026-11-03 08:59")]
+    pub held_text: Option<String>,
     /// What its runs of the next 30 days will probably cost. Only in `GET /actions/{action_id}`, and only with a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_cost: Option<ExpectedCost>,
@@ -92,10 +98,11 @@ impl ActionView {
 
     fn with(briefing: &Briefing, action: Action) -> Self {
         // Clients have no use for what sweeps note there.
-        let action = Action { found_at: None, found_until: None, ..action };
+        let action = Action { found_at: None, found_until: None, preflighted: None, ..action };
         Self {
             approval_hash: approval_hash(&action, briefing),
             schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
+            held_text: held_text(&action),
             expected_cost: None,
             watching: None,
             action,
@@ -108,6 +115,11 @@ impl ActionView {
     pub fn after(self, effects: Vec<Effect>) -> Self {
         Self { effects: Some(effects), ..self }
     }
+}
+
+fn held_text(action: &Action) -> Option<String> {
+    let (held, schedule) = (action.held?, action.schedule.as_ref()?);
+    Some(held.words(schedule.time_zone()))
 }
 
 /// An action for clients, with its current agent.
@@ -174,7 +186,7 @@ pub async fn load_live(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Loaded> {
 }
 
 /// The writes that replace `read` by `next`: the record with its place in the `due` index, and the agent's count if the
-/// action has failed. What was completed is counted where a run succeeds, and where a person completes the action. `live` is the occurrence `next.live_run` after the change.
+/// action has failed, and the entry of the ledger if the platform pauses it. What was completed is counted where a run succeeds, and where a person completes the action. `live` is the occurrence `next.live_run` after the change.
 ///
 /// # Errors
 /// If the record can't be encoded as an item, which is a bug.
@@ -191,6 +203,7 @@ pub fn action_writes(
         ActionState::Failed => Some("actions_failed"),
         _ => None,
     };
+    writes.extend(pauses::noted(owner, read, next, now)?);
     writes.extend(count.map(|number| Store::count(owner, next.agent_id, vec![(number, 1)])));
     Ok(writes)
 }
@@ -209,12 +222,12 @@ pub fn run_count(owner: &Owner, occurrence: &Occurrence, action: &Action) -> Opt
     Some(Store::count(owner, action.agent_id, vec![(number, 1)]))
 }
 
-/// When the action is due next. A queued run that can start now does not wait for the next due time.
+/// When an executor should look at the action next. A queued run that can start now does not wait for the next due time.
 pub(super) fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp) -> Option<Timestamp> {
     let turn_has_come = action.queued > 0
         && action.live_run.is_none()
         && !matches!(action.state, ActionState::Paused | ActionState::NeedsApproval);
-    if turn_has_come { Some(now) } else { action.wake_at(live) }
+    if turn_has_come { Some(now) } else { action.look_at(live) }
 }
 
 /// Dispatches an executor for this time, if the time is now or soon.
@@ -258,7 +271,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
 }
 
 /// What the action will probably cost, from its last runs.
-async fn expected_cost(cx: &Cx, owner: &Owner, action: &Action) -> Result<Option<ExpectedCost>> {
+pub(super) async fn expected_cost(cx: &Cx, owner: &Owner, action: &Action) -> Result<Option<ExpectedCost>> {
     if action.schedule.is_none() {
         return Ok(None);
     }

@@ -55,7 +55,8 @@ pub struct OccurrenceView {
     pub attempts: u32,
     pub usage: Usage,
     pub cost_micros: i64,
-    /// If this is the record of several due times that did not run: how many, from `due_at` on. 1000 means that many or more.
+    /// If this is the record of several due times that did not run: how many, from `due_at` on. Held ones are all counted. Of skipped
+    /// ones, 1000 means that many or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub due_times: Option<u32>,
     /// The last of these due times.

@@ -4,7 +4,7 @@
 //! that was planned by the wrong clock is planned again. New ids continue after the newest ones, so that new messages
 //! still sort last.
 
-use domain::actions::{Command, OccurrenceCommand, transition};
+use domain::actions::{Action, Command, Held, OccurrenceCommand, transition};
 use domain::ids::{ActionId, Owner};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,8 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, Loaded};
 use crate::store::keys::{self, SHARDS};
-use crate::store::table::Extras;
-use crate::store::table::item;
-use crate::store::{DueEntry, DueTarget, Tries, Versioned};
+use crate::store::table::{Extras, Write, item};
+use crate::store::{DueEntry, DueTarget, Store, Tries, Versioned};
 
 /// How far the clock moves before the table is updated.
 const STEP: SignedDuration = SignedDuration::from_mins(10);
@@ -113,16 +112,29 @@ async fn plan_action_again(cx: &Cx, owner: &Owner, id: ActionId, now: Timestamp)
             if let Ok(corrected) = live.value.transition(command, now)
                 && corrected != live.value
             {
-                writes.push(crate::store::Store::replace_occurrence(owner, &corrected, live.version)?);
+                writes.push(Store::replace_occurrence(owner, &corrected, live.version)?);
                 live_after = Some(corrected);
             }
         }
         if writes.is_empty() && next == action.value {
             return Ok(());
         }
+        if next.held != action.value.held {
+            writes.extend(counted_again(cx, owner, &action.value, next.held).await?);
+        }
         writes.extend(actions::action_writes(owner, &action, &next, live_after.as_ref(), now)?);
         if cx.store.write_all(writes).await?.done() {
             return Ok(());
         }
     }
+}
+
+/// The write that corrects the record of held due times. `held` are those that are not to come again.
+async fn counted_again(cx: &Cx, owner: &Owner, action: &Action, held: Option<Held>) -> Result<Option<Write>> {
+    let Some(series) = action.held else { return Ok(None) };
+    let Some(record) = cx.store.occurrence(owner, action.id, series.run_id(action.id)).await? else {
+        return Ok(None);
+    };
+    let corrected = held.unwrap_or(Held::since(series.first_due_at)).corrects(action, &record.value);
+    Ok(Some(Store::replace_occurrence(owner, &corrected, record.version)?))
 }

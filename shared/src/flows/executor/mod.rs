@@ -6,6 +6,7 @@ pub mod drain;
 pub mod execute;
 pub mod free_leases;
 pub mod places;
+mod preflight;
 pub mod route;
 pub mod sweep;
 pub mod wake;

@@ -114,6 +114,9 @@ pub(super) async fn end(run: Driver<ActionRun>, ending: Ending) -> Result<()> {
         spent.cost_micros = cost;
         let command = command.clone().for_action(&action.value, &kind.occurrence.value);
         let Ok(mut next) = spent.transition(command, now) else { return Ok(()) };
+        if next.state == OccurrenceState::Failed {
+            next.error_code = error.as_ref().map(|error| error.code.clone());
+        }
         let mut writes = Vec::new();
         if next.state == OccurrenceState::Succeeded {
             let (last, is_same) = since_last::remember(&cx, &owner, &next, &kind.outputs).await?;
@@ -159,6 +162,7 @@ pub(super) async fn end(run: Driver<ActionRun>, ending: Ending) -> Result<()> {
                 );
                 let item = DueItem::action(&owner, action.value.id);
                 due::dispatch_at(&cx, &item, actions::wake_at(&after, live, now)).await;
+                actions::tell_pause(&cx, &owner, &action.value, &after).await;
                 if new_cost > 0 {
                     alerts::check(&cx, &owner, RunKind::Action).await;
                 }

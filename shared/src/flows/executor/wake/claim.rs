@@ -94,6 +94,7 @@ pub(super) async fn claim(
         if !occurrence.value.state.is_final() {
             return Ok(None);
         }
+        actions::tell_pause(cx, owner, &action.value, &next).await;
         // It has expired or was cancelled, so the next queued occurrence may begin.
         execute::close(cx, owner, occurrence.value.run_id, &occurrence.value).await?;
         tries = Tries::default();

@@ -47,7 +47,10 @@ pub(super) async fn decide(
             return Ok(None);
         }
         let Loaded { action, live } = &loaded;
-        let plan = plan(&action.value, agent.status, now, live.as_ref(), &on_record.decided);
+        let series = series(cx, owner, &action.value).await?;
+        // Without its record, a series begins anew.
+        let to_plan = Action { held: action.value.held.filter(|_| series.is_some()), ..action.value.clone() };
+        let plan = plan(&to_plan, &agent, now, live.as_ref(), &on_record.decided);
         if plan.changes_nothing(&action.value) {
             return Ok(Some(Decided { loaded, agent }));
         }
@@ -55,7 +58,8 @@ pub(super) async fn decide(
         let Ok(next) = transition(&action.value, Command::Planned { plan: &plan }, now) else {
             return Ok(Some(Decided { loaded, agent }));
         };
-        let Decisions { writes, live, replaced } = decisions(owner, &loaded, &next, &plan, &on_record, now)?;
+        let Decisions { writes, live, replaced } =
+            decisions(owner, &loaded, &next, &plan, (&on_record, series), now)?;
         if !cx.store.write_all(writes).await?.done() {
             on_record.look_after_refusal(cx, owner, action, &plan).await?;
             continue;
@@ -74,14 +78,18 @@ pub(super) async fn decide(
 /// The plan. If the agent is not active, its actions are planned as if they were paused.
 fn plan(
     action: &Action,
-    status: AgentStatus,
+    agent: &Agent,
     now: Timestamp,
     live: Option<&Versioned<Occurrence>>,
     decided: &BTreeSet<Timestamp>,
 ) -> DuePlan {
     let live = live.map(|live| &live.value);
-    if status == AgentStatus::Active {
-        return plan_due_except(action, now, live, AT_ONCE, decided);
+    if agent.status == AgentStatus::Active {
+        let mut plan = plan_due_except(action, now, live, AT_ONCE, decided);
+        if action.live_run.is_none() && !action.is_approved_with(agent) {
+            plan.held_because("the approval was withdrawn, because the agent or a tool has changed since");
+        }
+        return plan;
     }
     let paused = Action { state: ActionState::Paused, ..action.clone() };
     let mut plan = plan_due_except(&paused, now, live, AT_ONCE, decided);
@@ -89,13 +97,21 @@ fn plan(
         if let Decision::Skipped(reason) = &mut due.decision
             && reason.code == ReasonCode::Paused
         {
-            reason.text = match status {
+            reason.text = match agent.status {
                 AgentStatus::Archived => "the agent was archived".to_owned(),
                 _ => "the agent was paused".to_owned(),
             };
         }
     }
     plan
+}
+
+/// The record of the due times that were held so far, if the action counts any.
+async fn series(cx: &Cx, owner: &Owner, action: &Action) -> Result<Option<Versioned<Occurrence>>> {
+    match action.held {
+        Some(held) => Ok(cx.store.occurrence(owner, action.id, held.run_id(action.id)).await?),
+        None => Ok(None),
+    }
 }
 
 /// One transaction of decisions.
@@ -107,23 +123,25 @@ struct Decisions {
     replaced: Option<RunId>,
 }
 
-/// The writes that store a plan. `next` is the action afterwards.
+/// The writes that store a plan. `next` is the action afterwards. `series` is the record of the due times that were held so far.
 fn decisions(
     owner: &Owner,
     Loaded { action, live }: &Loaded,
     next: &Action,
     plan: &DuePlan,
-    on_record: &OnRecord,
+    (on_record, series): (&OnRecord, Option<Versioned<Occurrence>>),
     now: Timestamp,
 ) -> Result<Decisions> {
     let (mut writes, mut live_after, mut replaced) = (Vec::new(), live.clone(), None);
     for decided in &plan.decided {
-        let mut occurrence = Occurrence::decided(&action.value, decided, now);
+        let mut occurrence = plan.record(&action.value, decided, now);
         let is_live = next.live_run == Some(occurrence.run_id);
         if !is_live {
             occurrence = occurrence.queued();
         }
+        let continued = series.as_ref().filter(|series| series.value.run_id == occurrence.run_id);
         let premature = on_record.premature.get(&decided.due_at).copied();
+        let premature = continued.map(|series| series.version).or(premature);
         writes.push(match premature {
             Some(version) => Store::replace_occurrence(owner, &occurrence, version)?,
             None => Store::create_occurrence(owner, &occurrence)?,

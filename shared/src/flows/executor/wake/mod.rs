@@ -9,7 +9,7 @@ mod decide;
 use domain::ids::{ActionId, Owner};
 use jiff::{SignedDuration, Timestamp};
 
-use super::execute;
+use super::{execute, preflight};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, Loaded};
@@ -24,6 +24,10 @@ pub(super) const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(17);
 pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
     // Boxed, here and below: the futures of a run are large, and a debug build keeps each of them on the stack more than once.
     let Some(decided) = Box::pin(decide::decide(cx, owner, id, deadline)).await? else { return Ok(()) };
+    if decided.loaded.action.value.preflight_due(cx.clock.now()).is_some() {
+        // Then no run is due.
+        return Box::pin(preflight::check(cx, owner, decided.loaded.action, &decided.agent)).await;
+    }
     let mut place = None;
     let ran = async {
         let claimed = Box::pin(claim::claim(cx, owner, decided, deadline, &mut place)).await?;
