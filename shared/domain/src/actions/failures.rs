@@ -89,7 +89,10 @@ pub(super) fn counted(before: &Action, mut after: Action, ended: &Occurrence, no
         return after;
     }
     match ended.state {
-        OccurrenceState::Succeeded | OccurrenceState::NothingNew => after.failures = None,
+        // After a due time without a change, what the action watches can be looked at.
+        OccurrenceState::Succeeded | OccurrenceState::NothingNew | OccurrenceState::Unchanged => {
+            after.failures = None;
+        }
         OccurrenceState::Failed if ended.kind != OccurrenceKind::Manual => {
             let failures = Failures::and(after.failures.as_ref(), ended, now);
             let recurs = after.schedule.as_ref().is_some_and(Schedule::is_recurring);

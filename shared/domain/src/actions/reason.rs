@@ -73,7 +73,7 @@ pub enum ReasonCode {
 }
 
 impl ReasonCode {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,

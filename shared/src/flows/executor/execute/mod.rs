@@ -88,6 +88,7 @@ pub async fn close(cx: &Cx, owner: &Owner, run: RunId, occurrence: &Occurrence) 
         _ => RunState::Failed,
     };
     let code = match (occurrence.state, occurrence.reason_code) {
+        _ if occurrence.error_code.is_some() => occurrence.error_code.as_deref().unwrap_or_default(),
         (OccurrenceState::Unknown, _) => "effect_unknown",
         (_, Some(ReasonCode::Unanswered)) => "unanswered",
         (state, _) => state.as_str(),

@@ -69,7 +69,10 @@ pub(super) async fn begins(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Resu
                 }
             }
             Some(command) => {
-                let Ok(next) = occurrence.value.transition(command, now) else { return Ok(false) };
+                let Ok(mut next) = occurrence.value.transition(command, now) else { return Ok(false) };
+                if next.state == OccurrenceState::Failed {
+                    next.error_code = Some("watch_failed".to_owned());
+                }
                 // The action may have changed meanwhile.
                 let current = match actions::load(cx, owner, action.value.id).await {
                     Ok(current) => current,
@@ -85,6 +88,7 @@ pub(super) async fn begins(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Resu
                 match cx.store.write_all(writes).await? {
                     Written::Yes => {
                         tracing::info!(state = next.state.as_str(), "a run did not begin");
+                        actions::tell_pause(cx, owner, &current.value, &after).await;
                         if ended {
                             close(cx, owner, run, &next).await?;
                         }
