@@ -33,6 +33,7 @@ use domain::prompts;
 use domain::runs::form::JsonForm;
 use domain::runs::{EventKind, Run, RunError, RunModel};
 use domain::tools::{self, Setting, ToolCall, ToolDef};
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -279,78 +280,126 @@ impl<K: Kind> Driver<K> {
     }
 
     /// Works until the run ends or must be put down.
-    pub async fn drive(&mut self) -> Rest {
-        self.recorder.begin_step(self.journal.last().max(1));
-        let ended = self.steps().await;
-        if self.recorder.is_lost() {
-            return Rest::Lost;
-        }
-        match ended {
-            Ok(rest) => rest,
-            Err(CallError::Cancelled(cause)) => Rest::Cancelled(cause),
-            Err(CallError::PutDown) => Rest::PutDown,
-            Err(CallError::Ceiling(reached)) => {
-                self.ask_to_raise(*reached).unwrap_or_else(|error| Rest::Failed(error.run_error()))
+    pub fn drive(&mut self) -> BoxFuture<'_, Rest> {
+        Box::pin(async move {
+            self.recorder.begin_step(self.journal.last().max(1));
+            let ended = self.steps().await;
+            if self.recorder.is_lost() {
+                return Rest::Lost;
             }
-            Err(error) => {
-                if let CallError::Failed(cause) = &error {
-                    tracing::error!(cause = %cause.causes(), "a step failed");
+            match ended {
+                Ok(rest) => rest,
+                Err(CallError::Cancelled(cause)) => Rest::Cancelled(cause),
+                Err(CallError::PutDown) => Rest::PutDown,
+                Err(CallError::Ceiling(reached)) => {
+                    self.ask_to_raise(*reached).unwrap_or_else(|error| Rest::Failed(error.run_error()))
                 }
-                Rest::Failed(error.run_error())
+                Err(error) => {
+                    if let CallError::Failed(cause) = &error {
+                        tracing::error!(cause = %cause.causes(), "a step failed");
+                    }
+                    Rest::Failed(error.run_error())
+                }
             }
-        }
+        })
     }
 
     async fn steps(&mut self) -> Result<Rest, CallError> {
         let mut history = None::<Vec<Message>>;
         loop {
             self.transcript.outputs = self.kind.outputs();
-            match agent_loop::next(&self.transcript, &self.terms.policy, self.cx.clock.now()) {
-                Next::Finish(outcome) => return Ok(Rest::Ended(outcome)),
-                Next::Perform { from } => {
-                    if let Some(rest) = self.make_calls(from).await? {
-                        return Ok(rest);
-                    }
-                }
-                Next::CheckConditions => {
-                    self.look().await?;
-                    // The report is stored as a step. So a process that takes the run over decides by the same report.
-                    let text = self.kind.check_conditions(self.kind_cx()).await?.to_text();
-                    let reply = Reply { text, ..Reply::default() };
-                    self.store(Purpose::Conditions, Replied { reply, settle: Vec::new(), usage: None })
-                        .await?;
-                }
-                next @ (Next::CallModel { .. } | Next::Check) => {
-                    self.look().await?;
-                    if let Next::CallModel { may_call_tools } = next {
-                        let Some(longest) = self.longest_reply() else {
-                            self.recorder.run_mut().cut_off = true;
-                            return Ok(Rest::Ended(Outcome::completed()));
-                        };
-                        if history.is_none() {
-                            if self.transcript.steps.is_empty() && Box::pin(self.summarise()).await? {
-                                continue;
-                            }
-                            history = Some(self.kind.history(self.kind_cx()).await?);
-                        }
-                        let history = history.as_deref().unwrap_or_default();
-                        let request = self.request(history, may_call_tools, longest);
-                        let replied = Box::pin(self.call(Purpose::Work, request)).await?;
-                        self.store(Purpose::Work, replied).await?;
-                    } else {
-                        let request = self.check_request().await?;
-                        match Box::pin(self.call(Purpose::Check, request)).await {
-                            Ok(replied) => self.store(Purpose::Check, replied).await?,
-                            // The work is done and saved, and stays: the run says that it was not checked.
-                            Err(CallError::Ceiling(reached)) => {
-                                return Ok(Rest::Ended(Outcome::unchecked(&reached.to_string())));
-                            }
-                            Err(error) => return Err(error),
-                        }
-                    }
-                }
+            let rest = match agent_loop::next(&self.transcript, &self.terms.policy, self.cx.clock.now()) {
+                Next::Finish(outcome) => Some(Rest::Ended(outcome)),
+                Next::Perform { from } => self.boxed_calls(from).await?,
+                Next::CheckConditions => self.boxed_conditions().await?,
+                Next::CallModel { may_call_tools } => self.boxed_work(&mut history, may_call_tools).await?,
+                Next::Check => self.boxed_check().await?,
+            };
+            if let Some(rest) = rest {
+                return Ok(rest);
             }
         }
+    }
+
+    /// One call of the model, with the messages before the first step in `history`.
+    async fn work(
+        &mut self,
+        history: &mut Option<Vec<Message>>,
+        may_call_tools: bool,
+    ) -> Result<Option<Rest>, CallError> {
+        self.look().await?;
+        let Some(longest) = self.longest_reply() else {
+            self.recorder.run_mut().cut_off = true;
+            return Ok(Some(Rest::Ended(Outcome::completed())));
+        };
+        if history.is_none() {
+            if self.transcript.steps.is_empty() && self.boxed_summary().await? {
+                return Ok(None);
+            }
+            *history = Some(self.kind.history(self.kind_cx()).await?);
+        }
+        let request = self.request(history.as_deref().unwrap_or_default(), may_call_tools, longest);
+        let replied = self.boxed_call(Purpose::Work, request).await?;
+        self.store(Purpose::Work, replied).await?;
+        Ok(None)
+    }
+
+    async fn check_conditions(&mut self) -> Result<Option<Rest>, CallError> {
+        self.look().await?;
+        // The report is stored as a step. So a process that takes the run over decides by the same report.
+        let text = self.kind.check_conditions(self.kind_cx()).await?.to_text();
+        let reply = Reply { text, ..Reply::default() };
+        self.store(Purpose::Conditions, Replied { reply, settle: Vec::new(), usage: None }).await?;
+        Ok(None)
+    }
+
+    async fn check(&mut self) -> Result<Option<Rest>, CallError> {
+        self.look().await?;
+        let request = self.check_request().await?;
+        match self.boxed_call(Purpose::Check, request).await {
+            Ok(replied) => self.store(Purpose::Check, replied).await?,
+            // The work is done and saved, and stays: the run says that it was not checked.
+            Err(CallError::Ceiling(reached)) => {
+                return Ok(Some(Rest::Ended(Outcome::unchecked(&reached.to_string()))));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(None)
+    }
+
+    // In a debug build, each future that a function builds has a place of its own on the function's stack, also if it is boxed there. These
+    // are large, so they are built in functions that return before the futures are polled.
+
+    fn boxed_calls(&mut self, from: usize) -> BoxFuture<'_, Result<Option<Rest>, CallError>> {
+        Box::pin(self.make_calls(from))
+    }
+
+    fn boxed_conditions(&mut self) -> BoxFuture<'_, Result<Option<Rest>, CallError>> {
+        Box::pin(self.check_conditions())
+    }
+
+    fn boxed_work<'a>(
+        &'a mut self,
+        history: &'a mut Option<Vec<Message>>,
+        may_call_tools: bool,
+    ) -> BoxFuture<'a, Result<Option<Rest>, CallError>> {
+        Box::pin(self.work(history, may_call_tools))
+    }
+
+    fn boxed_check(&mut self) -> BoxFuture<'_, Result<Option<Rest>, CallError>> {
+        Box::pin(self.check())
+    }
+
+    fn boxed_summary(&mut self) -> BoxFuture<'_, Result<bool, CallError>> {
+        Box::pin(self.summarise())
+    }
+
+    fn boxed_call(
+        &mut self,
+        purpose: Purpose,
+        request: ModelRequest,
+    ) -> BoxFuture<'_, Result<Replied, CallError>> {
+        Box::pin(self.call(purpose, request))
     }
 
     async fn look(&mut self) -> Result<(), CallError> {

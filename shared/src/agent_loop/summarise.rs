@@ -41,7 +41,7 @@ impl<K: Kind> Driver<K> {
         for _ in 0..TRIES {
             let Some(to_summarise) = self.kind.to_summarise(self.kind_cx()).await? else { return Ok(false) };
             let ToSummarise { cut, thread, version, unchanged } = to_summarise;
-            let called = Box::pin(self.call(Purpose::Summary, request(&cut))).await;
+            let called = self.boxed_call(Purpose::Summary, request(&cut)).await;
             let Replied { reply, settle, usage } = match called {
                 Ok(replied) => replied,
                 Err(error @ (CallError::Cancelled(_) | CallError::PutDown | CallError::Failed(_))) => {

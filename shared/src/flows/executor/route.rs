@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use domain::dispatch::delay_seconds;
+use domain::ids::{Owner, RunId};
 use domain::runs::RunKind;
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{drain, execute, wake};
@@ -51,20 +53,30 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
     {
         return Ok(());
     }
-    // Boxed: these futures are large, and ten of them are polled in one task.
+    work(cx, item, deadline).await
+}
+
+/// The futures are large. This function builds them and returns before they are polled, so none of them lies on the stack.
+fn work<'a>(cx: &'a Cx, item: &'a DueItem, deadline: Timestamp) -> BoxFuture<'a, Result<()>> {
+    let owner = &item.owner;
     match item.target {
-        DueTarget::Action(id) => wake::wake(cx, &item.owner, id, deadline).boxed().await,
-        DueTarget::Run(id) => match turn::to_take_over(cx, &item.owner, id).await? {
-            None => Ok(()),
-            Some(found) if found.value.kind == RunKind::Rehearsal => {
-                execute::rehearse(cx, &item.owner, found, deadline).boxed().await
-            }
-            Some(found) => turn::take_over(cx, &item.owner, found, deadline).boxed().await,
-        },
-        DueTarget::Backlog => drain::drain(cx, &item.owner, deadline).boxed().await,
-        DueTarget::Deletion => deletion::go_on(cx, &item.owner, deadline).boxed().await,
-        DueTarget::Export(id) => export::write(cx, &item.owner, id, deadline).boxed().await,
-        DueTarget::Import => import::write(cx, &item.owner, deadline).boxed().await,
+        DueTarget::Action(id) => wake::wake(cx, owner, id, deadline).boxed(),
+        DueTarget::Run(id) => go_on(cx, owner, id, deadline).boxed(),
+        DueTarget::Backlog => drain::drain(cx, owner, deadline).boxed(),
+        DueTarget::Deletion => deletion::go_on(cx, owner, deadline).boxed(),
+        DueTarget::Export(id) => export::write(cx, owner, id, deadline).boxed(),
+        DueTarget::Import => import::write(cx, owner, deadline).boxed(),
+    }
+}
+
+/// Goes on with a turn or a rehearsal that no process has.
+async fn go_on(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -> Result<()> {
+    match turn::to_take_over(cx, owner, id).await? {
+        None => Ok(()),
+        Some(found) if found.value.kind == RunKind::Rehearsal => {
+            execute::rehearse(cx, owner, found, deadline).boxed().await
+        }
+        Some(found) => turn::take_over(cx, owner, found, deadline).boxed().await,
     }
 }
 

@@ -278,7 +278,7 @@ async fn free(
 
 /// Writes the reply, then ends the run or hands it on.
 async fn drive(mut turn: Driver<Turn>) {
-    let rest = Box::pin(turn.drive()).await;
+    let rest = turn.drive().await;
     let run_id = turn.recorder.run().run_id;
     if let Err(error) = end(turn, rest).await {
         tracing::error!(%run_id, cause = %error.causes(), "the end of a turn could not be stored; its lease will end");

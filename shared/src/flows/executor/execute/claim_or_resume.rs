@@ -7,6 +7,7 @@ use domain::ids::Owner;
 use domain::models::{Usage, sources};
 use domain::runs::{EventKind, Run, RunEvent, RunState};
 use domain::schedule::moment_in_words;
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -28,76 +29,78 @@ use crate::store::table::{Write, Written};
 use crate::store::{Store, Tries, Versioned};
 
 /// Begins a run, or continues it after its last stored step. `None` if another executor was faster, or the run has ended.
-pub(super) async fn begin(
-    cx: &Cx,
-    owner: &Owner,
+pub(super) fn begin<'a>(
+    cx: &'a Cx,
+    owner: &'a Owner,
     claimed: ClaimedRun,
     deadline: Timestamp,
-) -> Result<Option<Driver<ActionRun>>> {
-    let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
-    let claimed = &occurrence.value;
-    let zone = match &action.schedule {
-        Some(schedule) => schedule.time_zone().clone(),
-        None => schedules::zone_of(cx, owner, Some(&agent)).await?,
-    };
-    let news = match action.watches.is_empty() {
-        true => Vec::new(),
-        false => watched::news(cx, owner, &occurrence).await?,
-    };
-    let mut tries = Tries::default();
-    let mut charge = Charge::Included;
-    loop {
-        tries.next().await?;
-        let Some(mut start) = Start::load(cx, owner, &action, claimed).await? else { return Ok(None) };
-        if !start.has_open_call()
-            && let Some(answers) =
-                answers_since_wait(cx, owner, &action, claimed, start.steps.is_empty()).await?
-        {
-            // The task says when the run began, which may be days ago.
-            let now = moment_in_words(start.now, &zone);
-            start.hear(cx, owner, format!("It is now {now}.\n\n{answers}")).await?;
-        }
-        // A run counts once for the plan: together with its first event.
-        let quota = if start.is_first() { Quota::of(cx, owner).await? } else { Quota::NONE };
-        if start.is_first() && since_last::is_tainted(cx, owner, &action).await? {
-            start.run.taint(0, start.now);
-        }
-        let pages = || news.iter().filter_map(|news| news.source.clone());
-        if start.is_first() && pages().next().is_some() {
-            start.run.taint(0, start.now);
-            sources::add(&mut start.run.sources, pages());
-        }
-        let event = if start.is_first() { start.begins(&action, charge) } else { start.goes_on() };
-        let Start { occurrence: started, run, version, journal, steps, outputs, writes, .. } = start;
-        // The first condition that is not met decides.
-        let mut all = vec![
-            Store::replace_occurrence(owner, &started, occurrence.version)?,
-            match version {
-                0 => Store::run_write(owner, &run)?,
-                version => Store::replace_run_write(owner, &run, version)?,
-            },
-            Store::event_write(owner, run.run_id, &event)?,
-        ];
-        all.extend(writes);
-        all.extend(quota.write(owner, run.charge));
-        match cx.store.write_all(all).await? {
-            Written::Yes => {
-                let settled = (claimed.usage, claimed.cost_micros);
-                let occurrence = Versioned { value: started, version: occurrence.version + 1 };
-                let began_at_cost = settled.1;
-                let kind =
-                    ActionRun { agent, action, occurrence, zone, news, outputs, settled, began_at_cost };
-                let terms = terms(&kind.agent, &kind.action);
-                let run = Versioned { value: run, version: version + 1 };
-                let recorder = Recorder::new(cx.clone(), owner.clone(), run, event.id);
-                return Ok(Some(Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline)));
+) -> BoxFuture<'a, Result<Option<Driver<ActionRun>>>> {
+    Box::pin(async move {
+        let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
+        let claimed = &occurrence.value;
+        let zone = match &action.schedule {
+            Some(schedule) => schedule.time_zone().clone(),
+            None => schedules::zone_of(cx, owner, Some(&agent)).await?,
+        };
+        let news = match action.watches.is_empty() {
+            true => Vec::new(),
+            false => watched::news(cx, owner, &occurrence).await?,
+        };
+        let mut tries = Tries::default();
+        let mut charge = Charge::Included;
+        loop {
+            tries.next().await?;
+            let Some(mut start) = Start::load(cx, owner, &action, claimed).await? else { return Ok(None) };
+            if !start.has_open_call()
+                && let Some(answers) =
+                    answers_since_wait(cx, owner, &action, claimed, start.steps.is_empty()).await?
+            {
+                // The task says when the run began, which may be days ago.
+                let now = moment_in_words(start.now, &zone);
+                start.hear(cx, owner, format!("It is now {now}.\n\n{answers}")).await?;
             }
-            Written::Refused(Guard::Occurrence) => return Ok(None),
-            Written::Refused(Guard::Quota) => charge = quota.beyond().unwrap_or(Charge::Refused),
-            // A former executor has written something meanwhile. Read again.
-            Written::Refused(_) => {}
+            // A run counts once for the plan: together with its first event.
+            let quota = if start.is_first() { Quota::of(cx, owner).await? } else { Quota::NONE };
+            if start.is_first() && since_last::is_tainted(cx, owner, &action).await? {
+                start.run.taint(0, start.now);
+            }
+            let pages = || news.iter().filter_map(|news| news.source.clone());
+            if start.is_first() && pages().next().is_some() {
+                start.run.taint(0, start.now);
+                sources::add(&mut start.run.sources, pages());
+            }
+            let event = if start.is_first() { start.begins(&action, charge) } else { start.goes_on() };
+            let Start { occurrence: started, run, version, journal, steps, outputs, writes, .. } = start;
+            // The first condition that is not met decides.
+            let mut all = vec![
+                Store::replace_occurrence(owner, &started, occurrence.version)?,
+                match version {
+                    0 => Store::run_write(owner, &run)?,
+                    version => Store::replace_run_write(owner, &run, version)?,
+                },
+                Store::event_write(owner, run.run_id, &event)?,
+            ];
+            all.extend(writes);
+            all.extend(quota.write(owner, run.charge));
+            match cx.store.write_all(all).await? {
+                Written::Yes => {
+                    let settled = (claimed.usage, claimed.cost_micros);
+                    let occurrence = Versioned { value: started, version: occurrence.version + 1 };
+                    let began_at_cost = settled.1;
+                    let kind =
+                        ActionRun { agent, action, occurrence, zone, news, outputs, settled, began_at_cost };
+                    let terms = terms(&kind.agent, &kind.action);
+                    let run = Versioned { value: run, version: version + 1 };
+                    let recorder = Recorder::new(cx.clone(), owner.clone(), run, event.id);
+                    return Ok(Some(Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline)));
+                }
+                Written::Refused(Guard::Occurrence) => return Ok(None),
+                Written::Refused(Guard::Quota) => charge = quota.beyond().unwrap_or(Charge::Refused),
+                // A former executor has written something meanwhile. Read again.
+                Written::Refused(_) => {}
+            }
         }
-    }
+    })
 }
 
 /// A run as an executor takes it up, and the writes that go with it.

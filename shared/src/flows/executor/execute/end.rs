@@ -5,6 +5,7 @@ use domain::agent_loop::Outcome;
 use domain::ids::{ActionId, Owner};
 use domain::models::{Block, Role};
 use domain::runs::{EventKind, RunError, RunKind, RunState};
+use futures::future::BoxFuture;
 use serde_json::Value;
 
 use super::failure;
@@ -80,98 +81,100 @@ impl Ending {
 }
 
 /// Stores how the work stopped: the occurrence, the action and the run's record in one transaction.
-pub(super) async fn end(run: Driver<ActionRun>, ending: Ending) -> Result<()> {
-    let Driver { cx, kind, mut recorder, .. } = run;
-    let owner = recorder.owner().clone();
-    let (command, state, error, asked) = match ending {
-        Ending::Lost => return Ok(()),
-        Ending::Cancelled(cause) => {
-            let run = kind.occurrence.value.run_id;
-            drop(recorder);
-            return runs::cancel(&cx, &owner, None, kind.action.id, run, cause).await;
-        }
-        Ending::Stored { command, state, error, asked } => (command, state, error, asked),
-    };
-    recorder.flush().await?;
-    // The cost since the last step always counts for the occurrence.
-    let (usage, cost) = (recorder.run().usage, recorder.run().cost_micros);
-    let mut held = Some(Versioned { version: kind.action.version, value: kind.action.clone() });
-    let mut tries = Tries::default();
-    loop {
-        tries.next().await?;
-        // The action as this executor knows it. If somebody has changed it meanwhile, it is read again.
-        let action = match held.take() {
-            Some(held) => held,
-            None => match actions::load(&cx, &owner, kind.action.id).await {
-                Ok(action) => action,
-                Err(Error::NotFound(_)) => return Ok(()),
-                Err(error) => return Err(error),
-            },
+pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, Result<()>> {
+    Box::pin(async move {
+        let Driver { cx, kind, mut recorder, .. } = run;
+        let owner = recorder.owner().clone();
+        let (command, state, error, asked) = match ending {
+            Ending::Lost => return Ok(()),
+            Ending::Cancelled(cause) => {
+                let run = kind.occurrence.value.run_id;
+                drop(recorder);
+                return runs::cancel(&cx, &owner, None, kind.action.id, run, cause).await;
+            }
+            Ending::Stored { command, state, error, asked } => (command, state, error, asked),
         };
-        let now = cx.clock.now();
-        let mut spent = kind.occurrence.value.clone();
-        spent.usage = usage;
-        spent.cost_micros = cost;
-        let command = command.clone().for_action(&action.value, &kind.occurrence.value);
-        let Ok(mut next) = spent.transition(command, now) else { return Ok(()) };
-        if next.state == OccurrenceState::Failed {
-            next.error_code = error.as_ref().map(|error| error.code.clone());
-        }
-        let mut writes = Vec::new();
-        if next.state == OccurrenceState::Succeeded {
-            let (last, is_same) = since_last::remember(&cx, &owner, &next, &kind.outputs).await?;
-            writes.push(Store::last_outputs_write(&owner, action.value.id, &last)?);
-            if is_same && next.reason_code.is_none() {
-                next.flag_as_same();
-            }
-        }
-        let at_rest = next.state.is_final() || next.state == OccurrenceState::Waiting;
-        let after = if at_rest { action.value.after(&next, now) } else { action.value.clone() };
-        writes.push(Store::replace_occurrence(&owner, &next, kind.occurrence.version)?);
-        let live = Some(&next).filter(|next| after.live_run == Some(next.run_id));
-        writes.extend(actions::action_writes(&owner, &action, &after, live, now)?);
-        // In the transaction that ends the occurrence, so it is counted once, also if an executor dies or an answer is lost.
-        writes.extend(actions::run_count(&owner, &next, &after));
-        let new_cost = cost - kind.began_at_cost;
-        if new_cost > 0 {
-            writes.push(Store::count(&owner, kind.agent.agent_id, vec![("cost_micros", new_cost)]));
-        }
-        if next.state == OccurrenceState::Waiting {
-            writes.push(card(&cx, &owner, kind.action.id, &next)?);
-        }
-        if at_rest {
-            let (state, error) = match (next.state, &next.reason) {
-                (OccurrenceState::Cancelled, Some(reason)) => {
-                    (RunState::Cancelled, Some(failure("cancelled", reason.clone())))
-                }
-                (OccurrenceState::Unknown, Some(reason)) => {
-                    (RunState::Failed, Some(failure("effect_unknown", reason.clone())))
-                }
-                _ => (state, error.clone()),
+        recorder.flush().await?;
+        // The cost since the last step always counts for the occurrence.
+        let (usage, cost) = (recorder.run().usage, recorder.run().cost_micros);
+        let mut held = Some(Versioned { version: kind.action.version, value: kind.action.clone() });
+        let mut tries = Tries::default();
+        loop {
+            tries.next().await?;
+            // The action as this executor knows it. If somebody has changed it meanwhile, it is read again.
+            let action = match held.take() {
+                Some(held) => held,
+                None => match actions::load(&cx, &owner, kind.action.id).await {
+                    Ok(action) => action,
+                    Err(Error::NotFound(_)) => return Ok(()),
+                    Err(error) => return Err(error),
+                },
             };
-            let asked = if state == RunState::Waiting { asked.as_slice() } else { &[] };
-            writes.extend(recorder.end_writes(asked, state, error)?);
-        }
-        let writes = merged(writes);
-        match cx.store.write_all(writes).await? {
-            Written::Yes => {
-                tracing::info!(
-                    state = next.state.as_str(),
-                    attempts = next.attempts,
-                    "the work on a run stopped"
-                );
-                let item = DueItem::action(&owner, action.value.id);
-                due::dispatch_at(&cx, &item, actions::wake_at(&after, live, now)).await;
-                actions::tell_pause(&cx, &owner, &action.value, &after).await;
-                if new_cost > 0 {
-                    alerts::check(&cx, &owner, RunKind::Action).await;
-                }
-                return Ok(());
+            let now = cx.clock.now();
+            let mut spent = kind.occurrence.value.clone();
+            spent.usage = usage;
+            spent.cost_micros = cost;
+            let command = command.clone().for_action(&action.value, &kind.occurrence.value);
+            let Ok(mut next) = spent.transition(command, now) else { return Ok(()) };
+            if next.state == OccurrenceState::Failed {
+                next.error_code = error.as_ref().map(|error| error.code.clone());
             }
-            Written::Refused(Guard::Occurrence) => return Ok(()),
-            Written::Refused(_) => {}
+            let mut writes = Vec::new();
+            if next.state == OccurrenceState::Succeeded {
+                let (last, is_same) = since_last::remember(&cx, &owner, &next, &kind.outputs).await?;
+                writes.push(Store::last_outputs_write(&owner, action.value.id, &last)?);
+                if is_same && next.reason_code.is_none() {
+                    next.flag_as_same();
+                }
+            }
+            let at_rest = next.state.is_final() || next.state == OccurrenceState::Waiting;
+            let after = if at_rest { action.value.after(&next, now) } else { action.value.clone() };
+            writes.push(Store::replace_occurrence(&owner, &next, kind.occurrence.version)?);
+            let live = Some(&next).filter(|next| after.live_run == Some(next.run_id));
+            writes.extend(actions::action_writes(&owner, &action, &after, live, now)?);
+            // In the transaction that ends the occurrence, so it is counted once, also if an executor dies or an answer is lost.
+            writes.extend(actions::run_count(&owner, &next, &after));
+            let new_cost = cost - kind.began_at_cost;
+            if new_cost > 0 {
+                writes.push(Store::count(&owner, kind.agent.agent_id, vec![("cost_micros", new_cost)]));
+            }
+            if next.state == OccurrenceState::Waiting {
+                writes.push(card(&cx, &owner, kind.action.id, &next)?);
+            }
+            if at_rest {
+                let (state, error) = match (next.state, &next.reason) {
+                    (OccurrenceState::Cancelled, Some(reason)) => {
+                        (RunState::Cancelled, Some(failure("cancelled", reason.clone())))
+                    }
+                    (OccurrenceState::Unknown, Some(reason)) => {
+                        (RunState::Failed, Some(failure("effect_unknown", reason.clone())))
+                    }
+                    _ => (state, error.clone()),
+                };
+                let asked = if state == RunState::Waiting { asked.as_slice() } else { &[] };
+                writes.extend(recorder.end_writes(asked, state, error)?);
+            }
+            let writes = merged(writes);
+            match cx.store.write_all(writes).await? {
+                Written::Yes => {
+                    tracing::info!(
+                        state = next.state.as_str(),
+                        attempts = next.attempts,
+                        "the work on a run stopped"
+                    );
+                    let item = DueItem::action(&owner, action.value.id);
+                    due::dispatch_at(&cx, &item, actions::wake_at(&after, live, now)).await;
+                    actions::tell_pause(&cx, &owner, &action.value, &after).await;
+                    if new_cost > 0 {
+                        alerts::check(&cx, &owner, RunKind::Action).await;
+                    }
+                    return Ok(());
+                }
+                Written::Refused(Guard::Occurrence) => return Ok(()),
+                Written::Refused(_) => {}
+            }
         }
-    }
+    })
 }
 
 /// The one message that asks a person.

@@ -15,6 +15,7 @@ use domain::actions::{Action, Occurrence, OccurrenceState, ReasonCode};
 use domain::agents::Agent;
 use domain::ids::{Owner, RunId};
 use domain::runs::{RunError, RunState};
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use tracing::Instrument;
 
@@ -37,26 +38,33 @@ pub struct ClaimedRun {
 ///
 /// # Errors
 /// If its end can't be stored. Then another executor takes it over when its lease ends.
-pub async fn run(cx: &Cx, owner: &Owner, claimed: ClaimedRun, deadline: Timestamp) -> Result<()> {
-    let run_id = claimed.occurrence.value.run_id;
-    let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
-    let work = async {
-        if !Box::pin(watched::begins(cx, owner, &claimed)).await? {
-            return Ok(());
-        }
-        let begun = Box::pin(claim_or_resume::begin(cx, owner, claimed, deadline)).await?;
-        let Some(mut run) = begun else { return Ok(()) };
-        let fence = run.kind.occurrence.value.fence;
-        let ending = if run.recorder.run().charge == Charge::Refused {
-            Ending::failed(fence, refused_by_plan(cx, owner).await?)
-        } else if !run.kind.action.is_approved_with(&run.kind.agent) {
-            Ending::drifted(fence)
-        } else {
-            Ending::of(fence, Box::pin(run.drive()).await)
+pub fn run<'a>(
+    cx: &'a Cx,
+    owner: &'a Owner,
+    claimed: ClaimedRun,
+    deadline: Timestamp,
+) -> BoxFuture<'a, Result<()>> {
+    Box::pin(async move {
+        let run_id = claimed.occurrence.value.run_id;
+        let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
+        let work = async {
+            if !watched::begins(cx, owner, &claimed).await? {
+                return Ok(());
+            }
+            let begun = claim_or_resume::begin(cx, owner, claimed, deadline).await?;
+            let Some(mut run) = begun else { return Ok(()) };
+            let fence = run.kind.occurrence.value.fence;
+            let ending = if run.recorder.run().charge == Charge::Refused {
+                Ending::failed(fence, refused_by_plan(cx, owner).await?)
+            } else if !run.kind.action.is_approved_with(&run.kind.agent) {
+                Ending::drifted(fence)
+            } else {
+                Ending::of(fence, run.drive().await)
+            };
+            end::end(run, ending).await
         };
-        Box::pin(end::end(run, ending)).await
-    };
-    work.instrument(span).await
+        work.instrument(span).await
+    })
 }
 
 /// Why a run that the plan did not include has failed.

@@ -103,7 +103,7 @@ async fn go_on(
     terms.provider_tools = provider_tools;
     let kind = Rehearsing { agent, action, zone, grants, outputs: rehearsal::outputs(&steps) };
     let mut run = Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline);
-    let rest = Box::pin(run.drive()).await;
+    let rest = run.drive().await;
     Box::pin(end(run, rest)).await
 }
 

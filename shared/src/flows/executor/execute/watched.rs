@@ -3,7 +3,7 @@
 use domain::actions::{Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState};
 use domain::ids::Owner;
 use domain::watch::state::{Heard, News, WatchState};
-use futures::future::try_join_all;
+use futures::future::{BoxFuture, try_join_all};
 
 use super::{ClaimedRun, close};
 use crate::context::{Cx, Data};
@@ -18,9 +18,19 @@ use crate::store::{DueItem, Store, Tries, Versioned};
 
 /// Whether a claimed run begins. If not, its end is stored, or it is tried again later.
 ///
+/// The future is large, so it is built here, and not on the stack of the caller.
+///
 /// # Errors
 /// If the table or the bucket does not answer.
-pub(super) async fn begins(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool> {
+pub(super) fn begins<'a>(
+    cx: &'a Cx,
+    owner: &'a Owner,
+    claimed: &'a ClaimedRun,
+) -> BoxFuture<'a, Result<bool>> {
+    Box::pin(may_begin(cx, owner, claimed))
+}
+
+async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool> {
     let ClaimedRun { agent, action, occurrence } = claimed;
     let is_by_hand = occurrence.value.kind == OccurrenceKind::Manual;
     let has_begun = occurrence.value.started_at.is_some();

@@ -6,6 +6,7 @@ use domain::actions::{
 };
 use domain::agents::AgentStatus;
 use domain::ids::Owner;
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
 use super::decide::Decided;
@@ -31,74 +32,76 @@ const DEFER: SignedDuration = SignedDuration::from_secs(60);
 
 /// Claims the next occurrence, and takes a place of its owner for it. `None` if there is no such occurrence, if its time has not
 /// come, if no place is free, or if another executor has it.
-pub(super) async fn claim(
-    cx: &Cx,
-    owner: &Owner,
+pub(super) fn claim<'a>(
+    cx: &'a Cx,
+    owner: &'a Owner,
     Decided { loaded, agent }: Decided,
     deadline: Timestamp,
-    place: &mut Option<Entered>,
-) -> Result<Option<ClaimedRun>> {
-    let id = loaded.action.value.id;
-    // The first try uses the state after the decisions. If it has changed since, the write is refused.
-    let mut decided = Some(loaded);
-    let mut tries = Tries::default();
-    loop {
-        tries.next().await?;
-        let loaded = match decided.take() {
-            Some(decided) => Some(decided),
-            None => load(cx, owner, id).await?,
-        };
-        let Some(Loaded { action, live }) = loaded else { return Ok(None) };
-        let now = cx.clock.now();
-        let Some(occurrence) = next_occurrence(cx, owner, &action.value, live).await? else {
-            if count_is_right(cx, owner, &action, now).await? {
-                return Ok(None);
-            }
-            continue;
-        };
-        let by_hand = occurrence.value.kind == OccurrenceKind::Manual;
-        let may_begin = by_hand || agent.status == AgentStatus::Active;
-        let lease_until = deadline + LEASE_BEYOND;
-        let tried = attempt(&action.value, &occurrence.value, may_begin, now, lease_until);
-        let Some((next, mut changed)) = tried else { return Ok(None) };
-        let mut writes = Vec::new();
-        if changed.state == OccurrenceState::Claimed && place.is_none() {
-            match cx.places.enter(cx, owner, by_hand).await? {
-                Ok(entered) => *place = Some(entered),
-                Err(full) => {
-                    writes.push(backlog::write(owner, &occurrence.value, by_hand, now)?);
-                    let Some(put_off) = backlog::put_off(&occurrence.value, full, now) else {
-                        let _ = cx.store.write_all(writes).await?;
-                        return Ok(None);
-                    };
-                    changed = put_off;
+    place: &'a mut Option<Entered>,
+) -> BoxFuture<'a, Result<Option<ClaimedRun>>> {
+    Box::pin(async move {
+        let id = loaded.action.value.id;
+        // The first try uses the state after the decisions. If it has changed since, the write is refused.
+        let mut decided = Some(loaded);
+        let mut tries = Tries::default();
+        loop {
+            tries.next().await?;
+            let loaded = match decided.take() {
+                Some(decided) => Some(decided),
+                None => load(cx, owner, id).await?,
+            };
+            let Some(Loaded { action, live }) = loaded else { return Ok(None) };
+            let now = cx.clock.now();
+            let Some(occurrence) = next_occurrence(cx, owner, &action.value, live).await? else {
+                if count_is_right(cx, owner, &action, now).await? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let by_hand = occurrence.value.kind == OccurrenceKind::Manual;
+            let may_begin = by_hand || agent.status == AgentStatus::Active;
+            let lease_until = deadline + LEASE_BEYOND;
+            let tried = attempt(&action.value, &occurrence.value, may_begin, now, lease_until);
+            let Some((next, mut changed)) = tried else { return Ok(None) };
+            let mut writes = Vec::new();
+            if changed.state == OccurrenceState::Claimed && place.is_none() {
+                match cx.places.enter(cx, owner, by_hand).await? {
+                    Ok(entered) => *place = Some(entered),
+                    Err(full) => {
+                        writes.push(backlog::write(owner, &occurrence.value, by_hand, now)?);
+                        let Some(put_off) = backlog::put_off(&occurrence.value, full, now) else {
+                            let _ = cx.store.write_all(writes).await?;
+                            return Ok(None);
+                        };
+                        changed = put_off;
+                    }
                 }
             }
-        }
-        let claimed = changed.state == OccurrenceState::Claimed;
-        writes.push(Store::replace_occurrence(owner, &changed, occurrence.version)?);
-        let live = Some(&changed).filter(|changed| next.live_run == Some(changed.run_id));
-        writes.extend(actions::action_writes(owner, &action, &next, live, now)?);
-        writes.extend(actions::run_count(owner, &changed, &next));
-        if !cx.store.write_all(writes).await?.done() {
-            continue;
-        }
-        let occurrence = Versioned { value: changed, version: occurrence.version + 1 };
-        if claimed {
-            if place.as_ref().is_some_and(|place| !place.is_last) {
-                tell_lag(&occurrence.value, now);
+            let claimed = changed.state == OccurrenceState::Claimed;
+            writes.push(Store::replace_occurrence(owner, &changed, occurrence.version)?);
+            let live = Some(&changed).filter(|changed| next.live_run == Some(changed.run_id));
+            writes.extend(actions::action_writes(owner, &action, &next, live, now)?);
+            writes.extend(actions::run_count(owner, &changed, &next));
+            if !cx.store.write_all(writes).await?.done() {
+                continue;
             }
-            let action = actions::stored(Versioned { value: next, version: action.version + 1 });
-            return Ok(Some(ClaimedRun { agent, action, occurrence }));
+            let occurrence = Versioned { value: changed, version: occurrence.version + 1 };
+            if claimed {
+                if place.as_ref().is_some_and(|place| !place.is_last) {
+                    tell_lag(&occurrence.value, now);
+                }
+                let action = actions::stored(Versioned { value: next, version: action.version + 1 });
+                return Ok(Some(ClaimedRun { agent, action, occurrence }));
+            }
+            if !occurrence.value.state.is_final() {
+                return Ok(None);
+            }
+            actions::tell_pause(cx, owner, &action.value, &next).await;
+            // It has expired or was cancelled, so the next queued occurrence may begin.
+            execute::close(cx, owner, occurrence.value.run_id, &occurrence.value).await?;
+            tries = Tries::default();
         }
-        if !occurrence.value.state.is_final() {
-            return Ok(None);
-        }
-        actions::tell_pause(cx, owner, &action.value, &next).await;
-        // It has expired or was cancelled, so the next queued occurrence may begin.
-        execute::close(cx, owner, occurrence.value.run_id, &occurrence.value).await?;
-        tries = Tries::default();
-    }
+    })
 }
 
 /// Makes sure that an action without a next occurrence counts no queued runs, and corrects the count if it does. Otherwise the

@@ -8,7 +8,7 @@ use domain::actions::{
 };
 use domain::agents::{Agent, AgentStatus};
 use domain::ids::{ActionId, Owner, RunId};
-use futures::future::try_join_all;
+use futures::future::{BoxFuture, try_join_all};
 use jiff::Timestamp;
 
 use super::load;
@@ -29,50 +29,55 @@ pub(super) struct Decided {
 
 /// Stores a decision for every due time that has come. `None` if the action was deleted, or if the time is up. Then the next sweep
 /// continues.
-pub(super) async fn decide(
-    cx: &Cx,
-    owner: &Owner,
+pub(super) fn decide<'a>(
+    cx: &'a Cx,
+    owner: &'a Owner,
     id: ActionId,
     deadline: Timestamp,
-) -> Result<Option<Decided>> {
-    let mut tries = Tries::default();
-    let mut on_record = OnRecord::default();
-    loop {
-        tries.next().await?;
-        let Some(loaded) = load(cx, owner, id).await? else { return Ok(None) };
-        let Some(agent) = cx.store.agent(owner, loaded.action.value.agent_id).await? else { return Ok(None) };
-        let agent = agent.value;
-        let now = cx.clock.now();
-        if now >= deadline {
-            return Ok(None);
+) -> BoxFuture<'a, Result<Option<Decided>>> {
+    Box::pin(async move {
+        let mut tries = Tries::default();
+        let mut on_record = OnRecord::default();
+        loop {
+            tries.next().await?;
+            let Some(loaded) = load(cx, owner, id).await? else { return Ok(None) };
+            let Some(agent) = cx.store.agent(owner, loaded.action.value.agent_id).await? else {
+                return Ok(None);
+            };
+            let agent = agent.value;
+            let now = cx.clock.now();
+            if now >= deadline {
+                return Ok(None);
+            }
+            let Loaded { action, live } = &loaded;
+            let series = series(cx, owner, &action.value).await?;
+            // Without its record, a series begins anew.
+            let to_plan =
+                Action { held: action.value.held.filter(|_| series.is_some()), ..action.value.clone() };
+            let plan = plan(&to_plan, &agent, now, live.as_ref(), &on_record.decided);
+            if plan.changes_nothing(&action.value) {
+                return Ok(Some(Decided { loaded, agent }));
+            }
+            // If this is refused, nothing is due for an action in this state: the entry of the index was out of date.
+            let Ok(next) = transition(&action.value, Command::Planned { plan: &plan }, now) else {
+                return Ok(Some(Decided { loaded, agent }));
+            };
+            let Decisions { writes, live, replaced } =
+                decisions(owner, &loaded, &next, &plan, (&on_record, series), now)?;
+            if !cx.store.write_all(writes).await?.done() {
+                on_record.look_after_refusal(cx, owner, action, &plan).await?;
+                continue;
+            }
+            tries = Tries::default();
+            if let Some(run) = replaced {
+                records::end_run(cx, owner, run).await?;
+            }
+            if !plan.more {
+                let action = actions::stored(Versioned { value: next, version: action.version + 1 });
+                return Ok(Some(Decided { loaded: Loaded { action, live }, agent }));
+            }
         }
-        let Loaded { action, live } = &loaded;
-        let series = series(cx, owner, &action.value).await?;
-        // Without its record, a series begins anew.
-        let to_plan = Action { held: action.value.held.filter(|_| series.is_some()), ..action.value.clone() };
-        let plan = plan(&to_plan, &agent, now, live.as_ref(), &on_record.decided);
-        if plan.changes_nothing(&action.value) {
-            return Ok(Some(Decided { loaded, agent }));
-        }
-        // If this is refused, nothing is due for an action in this state: the entry of the index was out of date.
-        let Ok(next) = transition(&action.value, Command::Planned { plan: &plan }, now) else {
-            return Ok(Some(Decided { loaded, agent }));
-        };
-        let Decisions { writes, live, replaced } =
-            decisions(owner, &loaded, &next, &plan, (&on_record, series), now)?;
-        if !cx.store.write_all(writes).await?.done() {
-            on_record.look_after_refusal(cx, owner, action, &plan).await?;
-            continue;
-        }
-        tries = Tries::default();
-        if let Some(run) = replaced {
-            records::end_run(cx, owner, run).await?;
-        }
-        if !plan.more {
-            let action = actions::stored(Versioned { value: next, version: action.version + 1 });
-            return Ok(Some(Decided { loaded: Loaded { action, live }, agent }));
-        }
-    }
+    })
 }
 
 /// The plan. If the agent is not active, its actions are planned as if they were paused.

@@ -22,17 +22,18 @@ pub(super) const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(17);
 /// # Errors
 /// If the table does not answer, or if other writers change the action again and again. Then the message is delivered again.
 pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
-    // Boxed, here and below: the futures of a run are large, and a debug build keeps each of them on the stack more than once.
-    let Some(decided) = Box::pin(decide::decide(cx, owner, id, deadline)).await? else { return Ok(()) };
+    // The futures of a run are large. In a debug build, each future that a function builds has a place on the function's stack, also if it is
+    // boxed there. So `decide`, `claim`, `run` and what they call build their futures themselves, and return before these are polled.
+    let Some(decided) = decide::decide(cx, owner, id, deadline).await? else { return Ok(()) };
     if decided.loaded.action.value.preflight_due(cx.clock.now()).is_some() {
         // Then no run is due.
         return Box::pin(preflight::check(cx, owner, decided.loaded.action, &decided.agent)).await;
     }
     let mut place = None;
     let ran = async {
-        let claimed = Box::pin(claim::claim(cx, owner, decided, deadline, &mut place)).await?;
+        let claimed = claim::claim(cx, owner, decided, deadline, &mut place).await?;
         let Some(claimed) = claimed else { return Ok(()) };
-        Box::pin(execute::run(cx, owner, claimed, deadline)).await
+        execute::run(cx, owner, claimed, deadline).await
     };
     let ran = ran.await;
     if let Some(place) = place {
