@@ -6,9 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use super::failures::Failures;
-use super::held::Held;
-use super::preflight::Preflight;
+use super::marks::{Failures, Held, Preflight};
 use super::reason::Reason;
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::{ModelTier, ProviderTool};

@@ -4,12 +4,11 @@
 //! cancelled, held or missed, and runs whose result is unknown, do not change the row.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use super::action::Action;
+use super::marks::Failures;
 use super::occurrence::{Occurrence, OccurrenceKind, OccurrenceState};
 use super::reason::{Reason, ReasonCode};
-use crate::ids::RunId;
 use crate::schedule::Schedule;
 use crate::work::ActionState;
 
@@ -21,24 +20,6 @@ const MAX_CAUSE: usize = 200;
 
 /// Codes whose text is written by a model. Two texts are never alike, so only the code counts.
 const TOLD_BY_MODELS: [&str; 4] = ["output_rejected", "check_unreadable", "unanswered", "empty_output"];
-
-/// The newest failures of an action, which are equal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Failures {
-    /// How many there were in a row. The third one pauses the action.
-    #[schema(example = 2)]
-    pub times: u32,
-    /// The code of the error, as in the error of a run.
-    #[schema(example = "model_key_refused")]
-    pub code: String,
-    /// The text of the error in its normal form: lower case, and `#` for each word with a digit. Empty if a model has written the text.
-    #[schema(example = "the provider does not accept the api key")]
-    pub cause: String,
-    /// The newest of these runs.
-    pub run_id: RunId,
-    /// When it ended.
-    pub at: Timestamp,
-}
 
 impl Failures {
     /// A failed run as the first of a row.
@@ -117,6 +98,7 @@ mod tests {
     use super::super::samples::{approved, noon};
     use super::super::{Command, OccurrenceCommand, plan_due, transition};
     use super::*;
+    use crate::ids::RunId;
 
     const DAY: SignedDuration = SignedDuration::from_hours(24);
 

@@ -2,33 +2,17 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize};
 
 use super::action::Action;
+use super::marks::Held;
 use super::occurrence::{Covered, Occurrence};
 use super::plan::{Decided, Decision, DuePlan};
-use super::reason::Reason;
 use super::why::moment;
 use crate::ids::{ActionId, RunId};
 use crate::schedule::Schedule;
 
-/// How many due times one transaction counts. The rest follows in the next one.
-pub(super) const COUNTED_AT_ONCE: u32 = 10_000;
-
 /// In the reason of a record, between the cause and the count.
 const COUNTS: &str = "; ";
-
-/// The due times that were held without a break, because a person is asked. No other decision lies between them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Held {
-    /// How many there are, at least 1.
-    #[schema(example = 1440)]
-    pub times: u32,
-    /// The first of them. Its record counts all.
-    pub first_due_at: Timestamp,
-    /// The last of them.
-    pub last_due_at: Timestamp,
-}
 
 impl Held {
     /// A first due time.
@@ -38,7 +22,7 @@ impl Held {
     }
 
     /// With one more due time.
-    const fn and(self, due_at: Timestamp) -> Self {
+    pub(super) const fn and(self, due_at: Timestamp) -> Self {
         Self { times: self.times.saturating_add(1), last_due_at: due_at, ..self }
     }
 
@@ -120,55 +104,6 @@ impl DuePlan {
                 text.clone_into(&mut reason.text);
             }
         }
-    }
-}
-
-/// Holds the due times from `next_due` on that have come at `now`. They continue the action's series, if it has one.
-pub(super) fn plan(
-    action: &Action,
-    reason: Reason,
-    now: Timestamp,
-    is_recorded: impl Fn(&Timestamp) -> bool,
-) -> DuePlan {
-    let (Some(schedule), Some(anchor), Some(first)) = (&action.schedule, action.anchor, action.next_due)
-    else {
-        return DuePlan::default();
-    };
-    let has_come = |due_at: &Timestamp| schedule.wake_at(action.id, *due_at) <= now;
-    let (mut held, mut counted) = (action.held, 0);
-    let mut cursor = Some(first);
-    while let Some(due_at) = cursor.filter(has_come).filter(|_| counted < COUNTED_AT_ONCE) {
-        // If the clock was set back, a due time up to the newest decided one may have a record of its own. It is decided on its own.
-        let may_be_known = action.last_due.is_some_and(|last| due_at <= last);
-        if is_recorded(&due_at) {
-            if counted > 0 {
-                break;
-            }
-            held = None;
-        } else if may_be_known && counted > 0 {
-            break;
-        } else {
-            counted += 1;
-            held = match held {
-                Some(held) if !may_be_known => Some(held.and(due_at)),
-                _ => Some(Held::since(due_at)),
-            };
-            if may_be_known {
-                cursor = schedule.next_after(anchor, due_at);
-                break;
-            }
-        }
-        cursor = schedule.next_after(anchor, due_at);
-    }
-    let decided = held
-        .filter(|_| counted > 0)
-        .map(|held| Decided { due_at: held.first_due_at, decision: Decision::Held(reason) });
-    DuePlan {
-        decided: decided.into_iter().collect(),
-        next_due: cursor,
-        wake_at: cursor.map(|due_at| schedule.wake_at(action.id, due_at)),
-        more: cursor.is_some_and(|due_at| has_come(&due_at)),
-        held,
     }
 }
 

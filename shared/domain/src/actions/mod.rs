@@ -7,6 +7,7 @@
 //! - [`state`]: the only function that changes an action
 //! - [`approval`]: the hash that binds an approval to its content
 //! - [`plan`]: decides about the fire times that have come, at one wake-up
+//! - [`marks`]: what an action notes of its failures, its held due times and the checks before its next run
 //! - [`preflight`]: what is checked before a due time
 //! - [`occurrence`] and [`progress`]: one due time or one manual run, from its claim to its end
 //! - [`reason`]: why a due time did not simply succeed
@@ -41,6 +42,7 @@ pub mod failures;
 pub mod held;
 pub mod input;
 mod links;
+pub mod marks;
 pub mod notebook;
 pub mod occurrence;
 #[cfg(test)]
@@ -68,14 +70,13 @@ pub use action::{Action, Approval, AskedBudget, Budget};
 pub use approval::{AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, approval_hash};
 pub use cost::ExpectedCost;
 pub use define::DefineAction;
-pub use failures::Failures;
-pub use held::Held;
 pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};
+pub use marks::{Failures, Held, Preflight, PreflightCode, PreflightProblem};
 pub use notebook::{Notebook, NotebookText};
 pub use occurrence::{Covered, Occurrence, OccurrenceKind, OccurrenceState};
 pub(crate) use plan::approximately;
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
-pub use preflight::{DueCheck, Preflight, PreflightCode, PreflightProblem};
+pub use preflight::DueCheck;
 pub use progress::{OccurrenceCommand, OccurrenceRefused, backoff};
 pub use reason::{Reason, ReasonCode};
 pub use state::{Command, ExecutionResult, Refused, transition};

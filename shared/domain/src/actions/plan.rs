@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 
 use super::action::Action;
-use super::held::{self, Held};
+use super::marks::Held;
 use super::occurrence::{LATE, Occurrence, OccurrenceKind, OccurrenceState};
 use super::reason::{Reason, ReasonCode};
 use crate::ids::{ActionId, RunId};
 use crate::schedule::{CatchUp, Overlap, Schedule};
 use crate::work::ActionState;
+
+/// How many due times one transaction counts. The rest follows in the next one.
+pub(super) const COUNTED_AT_ONCE: u32 = 10_000;
 
 /// A fire time that is found with a smaller delay is on time, unless a newer fire time has also come.
 pub const ON_TIME: SignedDuration = SignedDuration::from_mins(5);
@@ -138,7 +141,7 @@ pub fn plan_due_except(
     let now = action.decided_as_of(now);
     if let Some(reason) = held_reason(action, live) {
         // What a person is asked does not depend on when a due time was found.
-        return held::plan(action, reason, really_now, |due_at| recorded.contains(due_at));
+        return hold(action, reason, really_now, |due_at| recorded.contains(due_at));
     }
     let mut planner = Planner::new(action, schedule, now, live);
     let mut decided = Vec::new();
@@ -168,6 +171,55 @@ struct Planner<'a> {
     live: Option<RunId>,
     /// How many runs are queued.
     queued: u32,
+}
+
+/// Holds the due times from `next_due` on that have come at `now`. They continue the action's series, if it has one.
+fn hold(
+    action: &Action,
+    reason: Reason,
+    now: Timestamp,
+    is_recorded: impl Fn(&Timestamp) -> bool,
+) -> DuePlan {
+    let (Some(schedule), Some(anchor), Some(first)) = (&action.schedule, action.anchor, action.next_due)
+    else {
+        return DuePlan::default();
+    };
+    let has_come = |due_at: &Timestamp| schedule.wake_at(action.id, *due_at) <= now;
+    let (mut held, mut counted) = (action.held, 0);
+    let mut cursor = Some(first);
+    while let Some(due_at) = cursor.filter(has_come).filter(|_| counted < COUNTED_AT_ONCE) {
+        // If the clock was set back, a due time up to the newest decided one may have a record of its own. It is decided on its own.
+        let may_be_known = action.last_due.is_some_and(|last| due_at <= last);
+        if is_recorded(&due_at) {
+            if counted > 0 {
+                break;
+            }
+            held = None;
+        } else if may_be_known && counted > 0 {
+            break;
+        } else {
+            counted += 1;
+            held = match held {
+                Some(held) if !may_be_known => Some(held.and(due_at)),
+                _ => Some(Held::since(due_at)),
+            };
+            if may_be_known {
+                cursor = schedule.next_after(anchor, due_at);
+                break;
+            }
+        }
+        cursor = schedule.next_after(anchor, due_at);
+    }
+    let decided = held
+        .filter(|_| counted > 0)
+        .map(|held| Decided { due_at: held.first_due_at, decision: Decision::Held(reason) });
+    DuePlan {
+        decided: decided.into_iter().collect(),
+        next_due: cursor,
+        wake_at: cursor.map(|due_at| schedule.wake_at(action.id, due_at)),
+        more: cursor.is_some_and(|due_at| has_come(&due_at)),
+        held,
+    }
 }
 
 /// Why the due times of an action are held, if they are.

@@ -6,9 +6,9 @@
 //! the run.
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
 
 use super::action::Action;
+use super::marks::{Preflight, PreflightCode};
 use super::occurrence::Occurrence;
 use crate::work::ActionState;
 
@@ -24,49 +24,6 @@ pub const SHORTLY_IF: SignedDuration = SignedDuration::from_hours(1);
 /// A check does not begin later than this before the run. It is longer than the lease of a sweep: if the executor of a check dies, the
 /// action is found again before its run.
 pub const AT_LEAST: SignedDuration = SignedDuration::from_mins(4);
-
-/// What the newest check before a due time has found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Preflight {
-    /// When it was checked.
-    pub checked_at: Timestamp,
-    /// The due time whose run will fail.
-    pub due_at: Timestamp,
-    /// Why. At least one.
-    pub problems: Vec<PreflightProblem>,
-}
-
-/// What would make a run fail, or wait for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct PreflightProblem {
-    /// For programs.
-    pub code: PreflightCode,
-    /// For people.
-    #[schema(example = "the provider does not accept the API key")]
-    pub text: String,
-}
-
-/// The problem, for programs.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum PreflightCode {
-    /// What would run is not what was approved.
-    Drifted,
-    /// A stored key of a provider cannot be decrypted.
-    KeyUnreadable,
-    /// The provider does not accept the key, and no other provider can be called.
-    ModelKeyRefused,
-    /// No provider that can be called offers a model of this tier.
-    ModelNotConfigured,
-    /// The provider of the model does not run a tool that the action needs.
-    ToolUnavailable,
-    /// A ceiling of costs has no room for the run.
-    CeilingReached,
-    /// The plan includes no more requests.
-    QuotaExceeded,
-}
 
 impl PreflightCode {
     /// As in JSON.
@@ -193,6 +150,7 @@ impl Action {
 mod tests {
     use serde_json::json;
 
+    use super::super::PreflightProblem;
     use super::super::samples::{approved, noon, ts};
     use super::super::{Command, plan_due, transition};
     use super::*;
