@@ -115,6 +115,7 @@ mod runs {
     mod ceilings;
     mod conditions;
     mod durable;
+    mod injection;
     mod long_replies;
     mod long_results;
     mod now;
