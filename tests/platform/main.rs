@@ -23,6 +23,7 @@ mod actions {
     mod approvals;
     mod history;
     mod routes;
+    mod same_state;
 }
 
 /// Agents, chats and what belongs to them: projects, assets, images, and the API for clients of OpenAI.
