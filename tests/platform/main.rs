@@ -107,6 +107,7 @@ mod models {
     mod provider_requests;
     mod provider_tools;
     mod providers;
+    mod recorded_prompts;
     mod servers;
 }
 
