@@ -678,6 +678,9 @@ async fn no_effect_outside_the_approval(carrier: Carrier) {
         }
     }
     assert_eq!(made, actions.len(), "nobody else has made an action");
+    let left: BTreeMap<_, _> = after.iter().map(|item| (key(item), item)).collect();
+    let gone: Vec<_> = known.keys().filter(|key| !left.contains_key(key)).collect();
+    assert!(gone.is_empty(), "{gone:?}");
     let (shown, count) = (wrong.iter().take(10).collect::<Vec<_>>(), wrong.len());
     assert!(wrong.is_empty(), "{count} of {} rows: {shown:#?}", rows.len());
     println!("{carrier:?}: {} rows, {obeyed} obeyed, {:?}", rows.len(), began.elapsed());
