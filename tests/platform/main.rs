@@ -23,6 +23,7 @@ mod actions {
     mod approvals;
     mod history;
     mod routes;
+    mod same_state;
 }
 
 /// Agents, chats and what belongs to them: projects, assets, images, and the API for clients of OpenAI.
@@ -106,6 +107,7 @@ mod models {
     mod provider_requests;
     mod provider_tools;
     mod providers;
+    mod recorded_prompts;
     mod servers;
 }
 
@@ -115,6 +117,7 @@ mod runs {
     mod ceilings;
     mod conditions;
     mod durable;
+    mod injection;
     mod long_replies;
     mod long_results;
     mod now;
