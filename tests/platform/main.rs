@@ -120,6 +120,7 @@ mod runs {
     mod now;
     mod rehearsals;
     mod since_last;
+    mod watch_races;
     mod watched;
     mod web;
 }
