@@ -97,3 +97,23 @@ async fn a_look_that_ends_after_a_change_of_the_watches_says_nothing_about_the_n
     let became = stage.became(id).await;
     assert_eq!(became.last().unwrap(), "240 unchanged unchanged", "{became:?}");
 }
+
+/// A run that was told of a page whose address is unusual knows that strangers have written it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_page_says_taints_a_run_however_its_address_is_written() {
+    let site = Site::start(Answers::Page("text/plain", "one".to_owned(), None)).await;
+    let model = ScriptedModel::start(writes).await;
+    let stage = stage(&site, &model).await;
+    let long = format!("/{}", "a".repeat(1_500));
+    for url in [site.url("/page").replace("http://", "HTTP://"), site.url("/a b"), site.url(&long)] {
+        let id = hourly(&stage, json!({"kind": "url", "url": url})).await;
+        let at = stage.clock.now().duration_since(tests::stage::noon()).as_mins() + 60;
+        stage.happens_at(at).await;
+        let run = &stage.occurrences(id).await[0];
+        assert_eq!(run.state.as_str(), "succeeded", "{run:?}");
+        assert!(run.tainted, "{url}");
+        let shown = stage.h.get(&format!("/runs/{}", run.run_id)).await.expect(200);
+        assert_eq!(shown["sources"].as_array().map(Vec::len), Some(1), "{shown:#}");
+        stage.h.delete(&format!("/actions/{id}")).await.expect(204);
+    }
+}

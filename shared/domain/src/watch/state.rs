@@ -220,7 +220,7 @@ fn compare(watch: &Watch, before: Option<&Seen>, look: Look, now: Timestamp) -> 
             } else {
                 format!("{name} has changed")
             };
-            let source = watch.url().and_then(|url| WebSource::of_page(url, &page.title, &page.sha256));
+            let source = watch.url().map(|url| WebSource::watched(url, &page.title, &page.sha256));
             (seen, changed.then(|| news(told, page.shown, source)).flatten())
         }
         Look::Feed { entries, etag, last_modified } => {
@@ -237,7 +237,7 @@ fn compare(watch: &Watch, before: Option<&Seen>, look: Look, now: Timestamp) -> 
                 fresh.iter().take(ENTRIES_SHOWN).map(|entry| entry.line() + "\n").collect();
             found.truncate(found.floor_char_boundary(MAX_SHOWN));
             let sha256 = crate::hex(&<sha2::Sha256 as sha2::Digest>::digest(found.as_bytes()));
-            let source = watch.url().and_then(|url| WebSource::of_page(url, "", &sha256));
+            let source = watch.url().map(|url| WebSource::watched(url, "", &sha256));
             let seen = Seen {
                 changed_at: if changed { Some(now) } else { was.changed_at },
                 print: String::new(),
@@ -280,6 +280,32 @@ mod tests {
 
     fn run(n: u128) -> RunId {
         RunId::from_uuid(uuid::Uuid::from_u128(n))
+    }
+
+    /// What strangers have written is always marked as theirs, however the address is written.
+    #[test]
+    fn every_page_has_a_source() {
+        let long = format!("https://a.com/{}", "a".repeat(1_900));
+        for (url, kept) in [
+            ("https://a.com/b", "https://a.com/b"),
+            ("HTTPS://A.com/b", "https://a.com/b"),
+            ("https://a.com/b c", "https://a.com/b%20c"),
+            ("https:a.com", "https://a.com/"),
+            (&long, &long),
+        ] {
+            for (watch, look) in [
+                (Watch::Url { url: url.to_owned(), pointer: None }, look("one")),
+                (
+                    Watch::Feed { url: url.to_owned() },
+                    Look::Feed { entries: Vec::new(), etag: None, last_modified: None },
+                ),
+            ] {
+                let (state, _) =
+                    WatchState::default().decide(vec![(&watch, look)], run(1), Timestamp::UNIX_EPOCH);
+                let source = state.news_for(run(1))[0].source.clone();
+                assert_eq!(source.map(|source| source.url).as_deref(), Some(kept));
+            }
+        }
     }
 
     fn page_watch() -> Watch {
