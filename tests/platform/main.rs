@@ -118,6 +118,7 @@ mod runs {
     mod long_replies;
     mod long_results;
     mod now;
+    mod rehearsal_places;
     mod rehearsals;
     mod since_last;
     mod watch_races;
