@@ -15,6 +15,7 @@ mod accounts {
     mod limits;
     mod quota;
     mod stop;
+    mod stop_of_many;
 }
 
 /// Actions: their routes, their approval, and conversations about them.
