@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -57,6 +58,8 @@ struct Shared {
     sent: Mutex<Vec<Value>>,
     /// Their `Authorization` headers.
     keys: Mutex<Vec<String>>,
+    /// When each request came, also for a check.
+    received: Mutex<Vec<Instant>>,
     /// What it answers to the next checks.
     verdicts: Mutex<VecDeque<String>>,
     /// The status of its list of models, and how often it was asked for it.
@@ -90,6 +93,7 @@ impl ScriptedModel {
             refusals: Mutex::default(),
             sent: Mutex::default(),
             keys: Mutex::default(),
+            received: Mutex::default(),
             verdicts: Mutex::default(),
             list_status: AtomicU16::new(200),
             listed: AtomicUsize::new(0),
@@ -160,6 +164,12 @@ impl ScriptedModel {
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         self.shared.keys.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When each request came, oldest first. Requests for a check are among them.
+    #[must_use]
+    pub fn received(&self) -> Vec<Instant> {
+        self.shared.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How many requests for work it has received.
@@ -243,6 +253,7 @@ async fn list(State(model): State<Arc<Shared>>) -> Response {
 }
 
 async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    model.received.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
     let is_check =
         body["messages"][0]["content"].as_str().is_some_and(|text| text.contains("lamplighter:check"));
     let says = if !is_check {

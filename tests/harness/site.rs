@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -22,6 +23,8 @@ pub enum Answers {
     Page(&'static str, String, Option<&'static str>),
     Status(u16),
     RedirectsTo(String),
+    /// It waits for so long, and then redirects to this place.
+    RedirectsAfter(Duration, String),
     /// It accepts the request and never answers.
     Hangs,
     /// It announces this many bytes and sends zeros until the client goes away.
@@ -34,6 +37,8 @@ struct Shared {
     answers: Mutex<Answers>,
     /// The paths and `If-None-Match` headers of all requests.
     asked: Mutex<Vec<(String, Option<String>)>>,
+    /// When they came.
+    received: Mutex<Vec<Instant>>,
 }
 
 /// A site that runs until it is dropped.
@@ -49,7 +54,11 @@ impl Site {
     pub async fn start(answers: Answers) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared { answers: Mutex::new(answers), asked: Mutex::default() });
+        let shared = Arc::new(Shared {
+            answers: Mutex::new(answers),
+            asked: Mutex::default(),
+            received: Mutex::default(),
+        });
         let app = Router::new().fallback(answer).with_state(shared.clone());
         let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self { address, shared, server }
@@ -77,6 +86,15 @@ impl Site {
         self.shared.asked.lock().unwrap().clone()
     }
 
+    /// When each request came, oldest first.
+    ///
+    /// # Panics
+    /// If a handler has panicked.
+    #[must_use]
+    pub fn received(&self) -> Vec<Instant> {
+        self.shared.received.lock().unwrap().clone()
+    }
+
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
@@ -100,6 +118,7 @@ impl Drop for Site {
 }
 
 async fn answer(State(site): State<Arc<Shared>>, request: Request) -> Response {
+    site.received.lock().unwrap().push(Instant::now());
     let known = request.headers().get(IF_NONE_MATCH).map(|known| known.to_str().unwrap().to_owned());
     site.asked.lock().unwrap().push((request.uri().to_string(), known.clone()));
     let answers = site.answers.lock().unwrap().clone();
@@ -116,6 +135,10 @@ async fn answer(State(site): State<Arc<Shared>>, request: Request) -> Response {
         }
         Answers::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
         Answers::RedirectsTo(to) => (StatusCode::FOUND, [(LOCATION, to)]).into_response(),
+        Answers::RedirectsAfter(wait, to) => {
+            tokio::time::sleep(wait).await;
+            (StatusCode::FOUND, [(LOCATION, to)]).into_response()
+        }
         Answers::Hangs => std::future::pending().await,
         Answers::Endless(bytes) => ([(CONTENT_LENGTH, bytes.to_string())], zeros()).into_response(),
         Answers::Drips => zeros().into_response(),

@@ -15,6 +15,7 @@ mod accounts {
     mod limits;
     mod quota;
     mod stop;
+    mod stop_of_many;
 }
 
 /// Actions: their routes, their approval, and conversations about them.
@@ -121,8 +122,10 @@ mod runs {
     mod long_replies;
     mod long_results;
     mod now;
+    mod rehearsal_places;
     mod rehearsals;
     mod since_last;
+    mod watch_races;
     mod watched;
     mod web;
 }

@@ -46,6 +46,10 @@ Environment:
   RUST_LOG           how much is logged: error, warn, info, debug (info)
 ";
 
+/// The stack of each worker, in bytes. In a debug build, which `cargo run` makes, a run of an action needs nearly the 2 MB that are
+/// usual. Only what is used of it takes memory.
+const STACK: usize = 8 << 20;
+
 /// The command of the program.
 enum Command {
     Serve,
@@ -71,7 +75,8 @@ pub fn main() -> ExitCode {
     let filter = shared::runtime::logging::filter(LevelFilter::INFO);
     tracing_subscriber::registry().with(lines.with_filter(filter)).init();
     let run = |work: BoxFuture<'static, Result<(), String>>| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build();
         runtime.map_err(|error| error.to_string())?.block_on(work)
     };
     let done = match command {

@@ -30,21 +30,26 @@ impl WebSource {
     /// What a provider said about a page: its address and title, and all that it said. `None` if the address is not one of the web.
     #[must_use]
     pub fn new(url: &Value, title: &Value, said: &Value) -> Option<Self> {
-        let sha256 = crate::hex(&Sha256::digest(said.to_string()));
-        Self::of_page(url.as_str()?, title.as_str().unwrap_or_default(), &sha256)
-    }
-
-    /// A page with the hash of what was read of it. `None` if the address is not one of the web.
-    #[must_use]
-    pub fn of_page(url: &str, title: &str, sha256: &str) -> Option<Self> {
-        let url = url.trim();
+        let url = url.as_str()?.trim();
         let is_of_web = url.starts_with("https://") || url.starts_with("http://");
         if !is_of_web || url.len() > MAX_URL || url.contains(|c: char| c.is_control() || c.is_whitespace()) {
             return None;
         }
-        let title = title.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TITLE).collect();
-        Some(Self { url: url.to_owned(), title, sha256: sha256.to_owned() })
+        let sha256 = crate::hex(&Sha256::digest(said.to_string()));
+        Some(Self { url: url.to_owned(), title: title_of(title.as_str().unwrap_or_default()), sha256 })
     }
+
+    /// A page whose address a person has named, with the hash of what was read of it. The address is kept as browsers write it, whatever
+    /// its length: a run that was told of the page must not look as if it had read nothing of strangers.
+    #[must_use]
+    pub fn watched(url: &str, title: &str, sha256: &str) -> Self {
+        let url = url::Url::parse(url).map_or_else(|_| url.to_owned(), String::from);
+        Self { url, title: title_of(title), sha256: sha256.to_owned() }
+    }
+}
+
+fn title_of(title: &str) -> String {
+    title.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TITLE).collect()
 }
 
 /// Adds sources whose addresses are not there yet, up to the limit.

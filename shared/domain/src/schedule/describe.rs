@@ -201,6 +201,39 @@ fn list(parts: &[String]) -> String {
 mod tests {
     use super::*;
 
+    /// Each day of a year, and the moments around each change of the clock. The other side are the formats of `jiff`.
+    #[test]
+    fn every_day_of_a_year_is_told_in_twelve_zones() {
+        let (start, end): (Timestamp, Timestamp) =
+            ("2026-11-21T12:00:00Z".parse().unwrap(), "2027-11-21T12:00:00Z".parse().unwrap());
+        for name in [
+            "Europe/Berlin",
+            "Europe/Dublin",
+            "America/New_York",
+            "America/St_Johns",
+            "America/Santiago",
+            "Africa/Casablanca",
+            "Africa/Cairo",
+            "Asia/Beirut",
+            "Australia/Lord_Howe",
+            "Asia/Kathmandu",
+            "Asia/Tokyo",
+            "UTC",
+        ] {
+            let zone = TimeZone::get(name).unwrap();
+            let hours = (0..365 * 8).map(|n| start + jiff::SignedDuration::from_mins(180 * n));
+            let changes = zone.following(start).map(|change| change.timestamp());
+            let changes = changes.take_while(|change| *change < end);
+            let seconds =
+                changes.flat_map(|change| [-1, 0, 1].map(|n| change + jiff::SignedDuration::from_secs(n)));
+            let format = format!("%A, %-d %B %Y, %H:%M ({name}, UTC%:z)");
+            for at in hours.chain(seconds) {
+                let expected = at.to_zoned(zone.clone()).strftime(&format).to_string();
+                assert_eq!(moment_in_words(at, &zone), expected);
+            }
+        }
+    }
+
     #[test]
     fn a_moment_is_told_in_the_zone_of_the_person() {
         let told = |at: &str, zone: &str| {

@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Watch;
 use super::feed::{Entry, MAX_ENTRIES};
 use super::page::{MAX_SHOWN, Page};
+use super::{MAX_PATH, MAX_POINTER, MAX_URL, MAX_WATCHES, Watch};
 use crate::ids::RunId;
 use crate::models::WebSource;
+use crate::validate::FieldErrors;
 
 /// How many keys of entries are remembered of a feed. Twice as many as are read, because a feed may change their order.
 const MAX_KEYS: usize = 2 * MAX_ENTRIES;
@@ -23,6 +24,15 @@ const ENTRIES_SHOWN: usize = 30;
 
 /// How many of the last costs of runs count.
 const LAST_COSTS: usize = 5;
+
+/// The longest hash, version, key or validator that is remembered, in bytes.
+const MAX_REMEMBERED: usize = 500;
+
+/// The longest sentence about a change, in bytes: it names an address and a place in it.
+const MAX_TOLD: usize = MAX_URL + MAX_POINTER + MAX_PATH + 200;
+
+/// The highest count and the highest amount that a stored record may have. A check can add to them without an overflow.
+const MAX_COUNT: u64 = 1 << 53;
 
 /// What is remembered about the things that an action watches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,6 +195,37 @@ impl WatchState {
         (self, changed)
     }
 
+    /// Checks the limits of a record, wherever it comes from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_seen(&mut errors, "seen", &self.seen);
+        if let Some(Offered { seen, news, .. }) = &self.offered {
+            check_seen(&mut errors, "offered.seen", seen);
+            let fits = |news: &News| {
+                let source = news.source.as_ref();
+                news.told.len() <= MAX_TOLD
+                    && news.found.len() <= MAX_SHOWN
+                    // Each byte of an address may be written with three.
+                    && source.is_none_or(|source| source.url.len() <= 3 * MAX_URL && source.title.len() <= MAX_REMEMBERED * 4)
+            };
+            if news.len() > MAX_WATCHES || !news.iter().all(fits) {
+                errors.add("offered.news", format!("must be at most {MAX_WATCHES} items of limited length"));
+            }
+        }
+        let Counts { checks, wakes, unchanged, saved_micros, .. } = self.counts;
+        let saved = u64::try_from(saved_micros).unwrap_or(u64::MAX);
+        if [checks, wakes, unchanged, saved].iter().any(|count| *count > MAX_COUNT) {
+            errors.add("counts", format!("must be from 0 to {MAX_COUNT}"));
+        }
+        if self.costs.len() > LAST_COSTS || self.costs.iter().any(|cost| *cost < 0) {
+            errors.add("costs", format!("must be at most {LAST_COSTS} amounts from 0"));
+        }
+        errors.into_result(())
+    }
+
     /// What the last runs have cost on average.
     fn cost_of_a_run(&self) -> i64 {
         let count = i64::try_from(self.costs.len()).unwrap_or(i64::MAX);
@@ -195,6 +236,22 @@ impl WatchState {
     #[must_use]
     pub fn news_for(self, run: RunId) -> Vec<News> {
         self.offered.filter(|offered| offered.run_id == run).map(|offered| offered.news).unwrap_or_default()
+    }
+}
+
+fn check_seen(errors: &mut FieldErrors, field: &str, seen: &BTreeMap<String, Seen>) {
+    let fits = |text: &String| text.len() <= MAX_REMEMBERED;
+    let all_fit = seen.iter().all(|(key, seen)| {
+        fits(key)
+            && fits(&seen.print)
+            && seen.entries.len() <= MAX_KEYS
+            && seen.entries.iter().chain(&seen.etag).chain(&seen.last_modified).all(fits)
+    });
+    if seen.len() > MAX_WATCHES || !all_fit {
+        errors.add(
+            field,
+            format!("must be at most {MAX_WATCHES} items with texts of at most {MAX_REMEMBERED} bytes and {MAX_KEYS} entries"),
+        );
     }
 }
 
@@ -220,7 +277,7 @@ fn compare(watch: &Watch, before: Option<&Seen>, look: Look, now: Timestamp) -> 
             } else {
                 format!("{name} has changed")
             };
-            let source = watch.url().and_then(|url| WebSource::of_page(url, &page.title, &page.sha256));
+            let source = watch.url().map(|url| WebSource::watched(url, &page.title, &page.sha256));
             (seen, changed.then(|| news(told, page.shown, source)).flatten())
         }
         Look::Feed { entries, etag, last_modified } => {
@@ -237,7 +294,7 @@ fn compare(watch: &Watch, before: Option<&Seen>, look: Look, now: Timestamp) -> 
                 fresh.iter().take(ENTRIES_SHOWN).map(|entry| entry.line() + "\n").collect();
             found.truncate(found.floor_char_boundary(MAX_SHOWN));
             let sha256 = crate::hex(&<sha2::Sha256 as sha2::Digest>::digest(found.as_bytes()));
-            let source = watch.url().and_then(|url| WebSource::of_page(url, "", &sha256));
+            let source = watch.url().map(|url| WebSource::watched(url, "", &sha256));
             let seen = Seen {
                 changed_at: if changed { Some(now) } else { was.changed_at },
                 print: String::new(),
@@ -280,6 +337,68 @@ mod tests {
 
     fn run(n: u128) -> RunId {
         RunId::from_uuid(uuid::Uuid::from_u128(n))
+    }
+
+    /// What strangers have written is always marked as theirs, however the address is written.
+    #[test]
+    fn every_page_has_a_source() {
+        let long = format!("https://a.com/{}", "a".repeat(1_900));
+        for (url, kept) in [
+            ("https://a.com/b", "https://a.com/b"),
+            ("HTTPS://A.com/b", "https://a.com/b"),
+            ("https://a.com/b c", "https://a.com/b%20c"),
+            ("https:a.com", "https://a.com/"),
+            (&long, &long),
+        ] {
+            for (watch, look) in [
+                (Watch::Url { url: url.to_owned(), pointer: None }, look("one")),
+                (
+                    Watch::Feed { url: url.to_owned() },
+                    Look::Feed { entries: Vec::new(), etag: None, last_modified: None },
+                ),
+            ] {
+                let (state, _) =
+                    WatchState::default().decide(vec![(&watch, look)], run(1), Timestamp::UNIX_EPOCH);
+                let source = state.news_for(run(1))[0].source.clone();
+                assert_eq!(source.map(|source| source.url).as_deref(), Some(kept));
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_has_limits() {
+        let watch = page_watch();
+        let (good, _) =
+            WatchState::default().decide(vec![(&watch, look("one"))], run(1), Timestamp::UNIX_EPOCH);
+        assert_eq!(good.check(), Ok(()));
+        let said = |change: fn(&mut WatchState)| {
+            let mut state = good.clone();
+            change(&mut state);
+            state.check().unwrap_err().to_string().split(':').next().unwrap().to_owned()
+        };
+        assert_eq!(said(|state| state.counts.checks = u64::MAX), "counts");
+        assert_eq!(said(|state| state.counts.saved_micros = -1), "counts");
+        assert_eq!(said(|state| state.costs = vec![1; 6]), "costs");
+        assert_eq!(said(|state| state.costs = vec![-1]), "costs");
+        let long = || "x".repeat(MAX_REMEMBERED + 1);
+        assert!(good.offered.is_some());
+        for change in [
+            (|seen: &mut Seen, long| seen.print = long) as fn(&mut Seen, String),
+            |seen, long| seen.etag = Some(long),
+            |seen, long| seen.entries = vec![long],
+            |seen, _| seen.entries = vec![String::new(); MAX_KEYS + 1],
+        ] {
+            let mut state = good.clone();
+            state.seen = state.offered.as_ref().unwrap().seen.clone();
+            state.seen.values_mut().for_each(|seen| change(seen, long()));
+            assert!(state.check().unwrap_err().to_string().starts_with("seen: "));
+        }
+        let mut many = good.clone();
+        many.seen = (0..6).map(|n| (n.to_string(), Seen::default())).collect();
+        assert!(many.check().is_err());
+        let mut told = good;
+        told.offered.as_mut().unwrap().news[0].found = "x".repeat(MAX_SHOWN + 1);
+        assert!(told.check().unwrap_err().to_string().starts_with("offered.news: "));
     }
 
     fn page_watch() -> Watch {

@@ -37,7 +37,9 @@ pub(super) fn notebook(place: &Location<'_>, action: &ActionId, record: &Value) 
 }
 
 pub(super) fn watch_state(place: &Location<'_>, action: &ActionId, record: &Value) -> KeptOrNot {
-    keep(keys::watch_state(place.owner, *action), &read::<WatchState>(record)?)
+    let state: WatchState = read(record)?;
+    valid(state.check())?;
+    keep(keys::watch_state(place.owner, *action), &state)
 }
 
 pub(super) fn occurrence(place: &Location<'_>, _: &ActionId, record: &Value) -> KeptOrNot {

@@ -59,8 +59,13 @@ pub async fn rehearse(cx: &Cx, owner: &Owner, found: Versioned<Run>, deadline: T
     };
     let error = match loaded.await {
         Ok((action, agent)) if hash(&action, &agent) == of.hash => {
+            // As for runs of actions: one owner's rehearsals leave executors for the others. Without a place it stays due, and a
+            // later sweep sends it again.
+            let Ok(place) = cx.places.enter(cx, owner, true).await? else { return Ok(()) };
             let span = tracing::info_span!("rehearsal", run_id = %id);
-            return go_on(cx, owner, (action, agent), found, deadline).instrument(span).await;
+            let went_on = go_on(cx, owner, (action, agent), found, deadline).instrument(span).await;
+            place.leave(cx).await;
+            return went_on;
         }
         Ok(_) => {
             failure("action_changed", "the action or its agent was changed during the rehearsal".to_owned())

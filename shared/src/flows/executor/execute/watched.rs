@@ -1,5 +1,7 @@
 //! Before a scheduled run: looks at the things that its action watches. If nothing has changed, the run does not begin.
 
+use std::time::Duration;
+
 use domain::actions::{Occurrence, OccurrenceCommand, OccurrenceKind, OccurrenceState};
 use domain::ids::Owner;
 use domain::watch::state::{Heard, News, WatchState};
@@ -13,8 +15,11 @@ use crate::flows::{due, watches};
 use crate::stopped;
 use crate::store::keys::Guard;
 use crate::store::runs::CancelCause;
-use crate::store::table::Written;
-use crate::store::{DueItem, Store, Tries, Versioned};
+use crate::store::table::{Write, Written};
+use crate::store::{DueItem, Store, Tries, Versioned, keys};
+
+/// How often it is checked during a look whether the run still takes place.
+const CHECK_EVERY: Duration = Duration::from_millis(500);
 
 /// Whether a claimed run begins. If not, its end is stored, or it is tried again later.
 ///
@@ -56,7 +61,11 @@ async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool>
             let look = watches::look(cx, owner, watch, settled.seen_of(watch)).await?;
             Ok::<_, Error>(look.map(|look| (watch, look)))
         });
-        let looks: std::result::Result<Vec<_>, _> = try_join_all(looks).await?.into_iter().collect();
+        let looks: std::result::Result<Vec<_>, _> = tokio::select! {
+            looks = try_join_all(looks) => looks?.into_iter().collect(),
+            // A server must get no request that begins after a stop, not even one of a redirect.
+            () = ended(cx, owner, occurrence) => return Ok(false),
+        };
         let now = cx.clock.now();
         let fence = occurrence.value.fence;
         let (next_state, command) = match looks {
@@ -74,8 +83,13 @@ async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool>
         let state = Store::watch_state_write(owner, action.value.id, &next_state, state.version)?;
         match command {
             None => {
-                if cx.store.write_all(vec![state]).await?.done() {
+                // Nothing may remain of an action that was deleted meanwhile.
+                let exists = Write::Exists { key: keys::action(owner, action.value.id) };
+                if cx.store.write_all(vec![exists, state]).await?.done() {
                     return Ok(true);
+                }
+                if !is_held(cx, owner, occurrence).await? {
+                    return Ok(false);
                 }
             }
             Some(command) => {
@@ -110,6 +124,24 @@ async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool>
                     Written::Refused(_) => {}
                 }
             }
+        }
+    }
+}
+
+/// Whether the run is as this executor has claimed it. If not, it has ended, or another executor has it.
+async fn is_held(data: &Data, owner: &Owner, claimed: &Versioned<Occurrence>) -> Result<bool> {
+    let Occurrence { action_id, run_id, .. } = claimed.value;
+    let found = data.store.occurrence(owner, action_id, run_id).await?;
+    Ok(found.is_some_and(|found| found.version == claimed.version))
+}
+
+/// Waits until the run has ended without this executor: the account was stopped, a person has cancelled it, or the action was deleted.
+async fn ended(data: &Data, owner: &Owner, claimed: &Versioned<Occurrence>) {
+    loop {
+        tokio::time::sleep(CHECK_EVERY).await;
+        // If the table does not answer, the next check may succeed. The writes after the look have conditions.
+        if let Ok(false) = is_held(data, owner, claimed).await {
+            return;
         }
     }
 }
