@@ -47,7 +47,7 @@ const TRIES: usize = 5;
 pub struct StoppedAccount {
     /// When the account was stopped. A second stop keeps the time of the first one.
     pub stopped_at: Timestamp,
-    /// How many runs this stop has ended.
+    /// How many runs this stop has ended itself. Runs that see the stop before it finds them end by themselves and are not counted.
     pub runs_ended: usize,
 }
 
