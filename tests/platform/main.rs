@@ -128,6 +128,7 @@ mod runs {
     mod watch_races;
     mod watched;
     mod web;
+    mod year;
 }
 
 /// Stored data: old versions, faults of AWS, and the walk over an owner's items.
