@@ -72,7 +72,10 @@ impl RouteClass {
             ("POST", "/agents/{agent_id}/chat" | "/setup/chat") => Self::StreamedTurns,
             (
                 "POST",
-                "/v1/chat/completions" | "/actions/{action_id}/messages" | "/actions/{action_id}/run",
+                "/v1/chat/completions"
+                | "/actions/{action_id}/messages"
+                | "/actions/{action_id}/rehearse"
+                | "/actions/{action_id}/run",
             ) => Self::Turns,
             ("POST", "/context/hooks" | "/context/logs/{agent_id}") | ("GET" | "HEAD", "/context/recall") => {
                 Self::Hooks
@@ -257,6 +260,7 @@ mod tests {
             ("POST", "/setup/chat", Some(RouteClass::StreamedTurns)),
             ("GET", "/setup/chat", Some(RouteClass::Others)),
             ("POST", "/v1/chat/completions", Some(RouteClass::Turns)),
+            ("POST", "/actions/{action_id}/rehearse", Some(RouteClass::Turns)),
             ("POST", "/context/hooks", Some(RouteClass::Hooks)),
             ("GET", "/context/hooks/rejected", Some(RouteClass::Others)),
             ("POST", "/mcp", Some(RouteClass::Mcp)),
