@@ -3,6 +3,7 @@
 pub mod anthropic;
 pub mod appointments;
 pub mod archives;
+pub mod bus;
 pub mod completions;
 pub mod contract;
 pub mod events;

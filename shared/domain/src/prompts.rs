@@ -193,7 +193,7 @@ pub fn now(at: Timestamp, zone: &TimeZone) -> String {
 #[must_use]
 pub fn run_now(occurrence: &Occurrence, at: Timestamp, zone: &TimeZone) -> String {
     let due = match occurrence.kind {
-        OccurrenceKind::Manual => "A person has started this run by hand.".to_owned(),
+        OccurrenceKind::Manual => return by_hand(at, zone),
         OccurrenceKind::Scheduled | OccurrenceKind::CatchUp => {
             let due = moment_in_words(occurrence.due_at, zone);
             let late = at.duration_since(occurrence.due_at);
@@ -207,9 +207,9 @@ pub fn run_now(occurrence: &Occurrence, at: Timestamp, zone: &TimeZone) -> Strin
     format!("<now>\nIt is {}. {due}\n</now>", moment_in_words(at, zone))
 }
 
-/// What time it is for a rehearsal that began at `at`.
+/// What time it is for a run that a person has started, or for a rehearsal, that began at `at`.
 #[must_use]
-pub fn rehearsal_now(at: Timestamp, zone: &TimeZone) -> String {
+pub fn by_hand(at: Timestamp, zone: &TimeZone) -> String {
     format!("<now>\nIt is {}. A person has started this run by hand.\n</now>", moment_in_words(at, zone))
 }
 

@@ -1,5 +1,6 @@
 //! The time zone of an owner, and previews of schedules before anybody approves one.
 
+use domain::actions::Action;
 use domain::agents::Agent;
 use domain::ids::Owner;
 use domain::schedule::{ScheduleInput, zone_or_utc};
@@ -49,6 +50,17 @@ pub struct FireTimes {
 /// If the table does not answer.
 pub async fn zone_of(data: &Data, owner: &Owner, agent: Option<&Agent>) -> Result<TimeZone> {
     Ok(zone_or_utc(&zone_name(data, owner, agent).await?))
+}
+
+/// The zone of an action's schedule. Without a schedule, that of its agent.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn zone_of_action(data: &Data, owner: &Owner, action: &Action, agent: &Agent) -> Result<TimeZone> {
+    match &action.schedule {
+        Some(schedule) => Ok(schedule.time_zone().clone()),
+        None => zone_of(data, owner, Some(agent)).await,
+    }
 }
 
 async fn zone_name(data: &Data, owner: &Owner, agent: Option<&Agent>) -> Result<String> {

@@ -1,10 +1,5 @@
 //! Spending alerts: each threshold is reached once per month.
 
-use std::sync::{Arc, Mutex};
-
-use axum::Router;
-use axum::body::Bytes;
-use axum::routing::post;
 use base::clock::{Clock, ManualClock};
 use domain::accounts::quota::Month;
 use domain::runs::RunKind;
@@ -12,12 +7,10 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
-use shared::Cx;
-use shared::config::{AwsConfig, Config};
 use shared::money::alerts;
 use tests::Harness;
+use tests::bus;
 use tests::made::{local, settle};
-use tokio::net::TcpListener;
 
 #[tokio::test]
 async fn a_run_that_crosses_thresholds_tells_each_once() {
@@ -90,32 +83,11 @@ async fn concurrent_checks_note_a_threshold_once_and_the_next_month_begins_anew(
     assert_eq!((&alerts[0]["spent_micros"], alerts[1].get("reached_at")), (&json!(100), None));
 }
 
-/// The bodies of calls of EventBridge, which are accepted.
-async fn bus() -> (String, Arc<Mutex<Vec<Value>>>) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let keep = told.clone();
-    let put = post(async move |body: Bytes| {
-        keep.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
-        (
-            [("content-type", "application/x-amz-json-1.1")],
-            r#"{"FailedEntryCount":0,"Entries":[{"EventId":"1"}]}"#,
-        )
-    });
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, Router::new().route("/", put)).await.unwrap() });
-    (url, told)
-}
-
 #[tokio::test]
 async fn each_threshold_that_is_reached_is_one_event_on_the_bus() {
     let h = Harness::start().await;
-    let (cx, owner) = (&h.platform.cx, local());
-    let (url, told) = bus().await;
-    let mut config = Config::clone(&cx.config);
-    config.aws = AwsConfig { eventbridge_endpoint: Some(url), http: None, ..config.aws };
-    let there = Cx::new(config, cx.clock.clone()).unwrap();
-    let cx = &cx.with(|parts| parts.bus = there.bus.clone());
+    let owner = local();
+    let (cx, told) = &bus::kept(&h.platform.cx).await;
     let thresholds = [100, 200, 900].map(|micros| json!({"month_micros": micros}));
     h.patch("/account", json!({ "alerts": thresholds })).await.expect(200);
 

@@ -1,23 +1,16 @@
 //! The pre-flight: what would make a run fail is said twelve hours and five minutes before, and costs nothing.
 
-use std::sync::{Arc, Mutex};
-
-use axum::Router;
-use axum::body::Bytes;
-use axum::routing::post;
 use domain::actions::ActionState;
 use domain::ids::ActionId;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
-use shared::Cx;
-use shared::config::{AwsConfig, Config};
 use shared::flows::executor::sweep::sweep;
 use shared::flows::executor::wake::wake;
+use tests::bus;
 use tests::made::settle;
 use tests::model::{Says, ScriptedModel};
 use tests::stage::{Stage, noon};
-use tokio::net::TcpListener;
 
 /// Minutes after noon: twelve hours and five minutes before the first due time, and the due time.
 const EARLY: i64 = 12 * 60;
@@ -218,32 +211,10 @@ async fn checks_never_delay_or_hasten_a_run() {
     }
 }
 
-/// The bodies of calls of EventBridge, which are accepted.
-async fn bus() -> (String, Arc<Mutex<Vec<Value>>>) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let keep = told.clone();
-    let put = post(async move |body: Bytes| {
-        keep.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
-        (
-            [("content-type", "application/x-amz-json-1.1")],
-            r#"{"FailedEntryCount":0,"Entries":[{"EventId":"1"}]}"#,
-        )
-    });
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, Router::new().route("/", put)).await.unwrap() });
-    (url, told)
-}
-
 #[tokio::test]
 async fn each_problem_of_a_due_time_and_each_pause_is_one_event_without_texts() {
     let (model, stage, id) = daily().await;
-    let (url, told) = bus().await;
-    let cx = &stage.h.platform.cx;
-    let mut config = Config::clone(&cx.config);
-    config.aws = AwsConfig { eventbridge_endpoint: Some(url), http: None, ..config.aws };
-    let there = Cx::new(config, cx.clock.clone()).unwrap();
-    let cx = &cx.with(|parts| parts.bus = there.bus.clone());
+    let (cx, told) = &bus::kept(&stage.h.platform.cx).await;
     let happens = async |minutes: i64| {
         stage.at(minutes);
         sweep(cx, Timestamp::MAX).await.unwrap();

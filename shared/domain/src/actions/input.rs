@@ -306,10 +306,11 @@ fn check_expected_output(errors: &mut FieldErrors, text: &str) {
     errors.length("task_config.expected_output", text, 1, MAX_EXPECTED_OUTPUT);
 }
 
-/// Sorts and deduplicates, so that the same grants always give the same approval.
-/// How often a run may use a granted tool of its model's provider, if nobody has said it, and the most that anybody may say.
+/// How often a run may use a granted tool of its model's provider, if nobody has said it.
 const USES: u32 = 10;
-const MOST_USES: u32 = 50;
+
+/// The most that anybody may say.
+pub const MOST_USES: u32 = 50;
 
 fn check_uses(errors: &mut FieldErrors, uses: &BTreeMap<ProviderTool, u32>, grants: Option<&Vec<String>>) {
     for (tool, most) in uses {
@@ -336,6 +337,7 @@ fn grantable() -> impl Iterator<Item = &'static str> {
     tools::grantable().chain(ProviderTool::ALL.map(ProviderTool::name))
 }
 
+/// Sorts and deduplicates, so that the same grants always give the same approval.
 fn check_grants(errors: &mut FieldErrors, grants: &mut Vec<String>) {
     grants.sort();
     grants.dedup();

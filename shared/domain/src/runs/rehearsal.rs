@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::actions::input::MOST_USES;
 use crate::agent_loop::{Call, Purpose, Step};
 use crate::models::{ProviderTool, Usage};
 use crate::tools::{self, LOOP, ToolCall};
@@ -120,9 +121,6 @@ impl Rehearsed {
         shown
     }
 }
-
-/// The most uses that a grant may permit.
-const MOST_USES: u32 = 50;
 
 /// Adds an output to those of a run: one with the title of an earlier one replaces it.
 pub fn save(outputs: &mut Vec<NewAsset>, output: NewAsset) {

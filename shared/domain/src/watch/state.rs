@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::feed::{Entry, MAX_ENTRIES};
@@ -74,9 +75,6 @@ pub struct Counts {
 /// What was seen of one thing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// When it changed last, as far as the checks have seen. `None` if it was never seen before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed_at: Option<Timestamp>,
     /// The hash or version of what counts. Empty for a feed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub print: String,
@@ -174,7 +172,7 @@ impl WatchState {
         let (mut seen, mut news) = (BTreeMap::new(), Vec::new());
         for (watch, look) in looks {
             let before = self.seen.get(&watch.key());
-            let (after, found) = compare(watch, before, look, now);
+            let (after, found) = compare(watch, before, look);
             seen.insert(watch.key(), after);
             news.extend(found);
         }
@@ -255,75 +253,48 @@ fn check_seen(errors: &mut FieldErrors, field: &str, seen: &BTreeMap<String, See
     }
 }
 
-/// What is seen now, and the news if it is a change.
-fn compare(watch: &Watch, before: Option<&Seen>, look: Look, now: Timestamp) -> (Seen, Option<News>) {
-    let name = watch.name();
-    let is_new = before.is_none();
+/// What is seen now, and the news if it is a change. What was never seen before counts as a change.
+fn compare(watch: &Watch, before: Option<&Seen>, look: Look) -> (Seen, Option<News>) {
+    let (name, is_new) = (watch.name(), before.is_none());
     let was = before.cloned().unwrap_or_default();
-    let news = |told: String, found: String, source| Some(News { told, found, source });
+    let told = match is_new {
+        true => format!("{name}, seen for the first time"),
+        false => format!("{name} has changed"),
+    };
     match look {
         Look::Same => (was, None),
         Look::Page { page, etag, last_modified } => {
-            let changed = is_new || was.print != page.sha256;
-            let seen = Seen {
-                changed_at: if changed { Some(now) } else { was.changed_at },
-                print: page.sha256.clone(),
-                entries: Vec::new(),
-                etag,
-                last_modified,
-            };
-            let told = if is_new {
-                format!("{name}, seen for the first time")
-            } else {
-                format!("{name} has changed")
-            };
             let source = watch.url().map(|url| WebSource::watched(url, &page.title, &page.sha256));
-            (seen, changed.then(|| news(told, page.shown, source)).flatten())
+            let changed = is_new || was.print != page.sha256;
+            let seen = Seen { print: page.sha256, etag, last_modified, ..Seen::default() };
+            (seen, changed.then_some(News { told, found: page.shown, source }))
         }
         Look::Feed { entries, etag, last_modified } => {
             let is_fresh = |entry: &&Entry| !was.entries.contains(&entry.key());
             let fresh: Vec<&Entry> = entries.iter().filter(is_fresh).collect();
             let mut keys: Vec<String> = fresh.iter().map(|entry| entry.key()).collect();
             keys.dedup();
-            let count = fresh.len();
             keys.extend(was.entries.iter().cloned());
             keys.truncate(MAX_KEYS);
-            // The first look is a run's first task, also if the feed has no entries yet.
-            let changed = is_new || count > 0;
             let mut found: String =
                 fresh.iter().take(ENTRIES_SHOWN).map(|entry| entry.line() + "\n").collect();
             found.truncate(found.floor_char_boundary(MAX_SHOWN));
-            let sha256 = crate::hex(&<sha2::Sha256 as sha2::Digest>::digest(found.as_bytes()));
+            let sha256 = crate::hex(&Sha256::digest(&found));
             let source = watch.url().map(|url| WebSource::watched(url, "", &sha256));
-            let seen = Seen {
-                changed_at: if changed { Some(now) } else { was.changed_at },
-                print: String::new(),
-                entries: keys,
-                etag,
-                last_modified,
-            };
-            let told = match (is_new, count) {
-                (true, count) => format!("{name}, seen for the first time, with {count} entries"),
+            let told = match (is_new, fresh.len()) {
+                (true, count) => format!("{told}, with {count} entries"),
                 (false, 1) => format!("{name} has 1 new entry"),
                 (false, count) => format!("{name} has {count} new entries"),
             };
-            (seen, changed.then(|| news(told, found, source)).flatten())
+            let changed = is_new || !fresh.is_empty();
+            let seen = Seen { entries: keys, etag, last_modified, ..Seen::default() };
+            (seen, changed.then_some(News { told, found, source }))
         }
         Look::Record { print, shown } => {
-            let exists = print.is_some();
+            let told = if print.is_some() { told } else { format!("{name} does not exist") };
             let print = print.unwrap_or_default();
             let changed = is_new || was.print != print;
-            let seen = Seen {
-                changed_at: if changed { Some(now) } else { was.changed_at },
-                print,
-                ..Seen::default()
-            };
-            let told = match (is_new, exists) {
-                (_, false) => format!("{name} does not exist"),
-                (true, true) => format!("{name}, seen for the first time"),
-                (false, true) => format!("{name} has changed"),
-            };
-            (seen, changed.then(|| news(told, shown, None)).flatten())
+            (Seen { print, ..Seen::default() }, changed.then_some(News { told, found: shown, source: None }))
         }
     }
 }

@@ -208,6 +208,33 @@ pub fn action_writes(
     Ok(writes)
 }
 
+/// The writes of an executor: the occurrence over the version that it has claimed, and the action over the one that was read. A run that
+/// ends is counted in the same transaction, so it is counted once, also if an executor dies or an answer is lost.
+///
+/// # Errors
+/// If a record can't be encoded as an item, which is a bug.
+pub fn run_writes(
+    owner: &Owner,
+    (read, next): (&Versioned<Action>, &Action),
+    (occurrence, claimed): (&Occurrence, u64),
+    now: Timestamp,
+) -> Result<Vec<Write>> {
+    let mut writes = vec![Store::replace_occurrence(owner, occurrence, claimed)?];
+    writes.extend(action_writes(owner, read, next, live(next, occurrence), now)?);
+    writes.extend(run_count(owner, occurrence, next));
+    Ok(writes)
+}
+
+/// When the action is due next, after an executor has written `occurrence`.
+pub(super) fn wake_after(action: &Action, occurrence: &Occurrence, now: Timestamp) -> Option<Timestamp> {
+    wake_at(action, live(action, occurrence), now)
+}
+
+/// The occurrence, if it is the live one of the action.
+fn live<'a>(action: &Action, occurrence: &'a Occurrence) -> Option<&'a Occurrence> {
+    Some(occurrence).filter(|occurrence| action.live_run == Some(occurrence.run_id))
+}
+
 /// The write that counts a run that has just ended, for the agent. `occurrence` and `action` are what the same transaction stores,
 /// so it is counted once.
 #[must_use]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::accounts::quota::Charge;
-use domain::actions::{Action, ActionPatch, ApprovalContent, Briefing};
+use domain::actions::{Action, ActionPatch, Briefing, approval_hash};
 use domain::agents::AgentStatus;
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::ProviderTool;
@@ -68,7 +68,7 @@ pub async fn rehearse(
         provider_tools.entry(tool).or_insert(TRIED);
     }
     check_provider_tools(cx, owner, &Action { max_uses: provider_tools.clone(), ..action.clone() }).await?;
-    let hash = ApprovalContent::of(&action, &Briefing::of(&action, &agent)).hash();
+    let hash = approval_hash(&action, &Briefing::of(&action, &agent));
     let rehearsal = Rehearsal { hash, provider_tools, shown: None };
     let quota = Quota::of(cx, owner).await?;
     let mut charge = Charge::Included;

@@ -7,6 +7,7 @@ use domain::ids::Owner;
 use domain::models::{Usage, sources};
 use domain::runs::{EventKind, Run, RunEvent, RunState};
 use domain::schedule::moment_in_words;
+use domain::watch::state::News;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::json;
@@ -14,7 +15,6 @@ use serde_json::json;
 use super::ClaimedRun;
 use super::kind::{ActionRun, said_to, terms};
 use super::since_last;
-use super::watched;
 use crate::agent_loop::Driver;
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
@@ -28,24 +28,17 @@ use crate::store::runs::RunOutput;
 use crate::store::table::{Write, Written};
 use crate::store::{Store, Tries, Versioned};
 
-/// Begins a run, or continues it after its last stored step. `None` if another executor was faster, or the run has ended.
+/// Begins a run, or continues it after its last stored step. `news`: what it is told of changes. `None` if another executor was faster, or the run has ended.
 pub(super) fn begin<'a>(
     cx: &'a Cx,
     owner: &'a Owner,
-    claimed: ClaimedRun,
+    (claimed, news): (ClaimedRun, Vec<News>),
     deadline: Timestamp,
 ) -> BoxFuture<'a, Result<Option<Driver<ActionRun>>>> {
     Box::pin(async move {
         let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
         let claimed = &occurrence.value;
-        let zone = match &action.schedule {
-            Some(schedule) => schedule.time_zone().clone(),
-            None => schedules::zone_of(cx, owner, Some(&agent)).await?,
-        };
-        let news = match action.watches.is_empty() {
-            true => Vec::new(),
-            false => watched::news(cx, owner, &occurrence).await?,
-        };
+        let zone = schedules::zone_of_action(cx, owner, &action, &agent).await?;
         let mut tries = Tries::default();
         let mut charge = Charge::Included;
         loop {

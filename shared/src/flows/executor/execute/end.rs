@@ -129,11 +129,8 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
             }
             let at_rest = next.state.is_final() || next.state == OccurrenceState::Waiting;
             let after = if at_rest { action.value.after(&next, now) } else { action.value.clone() };
-            writes.push(Store::replace_occurrence(&owner, &next, kind.occurrence.version)?);
-            let live = Some(&next).filter(|next| after.live_run == Some(next.run_id));
-            writes.extend(actions::action_writes(&owner, &action, &after, live, now)?);
-            // In the transaction that ends the occurrence, so it is counted once, also if an executor dies or an answer is lost.
-            writes.extend(actions::run_count(&owner, &next, &after));
+            let ended = (&next, kind.occurrence.version);
+            writes.extend(actions::run_writes(&owner, (&action, &after), ended, now)?);
             let new_cost = cost - kind.began_at_cost;
             if new_cost > 0 {
                 writes.push(Store::count(&owner, kind.agent.agent_id, vec![("cost_micros", new_cost)]));
@@ -163,7 +160,7 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
                         "the work on a run stopped"
                     );
                     let item = DueItem::action(&owner, action.value.id);
-                    due::dispatch_at(&cx, &item, actions::wake_at(&after, live, now)).await;
+                    due::dispatch_at(&cx, &item, actions::wake_after(&after, &next, now)).await;
                     actions::tell_pause(&cx, &owner, &action.value, &after).await;
                     if new_cost > 0 {
                         alerts::check(&cx, &owner, RunKind::Action).await;

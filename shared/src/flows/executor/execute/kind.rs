@@ -38,7 +38,7 @@ const MAX_STEPS: usize = 24;
 const MAX_REVISIONS: Revisions = Revisions(2);
 
 /// How many outputs a run may save.
-const MAX_OUTPUTS: usize = 20;
+pub(super) const MAX_OUTPUTS: usize = 20;
 
 /// How much of the outputs a check reads, in bytes.
 pub(super) const MAX_CHECKED: usize = 120 * 1024;
@@ -93,6 +93,16 @@ pub(super) fn terms(agent: &Agent, action: &Action) -> Terms {
     }
 }
 
+/// If the model has saved no output with a tool, the text of its reply is the output.
+pub(super) fn imply_output(action: &Action, saved: usize, reply: &mut Reply) {
+    let text = reply.text.trim();
+    let done = !matches!(reply.stop, StopReason::MaxTokens | StopReason::Pause);
+    if reply.calls.is_empty() && done && saved == 0 && !text.is_empty() {
+        let call = Call::implied_output(&action.title, text);
+        reply.calls.push(call);
+    }
+}
+
 impl Kind for ActionRun {
     type Change = Change;
 
@@ -143,14 +153,8 @@ impl Kind for ActionRun {
         Ok(check.report())
     }
 
-    /// If the model has saved no output with a tool, the text of its reply is the output.
     fn complete(&self, _: &Run, reply: &mut Reply) {
-        let text = reply.text.trim();
-        let done = !matches!(reply.stop, StopReason::MaxTokens | StopReason::Pause);
-        if reply.calls.is_empty() && done && self.outputs.is_empty() && !text.is_empty() {
-            let call = Call::implied_output(&self.action.title, text);
-            reply.calls.push(call);
-        }
+        imply_output(&self.action, self.outputs.len(), reply);
     }
 
     fn stage(&self, cx: KindCx<'_>, step: ToStore<'_>) -> Result<Staged<Change>> {

@@ -48,10 +48,8 @@ pub fn run<'a>(
         let run_id = claimed.occurrence.value.run_id;
         let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
         let work = async {
-            if !watched::begins(cx, owner, &claimed).await? {
-                return Ok(());
-            }
-            let begun = claim_or_resume::begin(cx, owner, claimed, deadline).await?;
+            let Some(news) = watched::begins(cx, owner, &claimed).await? else { return Ok(()) };
+            let begun = claim_or_resume::begin(cx, owner, (claimed, news), deadline).await?;
             let Some(mut run) = begun else { return Ok(()) };
             let fence = run.kind.occurrence.value.fence;
             let ending = if run.recorder.run().charge == Charge::Refused {

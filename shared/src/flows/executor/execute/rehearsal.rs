@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use domain::actions::conditions::{self, Report};
-use domain::actions::{Action, ApprovalContent, Briefing};
-use domain::agent_loop::{Call, CallResult, Outcome, Reply};
+use domain::actions::{Action, Briefing, approval_hash};
+use domain::agent_loop::{CallResult, Outcome, Reply};
 use domain::agents::Agent;
 use domain::assets::NewAsset;
 use domain::chats::signals::Deliverable;
 use domain::ids::Owner;
-use domain::models::{Block, Message, ProviderTool, Role, StopReason};
+use domain::models::{Block, Message, ProviderTool, Role};
 use domain::prompts;
 use domain::runs::rehearsal::{self, Rehearsed};
 use domain::runs::{Run, RunError, RunState};
@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tracing::Instrument;
 
-use super::kind::terms;
+use super::kind::{MAX_CHECKED, MAX_OUTPUTS, imply_output, terms};
 use super::{failure, since_last};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder;
@@ -31,9 +31,6 @@ use crate::flows::{actions, due, existing, schedules, tools as lookups, turn};
 use crate::money::alerts;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};
-
-/// How many outputs a rehearsal may save.
-const MAX_OUTPUTS: usize = 20;
 
 /// A rehearsal of an action.
 struct Rehearsing {
@@ -80,7 +77,7 @@ pub async fn rehearse(cx: &Cx, owner: &Owner, found: Versioned<Run>, deadline: T
 }
 
 fn hash(action: &Action, agent: &Agent) -> String {
-    ApprovalContent::of(action, &Briefing::of(action, agent)).hash()
+    approval_hash(action, &Briefing::of(action, agent))
 }
 
 async fn go_on(
@@ -96,10 +93,7 @@ async fn go_on(
     let is_complete = steps.last().is_none_or(|step| step.results.len() == step.reply.calls.len());
     let claimed = turn::claim(cx, owner, found, journal.last() + u32::from(is_complete)).await?;
     let Some(recorder) = claimed else { return Ok(()) };
-    let zone = match &action.schedule {
-        Some(schedule) => schedule.time_zone().clone(),
-        None => schedules::zone_of(cx, owner, Some(&agent)).await?,
-    };
+    let zone = schedules::zone_of_action(cx, owner, &action, &agent).await?;
     let outside = cx.config.runs.outside.tools();
     let grants = tools::grantable().chain(outside.iter().map(|tool| tool.name)).map(str::to_owned).collect();
     let mut terms = terms(&agent, &action);
@@ -173,7 +167,7 @@ impl Kind for Rehearsing {
 
     async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
         let began = cx.run.created_at;
-        let now = prompts::rehearsal_now(began, &self.zone);
+        let now = prompts::by_hand(began, &self.zone);
         let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
         let since = prompts::since_last(&since, &self.zone);
         let content = [now, since, prompts::task(&self.action)].map(Block::text).into();
@@ -186,7 +180,7 @@ impl Kind for Rehearsing {
             .iter()
             .map(|output| format!("## {}\n{}\n\n", output.title, output.content))
             .collect();
-        let cut = outputs.floor_char_boundary(super::kind::MAX_CHECKED);
+        let cut = outputs.floor_char_boundary(MAX_CHECKED);
         Ok(prompts::to_check(&self.action, &outputs[..cut]))
     }
 
@@ -204,14 +198,8 @@ impl Kind for Rehearsing {
         checked.await.map_err(|error| Error::internal(error.to_string()))
     }
 
-    /// As in a run: without a saved output, the text of the reply is the output.
     fn complete(&self, _: &Run, reply: &mut Reply) {
-        let text = reply.text.trim();
-        let done = !matches!(reply.stop, StopReason::MaxTokens | StopReason::Pause);
-        if reply.calls.is_empty() && done && self.outputs.is_empty() && !text.is_empty() {
-            let call = Call::implied_output(&self.action.title, text);
-            reply.calls.push(call);
-        }
+        imply_output(&self.action, self.outputs.len(), reply);
     }
 
     fn apply(&mut self, output: NewAsset) {

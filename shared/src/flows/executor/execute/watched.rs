@@ -21,7 +21,7 @@ use crate::store::{DueItem, Store, Tries, Versioned, keys};
 /// How often it is checked during a look whether the run still takes place.
 const CHECK_EVERY: Duration = Duration::from_millis(500);
 
-/// Whether a claimed run begins. If not, its end is stored, or it is tried again later.
+/// What a claimed run is told of changes, if it begins. If it does not begin, its end is stored, or it is tried again later.
 ///
 /// The future is large, so it is built here, and not on the stack of the caller.
 ///
@@ -31,24 +31,26 @@ pub(super) fn begins<'a>(
     cx: &'a Cx,
     owner: &'a Owner,
     claimed: &'a ClaimedRun,
-) -> BoxFuture<'a, Result<bool>> {
+) -> BoxFuture<'a, Result<Option<Vec<News>>>> {
     Box::pin(may_begin(cx, owner, claimed))
 }
 
-async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool> {
+async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<Option<Vec<News>>> {
     let ClaimedRun { agent, action, occurrence } = claimed;
     let is_by_hand = occurrence.value.kind == OccurrenceKind::Manual;
-    let has_begun = occurrence.value.started_at.is_some();
-    // What is not approved is not requested. The run is held for that reason.
-    if action.value.watches.is_empty() || is_by_hand || has_begun || !action.value.is_approved_with(agent) {
-        return Ok(true);
+    if action.value.watches.is_empty() || is_by_hand {
+        return Ok(Some(Vec::new()));
     }
     let run = occurrence.value.run_id;
+    // What is not approved is not requested. The run is held for that reason.
+    if occurrence.value.started_at.is_some() || !action.value.is_approved_with(agent) {
+        return Ok(Some(cx.store.watch_state(owner, action.value.id).await?.value.news_for(run)));
+    }
     match stopped::check(cx, owner).await {
         Ok(()) => {}
         Err(error) if error.is_account_stopped() => {
             runs::cancel(cx, owner, None, action.value.id, run, CancelCause::AccountStopped).await?;
-            return Ok(false);
+            return Ok(None);
         }
         Err(error) => return Err(error),
     }
@@ -64,7 +66,7 @@ async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool>
         let looks: std::result::Result<Vec<_>, _> = tokio::select! {
             looks = try_join_all(looks) => looks?.into_iter().collect(),
             // A server must get no request that begins after a stop, not even one of a redirect.
-            () = ended(cx, owner, occurrence) => return Ok(false),
+            () = ended(cx, owner, occurrence) => return Ok(None),
         };
         let now = cx.clock.now();
         let fence = occurrence.value.fence;
@@ -86,29 +88,28 @@ async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool>
                 // Nothing may remain of an action that was deleted meanwhile.
                 let exists = Write::Exists { key: keys::action(owner, action.value.id) };
                 if cx.store.write_all(vec![exists, state]).await?.done() {
-                    return Ok(true);
+                    return Ok(Some(next_state.news_for(run)));
                 }
                 if !is_held(cx, owner, occurrence).await? {
-                    return Ok(false);
+                    return Ok(None);
                 }
             }
             Some(command) => {
-                let Ok(mut next) = occurrence.value.transition(command, now) else { return Ok(false) };
+                let Ok(mut next) = occurrence.value.transition(command, now) else { return Ok(None) };
                 if next.state == OccurrenceState::Failed {
                     next.error_code = Some("watch_failed".to_owned());
                 }
                 // The action may have changed meanwhile.
                 let current = match actions::load(cx, owner, action.value.id).await {
                     Ok(current) => current,
-                    Err(Error::NotFound(_)) => return Ok(false),
+                    Err(Error::NotFound(_)) => return Ok(None),
                     Err(error) => return Err(error),
                 };
                 let ended = next.state.is_final();
                 let after = if ended { current.value.after(&next, now) } else { current.value.clone() };
-                let live = Some(&next).filter(|next| after.live_run == Some(next.run_id));
-                let mut writes = vec![Store::replace_occurrence(owner, &next, occurrence.version)?, state];
-                writes.extend(actions::action_writes(owner, &current, &after, live, now)?);
-                writes.extend(actions::run_count(owner, &next, &after));
+                let mut writes =
+                    actions::run_writes(owner, (&current, &after), (&next, occurrence.version), now)?;
+                writes.push(state);
                 match cx.store.write_all(writes).await? {
                     Written::Yes => {
                         tracing::info!(state = next.state.as_str(), "a run did not begin");
@@ -117,10 +118,10 @@ async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<bool>
                             close(cx, owner, run, &next).await?;
                         }
                         let item = DueItem::action(owner, action.value.id);
-                        due::dispatch_at(cx, &item, actions::wake_at(&after, live, now)).await;
-                        return Ok(false);
+                        due::dispatch_at(cx, &item, actions::wake_after(&after, &next, now)).await;
+                        return Ok(None);
                     }
-                    Written::Refused(Guard::Occurrence) => return Ok(false),
+                    Written::Refused(Guard::Occurrence) => return Ok(None),
                     Written::Refused(_) => {}
                 }
             }
@@ -171,14 +172,4 @@ async fn settled(
         }
     };
     Ok(state.settled(heard))
-}
-
-/// What a run is told about what has changed.
-pub(super) async fn news(
-    data: &Data,
-    owner: &Owner,
-    occurrence: &Versioned<Occurrence>,
-) -> Result<Vec<News>> {
-    let Occurrence { action_id, run_id, .. } = occurrence.value;
-    Ok(data.store.watch_state(owner, action_id).await?.value.news_for(run_id))
 }

@@ -19,7 +19,7 @@ use crate::flows::executor::execute::{self, ClaimedRun};
 use crate::process::held_places::Entered;
 use crate::process::metrics;
 use crate::store::table::Order;
-use crate::store::{Store, Tries, Versioned};
+use crate::store::{Tries, Versioned};
 
 /// How long a lease lasts after its executor's deadline.
 const LEASE_BEYOND: SignedDuration = SignedDuration::from_secs(60);
@@ -78,10 +78,8 @@ pub(super) fn claim<'a>(
                 }
             }
             let claimed = changed.state == OccurrenceState::Claimed;
-            writes.push(Store::replace_occurrence(owner, &changed, occurrence.version)?);
-            let live = Some(&changed).filter(|changed| next.live_run == Some(changed.run_id));
-            writes.extend(actions::action_writes(owner, &action, &next, live, now)?);
-            writes.extend(actions::run_count(owner, &changed, &next));
+            let written = (&changed, occurrence.version);
+            writes.extend(actions::run_writes(owner, (&action, &next), written, now)?);
             if !cx.store.write_all(writes).await?.done() {
                 continue;
             }
