@@ -1,0 +1,296 @@
+// Runs the pages: finds the page of an address, reads what it needs, keeps that fresh, and draws.
+//
+// A page is an object:
+//   title(ctx)   the name of the page, in words
+//   reads(ctx)   what it shows: names of data, each with a path of the API or a function that reads it, or `optional(path)`
+//   view(ctx)    describes the page from `ctx.data`; it is called when all reads have answered once
+//   every(ctx)   milliseconds until it reads again; 3,000 while something runs, else 30,000, or 0 for never
+//   enter(ctx), leave(ctx)   optional
+
+import { Problem, get, onConnection } from "./api.js";
+import { isIn, onCredential } from "./credentials.js";
+import { draw } from "./view.js";
+
+export const RESTING_MS = 30_000;
+export const LIVE_MS = 3_000;
+const SKELETON_MS = 200;
+const MOST_CACHED = 200;
+
+/** A read that may answer 404: then the data is null. */
+export const optional = (path) => ({ optional: path });
+
+const cache = new Map();
+let routes = [];
+let frame = null;
+let current = null;
+let timer = null;
+let drawing = false;
+let online = true;
+
+/** Shows the page of the address, and every later one. `pages` is a list of `[pattern, page]`. */
+export function run(pages, frameOf) {
+  routes = pages.map(([pattern, page]) => ({ parts: pattern.split("/").filter(Boolean), page }));
+  frame = frameOf;
+  addEventListener("hashchange", navigate);
+  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+  onConnection((works) => {
+    online = works;
+    if (works) refresh();
+    redraw();
+  });
+  onCredential((isIn) => {
+    cache.clear();
+    if (isIn) refresh();
+    else redraw();
+  });
+  addEventListener("online", () => refresh());
+  navigate();
+}
+
+function addressed() {
+  const [path, search = ""] = location.hash.replace(/^#/, "").split("?");
+  const parts = path.split("/").filter(Boolean).map(decoded);
+  const query = Object.fromEntries(new URLSearchParams(search));
+  for (const route of routes) {
+    const params = matched(route.parts, parts);
+    if (params) return { page: route.page, params, query };
+  }
+  return { page: routes.at(-1).page, params: {}, query };
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function matched(pattern, parts) {
+  const rest = pattern.at(-1)?.startsWith("*");
+  if (rest ? parts.length < pattern.length : parts.length !== pattern.length) return null;
+  const params = {};
+  for (const [index, name] of pattern.entries()) {
+    if (name.startsWith("*")) params[name.slice(1)] = parts.slice(index).join("/");
+    else if (name.startsWith(":")) params[name.slice(1)] = parts[index];
+    else if (name !== parts[index]) return null;
+  }
+  return params;
+}
+
+function navigate() {
+  const next = addressed();
+  const same = current && current.page === next.page && JSON.stringify(current.ctx.params) === JSON.stringify(next.params);
+  if (same) {
+    // Only the query has changed: the page stays as it is.
+    current.ctx.query = next.query;
+    refresh();
+    return redraw();
+  }
+  if (current) {
+    current.abort.abort();
+    current.page.leave?.(current.ctx);
+  }
+  const abort = new AbortController();
+  current = { page: next.page, abort, slow: false, ctx: null, busy: new Set(), failures: new Map() };
+  current.ctx = contextOf(current, next);
+  const mine = current;
+  setTimeout(() => {
+    mine.slow = true;
+    if (mine === current) redraw();
+  }, SKELETON_MS);
+  current.page.enter?.(current.ctx);
+  scrollTo(0, 0);
+  document.querySelector("#main")?.focus({ preventScroll: true });
+  refresh();
+  redraw();
+}
+
+function contextOf(mine, { params, query }) {
+  const ctx = {
+    params,
+    query,
+    /** What the page keeps while it is shown. */
+    state: {},
+    signal: mine.abort.signal,
+    get data() {
+      return dataOf(mine.page.reads?.(ctx) ?? {});
+    },
+    /** What the frame knows: `account`, `agents`, `inbox`, `usage`; each may be undefined at first. */
+    get shared() {
+      return dataOf(frame.reads());
+    },
+    get isOnline() {
+      return online;
+    },
+    redraw,
+    refresh,
+    go,
+    say,
+    /**
+     * Does something once at a time. While it goes on, `busy(key)` is true. If it fails, `failure(key)` is the error. Afterwards everything
+     * is read again.
+     */
+    async act(key, work) {
+      if (mine.busy.has(key)) return undefined;
+      mine.busy.add(key);
+      mine.failures.delete(key);
+      redraw();
+      try {
+        const result = await work();
+        await refresh();
+        return result;
+      } catch (error) {
+        if (!mine.abort.signal.aborted) {
+          mine.failures.set(key, error);
+          say(error.message);
+        }
+        // A conflict means that what is shown is old.
+        if (error instanceof Problem && error.status === 409) await refresh();
+        return undefined;
+      } finally {
+        mine.busy.delete(key);
+        redraw();
+      }
+    },
+    busy: (key) => mine.busy.has(key),
+    failure: (key) => mine.failures.get(key) ?? null,
+    forgive(key) {
+      mine.failures.delete(key);
+      redraw();
+    },
+    /** Shows a dialog: `view()` describes it. */
+    open(view) {
+      mine.dialog = view;
+      redraw();
+    },
+    close() {
+      mine.dialog = null;
+      redraw();
+    },
+  };
+  return ctx;
+}
+
+/** The context of the page that is shown. */
+export const contextNow = () => current?.ctx ?? null;
+
+/** Goes to another page. */
+export function go(hash) {
+  location.hash = hash;
+}
+
+function readOf(source) {
+  if (typeof source === "string") return { key: source, read: (signal) => get(source, signal) };
+  if (source.optional) {
+    const missing = (error) => {
+      if (error instanceof Problem && error.status === 404) return null;
+      throw error;
+    };
+    return { key: source.optional, read: (signal) => get(source.optional, signal).catch(missing) };
+  }
+  return source;
+}
+
+/** A read that is more than one request; `key` names it. */
+export const reading = (key, read) => ({ key, read });
+
+function dataOf(reads) {
+  const data = {};
+  for (const [name, source] of Object.entries(reads)) data[name] = cache.get(readOf(source).key)?.data;
+  return data;
+}
+
+/** What was read under a path before, or undefined. */
+export const cached = (path) => cache.get(path)?.data;
+
+/** Puts a fresher answer in the place of what was read. */
+export function keep(path, data) {
+  cache.set(path, { data, at: Date.now() });
+  redraw();
+}
+
+async function readAll(reads, signal) {
+  await Promise.all(
+    Object.values(reads).map(async (source) => {
+      const { key, read } = readOf(source);
+      const before = cache.get(key);
+      try {
+        const data = await read(signal);
+        cache.delete(key);
+        cache.set(key, { data, at: Date.now() });
+        if (cache.size > MOST_CACHED) cache.delete(cache.keys().next().value);
+      } catch (error) {
+        if (!signal.aborted) cache.set(key, { data: before?.data, at: before?.at, error });
+      }
+    }),
+  );
+}
+
+let refreshing = null;
+
+/** Reads everything again that the page and the frame show. */
+export function refresh() {
+  clearTimeout(timer);
+  if (!isIn()) return Promise.resolve();
+  const mine = current;
+  const work = (async () => {
+    await Promise.all([
+      readAll(frame.reads(), mine.abort.signal),
+      readAll(mine.page.reads?.(mine.ctx) ?? {}, mine.abort.signal),
+    ]);
+    if (mine !== current || refreshing !== work) return;
+    mine.read = true;
+    redraw();
+    // Reads may depend on what others have answered.
+    const missing = Object.values(mine.page.reads?.(mine.ctx) ?? {}).some((source) => !cache.has(readOf(source).key));
+    const ms = missing ? 0 : (mine.page.every?.(mine.ctx) ?? RESTING_MS);
+    clearTimeout(timer);
+    if ((ms > 0 || missing) && !document.hidden) timer = setTimeout(refresh, ms);
+  })();
+  refreshing = work;
+  return work;
+}
+
+/** Draws again with the next frame. */
+export function redraw() {
+  if (drawing) return;
+  drawing = true;
+  requestAnimationFrame(() => {
+    drawing = false;
+    render();
+  });
+}
+
+function render() {
+  const { page, ctx } = current;
+  const reads = Object.values(page.reads?.(ctx) ?? {}).map((source) => cache.get(readOf(source).key));
+  const failed = reads.find((entry) => entry?.error);
+  const complete = reads.every((entry) => entry && (entry.data !== undefined));
+  let content;
+  let title = "";
+  if (!isIn()) {
+    content = frame.entrance(ctx);
+    title = "Sign in";
+  } else if (complete) {
+    title = page.title(ctx);
+    content = page.view(ctx);
+  } else if (failed) {
+    title = "Error";
+    content = frame.failed(ctx, failed.error);
+  } else {
+    title = "…";
+    content = current.slow ? frame.skeleton(ctx) : null;
+  }
+  document.title = title ? `${title} · Lamplighter` : "Lamplighter";
+  const stale = complete && failed ? failed.error : null;
+  draw(document.querySelector("#app"), frame.view(ctx, { content, title, page, stale, dialog: current.dialog }));
+}
+
+/** Tells people who do not see the page what has happened. */
+export function say(text) {
+  const region = document.querySelector("#said");
+  region.textContent = "";
+  // The same text again is announced again.
+  setTimeout(() => (region.textContent = text), 50);
+}

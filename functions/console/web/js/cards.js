@@ -1,0 +1,296 @@
+// What waits for a person, as cards that are answered in place.
+
+import { del, edit, get, post } from "./api.js";
+import { diffView } from "./diff.js";
+import { bytes, capital, money, moment, spaced } from "./format.js";
+import { button, confirmation, dialog, draftOf, facts, failureOf, press } from "./parts.js";
+import { asText, fieldName, ticket } from "./ticket.js";
+import { h } from "./view.js";
+
+/** The texts that people have begun to write in cards, by the card. */
+const answers = new Map();
+
+function answerField(ctx, key, placeholder) {
+  const draft = draftOf(key);
+  if (!answers.has(key)) answers.set(key, draft.get());
+  return h("textarea", {
+    rows: "2",
+    "aria-label": placeholder,
+    placeholder,
+    maxlength: "32000",
+    value: answers.get(key),
+    oninput: (event) => {
+      answers.set(key, event.target.value);
+      draft.set(event.target.value);
+      ctx.redraw();
+    },
+  });
+}
+
+function answered(key) {
+  answers.delete(key);
+  draftOf(key).set("");
+}
+
+/** A question that a run has asked. */
+export function questionCard(ctx, item) {
+  const key = `question ${item.run_id ?? item.id}`;
+  const reply = (message) => post(`/actions/${item.action_id}/resume`, { message }).then(() => answered(key));
+  const text = answers.get(key) ?? "";
+  return h(
+    "article",
+    { class: "ask", key, "aria-label": `${item.action_title ?? item.title} asks` },
+    h("span", { class: "muted" }, h("a", { href: `#/actions/${item.action_id}` }, item.action_title ?? item.title), ` asks · ${moment(item.at)}`),
+    h("q", {}, item.text),
+    h("div", { class: "quick" }, (item.choices ?? []).map((choice) => button(ctx, choice, { key: `${key} ${choice}`, act: () => reply(choice) }))),
+    answerField(ctx, key, "Answer in words…"),
+    failureOf(ctx, key),
+    h("div", { class: "acts" }, h("div", { class: "end" }, button(ctx, "Answer", { key, kind: "primary", disabled: text.trim() === "", act: () => reply(text.trim()) }))),
+  );
+}
+
+/** A call of a tool that needs a yes, or whose outcome is unknown, or a ceiling of costs. `item.run_id` and `item.call_id` name it. */
+export function callCard(ctx, item) {
+  const path = `/runs/${item.run_id}/calls/${item.call_id}`;
+  const key = `call ${item.run_id} ${item.call_id}`;
+  if (item.asks === "outcome") {
+    return h(
+      "article",
+      { class: "ask", key, "aria-label": `Did ${item.tool} happen?` },
+      cardOrigin(item),
+      h("q", {}, `The call of ${item.tool} was begun, and its answer was lost. Did it happen?`),
+      callFacts(item),
+      failureOf(ctx, key),
+      h(
+        "div",
+        { class: "acts" },
+        button(ctx, "It did not happen: do it again", { key: `${key} no`, act: () => post(`${path}/resolve`, { outcome: "not_happened" }) }),
+        h("div", { class: "end" }, button(ctx, "It happened", { key, kind: "primary", act: () => post(`${path}/resolve`, { outcome: "happened" }) })),
+      ),
+    );
+  }
+  if (item.asks === "ceiling") {
+    const { ceiling } = item;
+    return h(
+      "article",
+      { class: "ask", key, "aria-label": "A ceiling of costs is reached" },
+      cardOrigin(item),
+      h("q", {}, `The ceiling of ${CEILINGS[ceiling.of] ?? spaced(ceiling.of)} is reached: ${money(ceiling.limit_micros + ceiling.raised_micros)}. The next step may cost ${money(ceiling.needs_micros)}.`),
+      failureOf(ctx, key),
+      h(
+        "div",
+        { class: "acts" },
+        press("End the run", () => reject(ctx, item), { kind: "danger" }),
+        h("div", { class: "end" }, button(ctx, `Raise it by ${money(ceiling.raise_by_micros)}`, { key, kind: "primary", act: () => post(`${path}/approve`, { hash: item.hash }) })),
+      ),
+    );
+  }
+  return h(
+    "article",
+    { class: "ask", key, "aria-label": `May ${item.tool} be called?` },
+    cardOrigin(item),
+    h("q", {}, `May it call ${item.tool}?`),
+    h("p", { class: "muted" }, item.why),
+    callFacts(item),
+    failureOf(ctx, key),
+    h(
+      "div",
+      { class: "acts" },
+      press("Do not allow", () => reject(ctx, item), { kind: "danger" }),
+      h("div", { class: "end" }, button(ctx, `Allow ${item.tool} once`, { key, kind: "primary", act: () => post(`${path}/approve`, { hash: item.hash }) })),
+    ),
+  );
+}
+
+const CEILINGS = { run: "this run", action_month: "this action’s month", agent_month: "this agent’s month", day: "the day", month: "the month" };
+
+function cardOrigin(item) {
+  const name = item.action_title ?? item.agent_name ?? "A run";
+  const href = item.action_id ? `#/actions/${item.action_id}` : `#/runs/${item.run_id}`;
+  return h("span", { class: "muted" }, h("a", { href }, name), ` · ${moment(item.asked_at ?? item.at)}${item.expires_at ? ` · until ${moment(item.expires_at)}` : ""}`);
+}
+
+function callFacts(item) {
+  const entries = Object.entries(item.arguments ?? {}).map(([name, value]) => [name, h("p", { class: "long" }, asText(value))]);
+  return [facts(entries), item.cost_micros > 0 && h("p", { class: "muted" }, `It costs about ${money(item.cost_micros)}.`)];
+}
+
+function reject(ctx, item) {
+  const key = `reject ${item.call_id}`;
+  let reason = "";
+  ctx.open(() =>
+    dialog(
+      { title: item.asks === "ceiling" ? "End the run?" : "Do not allow this call?", onclose: () => ctx.close() },
+      h("p", {}, item.asks === "ceiling" ? "The run fails, and keeps what it has saved." : "The call is not made. The agent is told why, and goes on without it."),
+      h("label", { class: "field" }, h("span", {}, "Reason, if you like"), h("textarea", { rows: "2", maxlength: "1000", oninput: (event) => { reason = event.target.value; } })),
+      failureOf(ctx, key),
+      h(
+        "div",
+        { class: "acts" },
+        press("Back", () => ctx.close(), { kind: "quiet" }),
+        h(
+          "div",
+          { class: "end" },
+          button(ctx, item.asks === "ceiling" ? "End the run" : "Do not allow", {
+            key,
+            kind: "halt",
+            act: async () => {
+              await post(`/runs/${item.run_id}/calls/${item.call_id}/reject`, reason.trim() ? { reason: reason.trim() } : {});
+              ctx.close();
+            },
+          }),
+        ),
+      ),
+    ),
+  );
+}
+
+const ASSET_KINDS = { document: "document", code: "code", prompt: "prompt", email: "e-mail" };
+
+/** A draft that an agent has made: an asset, a new action, or a change of an action. `reader` shows the content of an asset. */
+export function proposalCard(ctx, proposal, { reader = plainReader, done } = {}) {
+  const id = proposal.proposal_id;
+  const key = `proposal ${id}`;
+  const isAsset = proposal.kind === "asset";
+  const isChange = !isAsset && proposal.action_id;
+  const keepIt = async () => {
+    if (isAsset) {
+      const asset = await post(`/agents/${proposal.agent_id}/assets`, { proposal_id: id });
+      done?.(asset);
+    } else if (isChange) {
+      await edit(`/actions/${proposal.action_id}`, { proposal_id: id });
+      ctx.go(`#/actions/${proposal.action_id}`);
+    } else {
+      const action = await post(`/agents/${proposal.agent_id}/actions`, { proposal_id: id });
+      ctx.go(`#/actions/${action.action_id}`);
+    }
+  };
+  const label = isAsset ? "Save" : isChange ? "Change the action" : "Define…";
+  const kind = isAsset ? `Proposed ${ASSET_KINDS[proposal.asset_type] ?? "asset"}` : isChange ? "Proposed change of an action" : `Draft action${proposal.schedule_text ? ` · ${proposal.schedule_text}` : ""}`;
+  const actions = (inDialog) =>
+    h(
+      "div",
+      { class: "acts" },
+      press("Delete", () => discard(ctx, proposal), { kind: "danger" }),
+      h("div", { class: "end" }, !inDialog && press("Read", () => openProposal(ctx, proposal, reader, actions), {}), button(ctx, label, { key, kind: "primary", act: () => keepIt().then(() => inDialog && ctx.close()) })),
+    );
+  return h(
+    "article",
+    { class: `card ${isAsset ? "asset" : "draft"}`, key, "aria-label": `${kind}: ${proposal.title}` },
+    h("span", { class: "kind" }, kind),
+    h("h3", {}, proposal.title || fieldsOf(proposal)),
+    proposal.description && h("p", { class: "muted clamp" }, proposal.description),
+    failureOf(ctx, key),
+    actions(false),
+  );
+}
+
+const fieldsOf = (proposal) => Object.keys(proposal.change ?? {}).map((name) => capital(spaced(name))).join(", ");
+
+/** Reads the whole proposal, because lists leave the content out. */
+async function openProposal(ctx, proposal, reader, actions) {
+  let whole = null;
+  let error = null;
+  ctx.open(() =>
+    dialog(
+      { title: proposal.title || "Proposed change", kind: "wide", onclose: () => ctx.close() },
+      error ? h("p", { class: "bad", role: "alert" }, error.message) : !whole ? h("p", { class: "muted" }, "Reading…") : proposalBody(whole, reader),
+      failureOf(ctx, `proposal ${proposal.proposal_id}`),
+      actions(true),
+    ),
+  );
+  try {
+    whole = await get(`/proposals/${proposal.proposal_id}`);
+    if (whole.action_id) whole.before = await get(`/actions/${whole.action_id}`).catch(() => null);
+  } catch (failure) {
+    error = failure;
+  }
+  ctx.redraw();
+}
+
+function proposalBody(proposal, reader) {
+  if (proposal.kind === "asset") return [h("p", { class: "muted" }, `${ASSET_KINDS[proposal.asset_type]} · ${bytes(proposal.bytes ?? 0)}`), reader(proposal.content ?? "", proposal.asset_type)];
+  if (proposal.change) {
+    const flat = flatten(proposal.change);
+    const before = flatten(proposal.before ?? {});
+    return Object.entries(flat).map(([name, value]) => h("div", { class: "change", key: name }, h("h4", {}, fieldName(name)), diffView(asText(before[name]), asText(value))));
+  }
+  return facts([
+    ["When", proposal.schedule_text ?? "no schedule yet"],
+    ["Will", h("p", { class: "long" }, proposal.task_config?.instructions ?? "")],
+    ["Expected", proposal.task_config?.expected_output],
+    ["Priority", proposal.priority],
+  ]);
+}
+
+function flatten(change) {
+  const { task_config: task, ...rest } = change;
+  const flat = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null && value !== undefined));
+  for (const [name, value] of Object.entries(task ?? {})) if (value !== null && value !== undefined) flat[`task_config.${name}`] = value;
+  return flat;
+}
+
+const plainReader = (content) => h("pre", { class: "reader" }, content);
+
+function discard(ctx, proposal) {
+  confirmation(ctx, {
+    title: "Delete this draft?",
+    key: `discard ${proposal.proposal_id}`,
+    label: "Delete",
+    text: `“${proposal.title || "The proposed change"}” is deleted. The conversation stays.`,
+    act: () => del(`/proposals/${proposal.proposal_id}`),
+  });
+}
+
+const NOTICES = {
+  failed: ["bad", "failed"],
+  missed: ["bad", "was missed"],
+  held: ["warn", "is held"],
+  preflight: ["warn", "will fail unless this is mended"],
+  unknown: ["warn", "has an unknown outcome"],
+};
+
+/** Something that went wrong or will: one sentence, and the way to it. */
+export function noticeCard(ctx, item) {
+  const [tone, says] = NOTICES[item.kind] ?? ["warn", spaced(item.kind)];
+  const key = `notice ${item.kind} ${item.id}`;
+  return h(
+    "article",
+    { class: `notice ${tone}`, key, "aria-label": `${item.action_title ?? item.title} ${says}` },
+    h("p", {}, h("a", { href: `#/actions/${item.action_id}` }, h("b", {}, item.action_title ?? item.title)), ` ${says}`, item.at && h("span", { class: "muted" }, ` · ${moment(item.at)}`)),
+    item.text && h("p", {}, item.text),
+    failureOf(ctx, key),
+    h(
+      "div",
+      { class: "acts" },
+      h(
+        "div",
+        { class: "end" },
+        item.run_id && h("a", { class: "btn", href: `#/runs/${item.run_id}` }, "See the run"),
+        item.paused_because ? button(ctx, "Resume", { key, act: () => post(`/actions/${item.action_id}/resume`, {}) }) : ["failed", "missed"].includes(item.kind) && button(ctx, "Run now", { key, act: () => post(`/actions/${item.action_id}/run`, {}) }),
+      ),
+    ),
+  );
+}
+
+/** The card of an item of the inbox. `more` has what was read besides: approvals and proposals by their ids. */
+export function inboxCard(ctx, item, more, options) {
+  switch (item.kind) {
+    case "approval": {
+      const view = more.approvals[item.action_id];
+      if (!view) return h("article", { class: "ticket waiting", key: `ticket ${item.action_id}` }, h("div", { class: "body" }, h("h3", {}, item.action_title ?? item.title)));
+      return ticket(ctx, { actionId: item.action_id, title: item.action_title ?? item.title, agent: item.agent_name, view, nextAt: item.next_at, scheduleText: item.schedule_text });
+    }
+    case "proposal":
+      return proposalCard(ctx, { proposal_id: item.proposal_id ?? item.id, kind: item.proposal_kind, title: item.title, description: item.text, agent_id: item.agent_id, action_id: item.action_id, asset_type: item.asset_type, schedule_text: item.schedule_text }, options);
+    case "question":
+      return questionCard(ctx, item);
+    case "call":
+    case "ceiling":
+      return callCard(ctx, item);
+    case "unknown":
+      return item.call_id ? callCard(ctx, { ...item, asks: "outcome" }) : noticeCard(ctx, item);
+    default:
+      return noticeCard(ctx, item);
+  }
+}

@@ -1,0 +1,38 @@
+// The bearer token of this page. It never stands in an address, because addresses are logged and shared.
+
+const NAME = "lamplighter.token";
+
+const listeners = new Set();
+
+/** How people get in, as the server that sent the page says it. */
+export const access = JSON.parse(document.querySelector("meta[name=access]")?.content || '{"auth":"off"}');
+
+/** The token, or null. */
+export function credential() {
+  return sessionStorage.getItem(NAME) ?? localStorage.getItem(NAME);
+}
+
+/** Keeps a token until the tab is closed, or longer if `remember` is set. */
+export function keepCredential(token, remember) {
+  sessionStorage.setItem(NAME, token);
+  if (remember) localStorage.setItem(NAME, token);
+  for (const listener of listeners) listener(true);
+}
+
+/** Forgets the token, for example because the platform refused it. */
+export function forgetCredential() {
+  if (credential() === null && access.auth === "off") return;
+  sessionStorage.removeItem(NAME);
+  localStorage.removeItem(NAME);
+  for (const listener of listeners) listener(false);
+}
+
+/** Calls `listener(isIn)` when a person comes in or goes out. */
+export function onCredential(listener) {
+  listeners.add(listener);
+}
+
+/** Whether the page can call the platform at all. */
+export function isIn() {
+  return access.auth === "off" || credential() !== null;
+}

@@ -1,0 +1,56 @@
+// Begins the console.
+
+import { accountPage } from "./account.js";
+import { actionPage } from "./action.js";
+import { actionsPage } from "./actions.js";
+import { agentsPage } from "./agents.js";
+import { contextNow, redraw, run, say } from "./app.js";
+import { agentAssetsPage, assetPage, assetsPage } from "./assets.js";
+import { chatPage } from "./chat.js";
+import { contextPage } from "./context.js";
+import { access } from "./credentials.js";
+import { frame, listenToKeys, offer, watchVersion } from "./frame.js";
+import { lostPage } from "./lost.js";
+import { finishSignIn } from "./openid.js";
+import { referencePage } from "./reference.js";
+import { runPage } from "./run.js";
+import { settingsPage } from "./settings.js";
+import { setupPage } from "./setup.js";
+import { themePage, themesPage } from "./themes.js";
+import { todayPage } from "./today.js";
+
+/** Every page by its address. The first that matches is shown; the last one matches always. */
+const PAGES = [
+  ["/", todayPage],
+  ["/setup", setupPage],
+  ["/setup/:chat_id", setupPage],
+  ["/agents", agentsPage],
+  ["/agents/:agent_id", chatPage],
+  ["/agents/:agent_id/chat/:chat_id", chatPage],
+  ["/agents/:agent_id/actions", actionsPage],
+  ["/agents/:agent_id/assets", agentAssetsPage],
+  ["/agents/:agent_id/settings", settingsPage],
+  ["/actions/:action_id", actionPage],
+  ["/actions/:action_id/:view", actionPage],
+  ["/runs/:run_id", runPage],
+  ["/assets", assetsPage],
+  ["/assets/:asset_id", assetPage],
+  ["/themes", themesPage],
+  ["/themes/:project_id", themePage],
+  ["/themes/:project_id/:view", themePage],
+  ["/context", contextPage],
+  ["/context/:view", contextPage],
+  ["/context/:view/:id", contextPage],
+  ["/account", accountPage],
+  ["/account/:view", accountPage],
+  ["/reference", referencePage],
+  ["/reference/:tag", referencePage],
+  ["/*rest", lostPage],
+];
+
+const refused = await finishSignIn(access.openid);
+offer(new Set(PAGES.map(([, page]) => page.nav)));
+run(PAGES, frame);
+listenToKeys(contextNow);
+watchVersion(redraw);
+if (refused) say(refused);

@@ -1,0 +1,185 @@
+// An approval as a ticket: the stub says when, the body says exactly what is approved.
+
+import { del, post } from "./api.js";
+import { diffView } from "./diff.js";
+import { clock, dayMonthYear, isoDate, money, shortHash, weekdayShort, zoneName } from "./format.js";
+import { button, confirmation, facts, failureOf, press } from "./parts.js";
+import { h } from "./view.js";
+
+/** What the fields of an approval are called on a ticket. */
+const FIELDS = {
+  title: "Title",
+  description: "Description",
+  "task_config.instructions": "Instructions",
+  "task_config.expected_output": "Expected",
+  schedule: "When",
+  grants: "May use",
+  max_uses: "At most",
+  tools: "Tools",
+  model_tier: "Model",
+  budget: "May cost",
+  conditions: "A program checks",
+  watches: "Only if",
+  agent: "The agent",
+  "agent.instructions": "Instructions of the agent",
+  "agent.goal": "Goal of the agent",
+  "agent.success_criteria": "It works if",
+  "agent.timeline": "Timeline",
+  "agent.name": "Name of the agent",
+};
+
+export const fieldName = (field) => FIELDS[field] ?? field.replaceAll("_", " ").replaceAll(".", " · ");
+
+/** A value as a text that can be compared. */
+export function asText(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "string") return value;
+  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value.join("\n");
+  return JSON.stringify(value, null, 2);
+}
+
+/** What the conditions of an action say, in words. */
+export function conditionText(condition) {
+  switch (condition.kind) {
+    case "min_words":
+      return `at least ${condition.words} words`;
+    case "names_today":
+      return "names today’s date";
+    case "headings":
+      return `has the headings ${condition.headings.join(", ")}`;
+    case "json":
+      return "is JSON of a given schema";
+    case "links_only_to":
+      return `links only to ${condition.hosts.join(", ")}`;
+    default:
+      return condition.kind;
+  }
+}
+
+/** What an action watches, in words. */
+export function watchText(watch) {
+  switch (watch.kind) {
+    case "url":
+      return `${watch.url}${watch.pointer ? ` at ${watch.pointer}` : ""} has changed`;
+    case "feed":
+      return `${watch.url} has new entries`;
+    case "asset":
+      return `the asset ${watch.asset_id} has changed`;
+    case "theme_file":
+      return `the theme file ${watch.path} has changed`;
+    case "context_document":
+      return "a context document has changed";
+    default:
+      return watch.kind;
+  }
+}
+
+const list = (items) => items.length > 0 && h("ul", { class: "plain" }, items.map((item) => h("li", {}, item)));
+
+/** What the grants of an action allow, in words. */
+export function grantTexts(content) {
+  const tools = (content.tools ?? []).map((tool) => tool.name);
+  const granted = (content.grants ?? []).map((grant) => {
+    const most = content.max_uses?.[grant];
+    return most ? `${grant}, up to ${most} times a run` : grant;
+  });
+  return [...granted, ...tools.filter((tool) => !(content.grants ?? []).includes(tool))];
+}
+
+/** The facts of what is approved. */
+export function contentFacts(view) {
+  const { current } = view;
+  return facts([
+    ["Will", h("p", { class: "long" }, current.task_config.instructions || current.description)],
+    ["Only if", list((current.watches ?? []).map(watchText))],
+    ["May use", grantTexts(current).join(", ") || "nothing beside its own notes and outputs"],
+    ["May cost", `up to ${money(current.budget.per_run_micros)} a run${current.budget.per_month_micros ? `, ${money(current.budget.per_month_micros)} a month` : ""}`],
+    ["A month", view.expected_cost?.text],
+    ["Expected", current.task_config.expected_output],
+    ["A program checks", list((current.conditions ?? []).map(conditionText))],
+    ["Notebook", view.notebook.bytes > 0 ? `it keeps ${view.notebook.bytes} bytes for its next run` : null],
+  ]);
+}
+
+/** When an approved action runs first, for the button that approves it. */
+function consequence(nextAt) {
+  if (!nextAt) return "Approve";
+  const days = Math.round((Date.parse(isoDate(nextAt)) - Date.parse(isoDate(Date.now()))) / 86_400_000);
+  const day = days === 0 ? "today" : days === 1 ? "tomorrow" : days < 7 ? weekdayShort(nextAt) : dayMonthYear(nextAt);
+  return `Approve: runs ${day} ${clock(nextAt)}`;
+}
+
+/**
+ * The ticket of an action. `view` is the answer of `/actions/{id}/approval`; `nextAt` is when it would run first.
+ * `rehearsal` is a finished rehearsal, whose smaller grant is then approved.
+ */
+export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText, isOnPage, rehearsal }) {
+  const drifted = view.approved && !view.holds;
+  const key = `approve ${actionId}`;
+  const hash = rehearsal ? rehearsal.approval_hash : view.approval_hash;
+  return h(
+    "article",
+    { class: `ticket${drifted ? " drift" : " draft"}`, key: `ticket ${actionId}`, "aria-label": drifted ? `Approval of ${title}, changed since you approved` : `Approval of ${title}` },
+    h(
+      "div",
+      { class: "stub" },
+      nextAt
+        ? h("div", { class: "big" }, h("span", {}, stubDay(nextAt)), " ", h("span", {}, clock(nextAt)))
+        : h("div", { class: "big" }, view.current.schedule ? "never" : "no time"),
+      h("div", { class: "small" }, scheduleText ?? "It runs when you run it.", nextAt && h("div", {}, `${dayMonthYear(nextAt)}, ${zoneName(nextAt)}`)),
+      h("div", { class: "serial" }, h("span", {}, "Content"), h("b", { title: hash }, shortHash(hash)), drifted && h("s", { title: view.approved.hash }, h("span", { class: "vh" }, "was "), shortHash(view.approved.hash))),
+    ),
+    h(
+      "div",
+      { class: "body" },
+      drifted &&
+        h(
+          "div",
+          { class: "drift-flag" },
+          h("p", {}, h("b", {}, "Changed since you approved it. "), "Nothing runs until you approve it again."),
+          view.changes.map((change) => h("div", { class: "change", key: change.field }, h("h4", {}, fieldName(change.field)), diffView(asText(change.approved), asText(change.current)))),
+        ),
+      h("h3", {}, isOnPage ? title : h("a", { href: `#/actions/${actionId}` }, title)),
+      agent && !isOnPage && h("p", { class: "muted" }, agent),
+      contentFacts(view),
+      view.warnings.length > 0 && h("ul", { class: "warnings" }, view.warnings.map((warning) => h("li", {}, warning))),
+      rehearsal && h("p", { class: "aside-note" }, `With the grant of the rehearsal: ${rehearsal.grants.join(", ") || "no tool"}.`),
+      failureOf(ctx, key),
+      h(
+        "div",
+        { class: "acts" },
+        press("Delete", () => deleteAction(ctx, actionId, title, isOnPage), { kind: "danger" }),
+        h(
+          "div",
+          { class: "end" },
+          h("a", { class: "btn", href: `#/actions/${actionId}${isOnPage ? "/edit" : ""}` }, isOnPage ? "Edit" : "Look closer"),
+          button(ctx, consequence(nextAt), {
+            key,
+            kind: "primary",
+            act: () => post(`/actions/${actionId}/approve`, rehearsal ? { approval_hash: hash, rehearsal: rehearsal.run_id } : { approval_hash: hash }),
+          }),
+        ),
+      ),
+    ),
+  );
+}
+
+function stubDay(at) {
+  const days = Math.round((Date.parse(isoDate(at)) - Date.parse(isoDate(Date.now()))) / 86_400_000);
+  if (days === 0) return "today";
+  return days < 7 ? weekdayShort(at) : dayMonthYear(at).replace(/ \d+$/, "");
+}
+
+/** Asks, and deletes an action with its runs. */
+export function deleteAction(ctx, actionId, title, leave) {
+  confirmation(ctx, {
+    title: "Delete this action?",
+    key: `delete ${actionId}`,
+    label: "Delete",
+    text: `“${title}” is deleted with its runs and its notebook. The assets that it has made stay.`,
+    act: async () => {
+      await del(`/actions/${actionId}`);
+      if (leave) history.length > 1 ? history.back() : ctx.go("#/");
+    },
+  });
+}

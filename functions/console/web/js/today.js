@@ -1,0 +1,167 @@
+// Today: what has happened, what is to come, and what waits for the person.
+
+import { post } from "./api.js";
+import { LIVE_MS, RESTING_MS, optional } from "./app.js";
+import { inboxCard } from "./cards.js";
+import { clock, counted, longDay, money, monthName, relative, shownZone } from "./format.js";
+import { button, chip, draftOf, failureOf, head, link, oil, press, row, rows, section } from "./parts.js";
+import { agenda, dayFigures, isAhead, itemHref, strip, tookText } from "./strip.js";
+import { h } from "./view.js";
+
+/** Approvals beyond these are read when their own page is opened. */
+const MOST_TICKETS = 8;
+const FIRST_CARDS = 12;
+
+const approvals = (ctx) => (ctx.shared.inbox?.data ?? []).filter((item) => item.kind === "approval").slice(0, MOST_TICKETS);
+
+const place = () => shownZone().split("/").at(-1).replaceAll("_", " ");
+
+export const todayPage = {
+  nav: "today",
+  title: () => "Today",
+  reads: (ctx) => ({
+    day: optional("/day"),
+    ...Object.fromEntries(approvals(ctx).map((item) => [`approval ${item.action_id}`, optional(`/actions/${item.action_id}/approval`)])),
+  }),
+  every: (ctx) => ((ctx.data.day?.data ?? []).some((item) => item.state === "running" || item.state === "claimed") ? LIVE_MS : RESTING_MS),
+  view(ctx) {
+    const { day } = ctx.data;
+    const { inbox, agents, usage, account } = ctx.shared;
+    const isFirst = agents && agents.data.length === 0;
+    return h(
+      "div",
+      { key: "today" },
+      head(longDay(day?.now ?? Date.now()), place(), !isFirst && link("Set up an agent", "#/setup", { kind: "" })),
+      isFirst && firstVisit(ctx),
+      day && !isFirst && daySection(day),
+      !isFirst &&
+        h(
+          "div",
+          { class: "cols" },
+          h("div", {}, waitsForYou(ctx, inbox)),
+          h("div", {}, day && next(ctx, day), day && justHappened(day), usage && spending(usage, account)),
+        ),
+    );
+  },
+};
+
+function firstVisit(ctx) {
+  const draft = draftOf("setup");
+  const begin = (event) => {
+    event.preventDefault();
+    const text = new FormData(event.target).get("sentence").trim();
+    if (!text) return;
+    draft.set(text);
+    ctx.go("#/setup/begin");
+  };
+  return h(
+    "section",
+    { class: "first", key: "first", "aria-label": "Begin" },
+    h("p", { class: "lead" }, "What should somebody look after for you?"),
+    h(
+      "form",
+      { onsubmit: begin },
+      h("label", {}, h("span", { class: "vh" }, "What should it look after?"), h("textarea", { name: "sentence", rows: "2", maxlength: "4000", required: true, placeholder: "Every Monday, tell me what my three competitors changed", value: draft.get(), oninput: (event) => draft.set(event.target.value), onkeydown: sendOnEnter })),
+      h("button", { class: "btn primary" }, "Set up an agent"),
+    ),
+    h(
+      "ol",
+      { class: "how" },
+      h("li", {}, h("b", {}, "You say it."), " A short conversation makes an agent. One sentence is enough to begin."),
+      h("li", {}, h("b", {}, "You approve it."), " Nothing runs by itself before you have seen exactly what will run, when, and what it may cost."),
+      h("li", {}, h("b", {}, "It keeps the appointment."), " Here you see what ran, what did not, and why."),
+    ),
+  );
+}
+
+/** Enter sends, Shift Enter begins a new line. While a word is being composed, Enter belongs to the input method. */
+export function sendOnEnter(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  event.preventDefault();
+  event.target.form.requestSubmit();
+}
+
+function daySection(day) {
+  const figures = dayFigures(day);
+  const ahead = day.data.find((item) => item.state === "due" && Date.parse(item.at) >= Date.now());
+  return h(
+    "section",
+    { class: "day", key: "day", "aria-label": "The day" },
+    strip(day),
+    agenda(day),
+    h(
+      "div",
+      { class: "legend" },
+      figures.map(([number, word]) => h("span", { key: word }, h("b", {}, String(number)), ` ${word}`)),
+      figures.length === 0 && h("span", {}, "Nothing is planned for today."),
+      !day.complete && h("span", {}, "There is more than is shown here."),
+      ahead && h("span", { class: "end" }, "next: ", h("b", {}, ahead.action_title), ` at ${clock(ahead.at)}`),
+    ),
+  );
+}
+
+function waitsForYou(ctx, inbox) {
+  const items = inbox?.data ?? [];
+  const shown = ctx.state.all ? items : items.slice(0, FIRST_CARDS);
+  const more = { approvals: Object.fromEntries(items.filter((item) => item.kind === "approval").map((item) => [item.action_id, ctx.data[`approval ${item.action_id}`]])) };
+  return section(
+    "Waits for you",
+    { note: items.length || null },
+    !inbox && h("p", { class: "muted pad" }, "Reading…"),
+    inbox && items.length === 0 && h("p", { class: "calm" }, "Nothing waits for you."),
+    shown.map((item) => inboxCard(ctx, item, more)),
+    items.length > shown.length && press(`Show all ${items.length}`, () => { ctx.state.all = true; ctx.redraw(); }),
+    inbox && !inbox.complete && h("p", { class: "muted" }, "There is more than is shown here."),
+  );
+}
+
+function next(ctx, day) {
+  const items = day.data.filter((item) => isAhead(item) && Date.parse(item.at) >= Date.now() - 60_000).slice(0, 3);
+  return section(
+    "Next",
+    {},
+    items.length === 0 && h("p", { class: "muted pad" }, "Nothing more today."),
+    rows(
+      items.map((item) => {
+        const key = `run ${item.action_id}`;
+        return [
+          row({ key: `${item.action_id} ${item.at}`, time: clock(item.at), title: item.action_title, href: `#/actions/${item.action_id}`, note: `${item.agent_name ?? ""} · ${relative(item.at)}`, end: button(ctx, "Run now", { key, kind: "quiet", act: () => post(`/actions/${item.action_id}/run`, {}) }) }),
+          failureOf(ctx, key),
+        ];
+      }),
+    ),
+  );
+}
+
+function justHappened(day) {
+  const items = day.data.filter((item) => !isAhead(item)).slice(-4).reverse();
+  if (items.length === 0) return null;
+  return section(
+    "Just happened",
+    {},
+    rows(
+      items.map((item) =>
+        row({
+          key: `${item.action_id} ${item.at} ${item.run_id ?? ""}`,
+          time: clock(item.at),
+          title: item.action_title,
+          href: itemHref(item),
+          note: [item.agent_name, item.reason, tookText(item), item.cost_micros > 0 && money(item.cost_micros)].filter(Boolean).join(" · "),
+          end: chip(item.state),
+        }),
+      ),
+    ),
+  );
+}
+
+function spending(usage, account) {
+  const month = usage.month;
+  const ceiling = account?.budget.per_month_micros;
+  return section(
+    "Spending",
+    { note: "today" },
+    oil({ spent: usage.spent_micros ?? 0, reserved: Math.max(0, (usage.committed_micros ?? 0) - (usage.spent_micros ?? 0)), ceiling: usage.ceiling_micros + (usage.raised_micros ?? 0) }),
+    month && h("p", { class: "muted" }, `${monthName(Date.now())}: ${money(month.total.cost_micros ?? 0)}${ceiling ? ` of ${money(ceiling)}` : ""}, ${counted(month.total.calls ?? 0, "call")} of models`),
+    h("p", {}, h("a", { href: "#/account" }, "Usage and ceilings")),
+  );
+}

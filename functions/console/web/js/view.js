@@ -1,0 +1,157 @@
+// What a page shows, as plain values, and the one place that changes the document.
+//
+// `h("a", { href: "#/" }, "Today")` describes an element. `draw(root, …)` compares the description with the one before it and
+// changes only what differs, so that focus, selection and scroll positions stay. No text becomes HTML: under the content security
+// policy of the console nothing could do that, and nothing here tries.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** These are properties of elements, because their attributes are only initial values. */
+const PROPERTIES = new Set(["value", "checked", "selected", "disabled", "open", "indeterminate"]);
+
+/**
+ * Describes an element.
+ *
+ * Properties: `class`; `style`, an object of CSS properties; `onclick` and other handlers; `key`, which identifies the element among its
+ * siblings; `use`, a function that is called once with the new element, and may return a function for its end; `opaque`, if
+ * the children belong to `use`. All others are attributes; `true` is an attribute without a value, `false`, `null` and `undefined` are none.
+ */
+export function h(tag, props, ...children) {
+  return { tag, props: props ?? {}, key: props?.key, children: flat(children), node: null, end: null };
+}
+
+function flat(children) {
+  const all = [];
+  for (const child of children) {
+    if (Array.isArray(child)) all.push(...flat(child));
+    else if (child !== null && child !== undefined && child !== false && child !== true && child !== "") {
+      all.push(typeof child === "object" ? child : { text: String(child), node: null });
+    }
+  }
+  return all;
+}
+
+const drawn = new WeakMap();
+
+/** Makes the children of `root` what `content` describes. */
+export function draw(root, ...content) {
+  const next = flat(content);
+  patchChildren(root, drawn.get(root) ?? [], next, root.namespaceURI === SVG);
+  drawn.set(root, next);
+}
+
+function patchChildren(parent, old, next, svg) {
+  const byKey = new Map();
+  const rest = [];
+  for (const child of old) {
+    if (child.key !== undefined) byKey.set(child.key, child);
+    else rest.push(child);
+  }
+  let at = 0;
+  let cursor = parent.firstChild;
+  for (const child of next) {
+    let from;
+    if (child.key !== undefined) {
+      from = byKey.get(child.key);
+      if (from && from.tag === child.tag) byKey.delete(child.key);
+      else from = undefined;
+    } else if (at < rest.length && rest[at].tag === child.tag) {
+      from = rest[at++];
+    } else if (at < rest.length) {
+      // The kinds differ. A later sibling of the same kind may be the one.
+      const later = rest.findIndex((one, index) => index >= at && one.tag === child.tag);
+      if (later >= 0) {
+        for (const skipped of rest.slice(at, later)) cursor = removeFrom(parent, skipped, cursor);
+        from = rest[later];
+        at = later + 1;
+      }
+    }
+    if (from) patch(from, child, svg);
+    else create(child, svg);
+    if (child.node === cursor) cursor = cursor.nextSibling;
+    else parent.insertBefore(child.node, cursor);
+  }
+  for (const gone of [...byKey.values(), ...rest.slice(at)]) remove(parent, gone);
+}
+
+function removeFrom(parent, child, cursor) {
+  const next = child.node === cursor ? cursor.nextSibling : cursor;
+  remove(parent, child);
+  return next;
+}
+
+function create(child, svg) {
+  if (child.text !== undefined) {
+    child.node = document.createTextNode(child.text);
+    return;
+  }
+  const isSvg = svg || child.tag === "svg";
+  child.node = isSvg ? document.createElementNS(SVG, child.tag) : document.createElement(child.tag);
+  for (const [name, value] of Object.entries(child.props)) set(child.node, name, undefined, value);
+  if (!child.props.opaque) {
+    for (const inner of child.children) {
+      create(inner, isSvg && child.tag !== "foreignObject");
+      child.node.append(inner.node);
+    }
+  }
+  // The value of a list of options exists only when the options do.
+  if (child.tag === "select" && child.props.value !== undefined) child.node.value = child.props.value;
+  if (child.props.use) child.end = child.props.use(child.node) ?? null;
+}
+
+function patch(old, next, svg) {
+  // A page may keep the description of a part that has not changed.
+  if (old === next) return;
+  const node = old.node;
+  next.node = node;
+  if (next.text !== undefined) {
+    if (next.text !== old.text) node.data = next.text;
+    return;
+  }
+  next.end = old.end;
+  for (const name of Object.keys(old.props)) {
+    if (!(name in next.props)) set(node, name, old.props[name], undefined);
+  }
+  for (const [name, value] of Object.entries(next.props)) {
+    if (value !== old.props[name]) set(node, name, old.props[name], value);
+  }
+  if (!next.props.opaque) {
+    const isSvg = svg || next.tag === "svg";
+    patchChildren(node, old.children, next.children, isSvg && next.tag !== "foreignObject");
+  }
+  if (next.tag === "select" && next.props.value !== old.props.value) node.value = next.props.value;
+}
+
+function remove(parent, child) {
+  ended(child);
+  if (child.node.parentNode === parent) parent.removeChild(child.node);
+}
+
+function ended(child) {
+  if (child.text !== undefined) return;
+  child.end?.();
+  child.children.forEach(ended);
+}
+
+function set(node, name, before, value) {
+  if (name === "key" || name === "use" || name === "opaque") return;
+  if (name.startsWith("on")) {
+    // A property with a function is allowed by the content security policy; an attribute with a text is not.
+    node[name] = value ?? null;
+  } else if (name === "style") {
+    for (const property of Object.keys(before ?? {})) if (!(property in (value ?? {}))) node.style.removeProperty(property);
+    for (const [property, text] of Object.entries(value ?? {})) node.style.setProperty(property, String(text));
+  } else if (PROPERTIES.has(name)) {
+    // What a person is typing is never replaced by an older text.
+    node[name] = value ?? (name === "value" ? "" : false);
+  } else if (value === undefined || value === null || value === false) {
+    node.removeAttribute(name);
+  } else {
+    node.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+/** An icon of the sprite in the page. */
+export function icon(name, className = "ic") {
+  return h("svg", { class: className, "aria-hidden": "true", viewBox: "0 0 24 24" }, h("use", { href: `#i-${name}` }));
+}
