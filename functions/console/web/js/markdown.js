@@ -977,3 +977,9 @@ export function markdownView(text, options) {
     },
   });
 }
+
+/** The content of an asset as a person reads it: documents and e-mails as Markdown, all else as it is. */
+export function readContent(content, type) {
+  if (type === "document" || type === "email") return h("div", { class: "reading" }, markdownView(content));
+  return h("pre", { class: "reader", tabindex: "0" }, content);
+}
