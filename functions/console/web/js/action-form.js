@@ -390,7 +390,7 @@ function scheduleFields(ctx, state, mistake, action) {
     { class: "form-part" },
     h(
       "div",
-      { class: "line" },
+      { class: "controls" },
       selectOf("When it is due", schedule.kind, kinds, (kind) => set({ kind })),
       schedule.kind === "once" && h("input", { type: "date", "aria-label": "Date", key: "date", value: schedule.date, oninput: (event) => set({ date: event.target.value }) }),
       ["daily", "weekdays", "once"].includes(schedule.kind) && timeField,
@@ -407,7 +407,7 @@ function scheduleFields(ctx, state, mistake, action) {
         FORM_DAYS.map(([day, name]) =>
           h("label", { key: day }, h("input", { type: "checkbox", checked: schedule.days.includes(day), onchange: (event) => set({ days: event.target.checked ? [...schedule.days, day] : schedule.days.filter((one) => one !== day) }) }), name),
         ),
-        h("span", { class: "line" }, "at ", timeField),
+        h("span", { class: "controls" }, "at ", timeField),
       ),
     mistake && h("small", { class: "bad", role: "alert" }, mistake),
     schedule.kind !== "none" && field("Time zone", h("input", { type: "text", list: "zones", value: schedule.timezone, placeholder: shownZone(), oninput: (event) => set({ timezone: event.target.value }) }), { hint: "Empty: the zone of the account." }),

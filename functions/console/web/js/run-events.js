@@ -214,7 +214,7 @@ export function waterfall(steps, { now = Date.now(), isLive = false } = {}) {
       const took = row.kind === "note" ? "" : row.to || !isLive ? duration(Math.max(0, to - row.from)) : "…";
       return h(
         "li",
-        { key: row.key, class: [row.kind, row.failed && "failed", row.tone].filter(Boolean).join(" ") },
+        { key: row.key, class: [`step-${row.kind}`, row.failed && "step-failed"].filter(Boolean).join(" ") },
         h(
           "details",
           {},
