@@ -547,11 +547,21 @@ function saveBar(ctx, state, { action, changed, cancelHref }) {
     h(
       "div",
       { class: "acts" },
-      h("a", { class: "btn quiet", href: cancelHref, onclick: () => state.draft.set("") }, "Cancel"),
+      h("a", { class: "btn quiet", href: cancelHref, onclick: () => state.reset(action ?? { budget: {}, schedule: null }) }, "Cancel"),
       h("div", { class: "end" }, h("button", { class: "btn primary", disabled: ctx.busy(state.key) || Boolean(state.conflict) || (action && changed.length === 0), "aria-busy": ctx.busy(state.key) ? "true" : null }, action ? "Save" : "Define the action")),
     ),
   );
 }
+
+/** The version of an action, if what people set of it is still what `shown` shows. Runs also count versions. */
+export async function versionIfSame(shown) {
+  const current = await get(`/actions/${shown.action_id}`);
+  const theirs = changedFields(formOf(shown), formOf(current));
+  if (theirs.length === 0) return current.version;
+  throw new Error(`Somebody else has changed this meanwhile: ${listed(theirs.map((name) => fieldName(name).toLowerCase()))}. Look at it again.`);
+}
+
+const MOST_TRIES = 3;
 
 async function saveForm(ctx, state, changed, done) {
   if (!state.actionId) {
@@ -562,15 +572,17 @@ async function saveForm(ctx, state, changed, done) {
     state.draft.set("");
     return done(made);
   }
-  try {
-    const saved = await edit(`/actions/${state.actionId}`, bodyOf(state.form, changed), { ifMatch: state.version });
-    state.reset(saved);
-    return done(saved);
-  } catch (error) {
-    if (error.code !== "version_conflict") throw error;
-    const current = error.current?.task_config ? error.current : await get(`/actions/${state.actionId}`);
-    meetTheirs(ctx, state, current);
-    return undefined;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const saved = await edit(`/actions/${state.actionId}`, bodyOf(state.form, changed), { ifMatch: state.version });
+      state.reset(saved);
+      return done(saved);
+    } catch (error) {
+      if (error.code !== "version_conflict") throw error;
+      meetTheirs(ctx, state, await get(`/actions/${state.actionId}`));
+      // A run also counts versions. If nobody has changed a field, there is nothing to decide.
+      if (state.conflict || attempt === MOST_TRIES) return undefined;
+    }
   }
 }
 
@@ -590,7 +602,7 @@ function meetTheirs(ctx, state, current) {
   state.conflict = both.length + onlyThem.length > 0 ? { both, onlyThem, theirs, mine: { ...merged } } : null;
   state.draft.set(JSON.stringify({ base: state.base, version: state.version, form: state.form }));
   previewSoon(ctx, state);
-  ctx.say("Somebody else has changed this action. Nothing of yours is lost.");
+  if (state.conflict) ctx.say("Somebody else has changed this action. Nothing of yours is lost.");
 }
 
 const FORM_PARTS = {

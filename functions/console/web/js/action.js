@@ -2,16 +2,16 @@
 
 import { get, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, keep, optional, reading } from "./app.js";
-import { formView, openForm } from "./action-form.js";
-import { GRID_SPAN_MS, actionGrid, recentRuns } from "./action-grid.js";
+import { formView, openForm, versionIfSame } from "./action-form.js";
+import { GRID_SPAN_MS, actionGrid, occurrenceHref, occurrenceName, recentRuns } from "./action-grid.js";
 import { notebookPage, notebookSection } from "./action-notebook.js";
 import { approvalWith, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
 import { readChanges, readTalk, talkView } from "./action-talk.js";
 import { callCard, questionCard } from "./cards.js";
 import { diffView } from "./diff.js";
-import { clock, counted, dayMonth, dayMonthYear, figure, isoDate, listed, money, moment, monthName, shortHash, shownZone } from "./format.js";
+import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, listed, money, moment, monthName, shortHash, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
-import { button, confirmation, empty, facts, failureOf, head, link, oil, press, section, stateWord, when } from "./parts.js";
+import { button, confirmation, empty, facts, failureOf, head, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
 import { asText, contentFacts, deleteAction, fieldName, ticket, watchText } from "./ticket.js";
 import { h } from "./view.js";
 
@@ -190,14 +190,15 @@ function menu(ctx, action) {
 
 // ---- The overview ----
 
-/** Times that the platform has written in the shown zone, in the words of the console. */
+/** Times that the platform has written in the shown zone, in the words of the console. A sentence names its zone once. */
 export function plainTimes(sentence) {
-  return sentence.replace(/(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?::\d\d)? \(([^)]+)\)/g, (whole, date, time, zone) => {
-    if (zone !== shownZone()) return whole;
-    const today = isoDate(Date.now());
+  const zone = /\d\d:\d\d(?::\d\d)? \(([^)]+)\)/.exec(sentence)?.[1];
+  if (zone !== shownZone()) return sentence;
+  const today = isoDate(Date.now());
+  return sentence.replace(/(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?::\d\d)?(?: \(([^)]+)\))?/g, (whole, date, time, ofZone) => {
+    if (ofZone && ofZone !== zone) return whole;
     if (date === today) return `${time} today`;
-    const day = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", day: "numeric", month: "long" }).format(new Date(`${date}T12:00:00Z`));
-    return `${time} on ${day}`;
+    return `${time} on ${new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", day: "numeric", month: "long" }).format(new Date(`${date}T12:00:00Z`))}`;
   });
 }
 
@@ -286,6 +287,7 @@ function overview(ctx) {
           ),
         approval.holds && approval.approved && approvedSection(action, approval),
         rehearsal && rehearsalSection(ctx, action, rehearsal),
+        latestSection(runs),
       ),
       h("div", {}, watchSection(action), costSection(action, usage), notebookSection(ctx, action, notebook), section("History", { end: h("a", { href: `#/actions/${id}/history` }, "All changes") }, historyRows(ctx, action, history.data))),
     ),
@@ -312,7 +314,7 @@ function liveSection(ctx, action, live, occurrence) {
 function approvedSection(action, approval) {
   return section(
     "Approved",
-    { note: [when(approval.approved.approved_at, { form: "moment" }), " · ", h("code", { title: approval.approved.hash }, shortHash(approval.approved.hash))] },
+    { note: moment(approval.approved.approved_at), end: h("code", { title: approval.approved.hash }, shortHash(approval.approved.hash)) },
     h(
       "details",
       { class: "approved", key: "approved" },
@@ -320,6 +322,29 @@ function approvedSection(action, approval) {
       contentFacts(approval),
       approval.warnings.length > 0 && h("ul", { class: "warnings" }, approval.warnings.map((warning) => h("li", {}, warning))),
       h("div", { class: "acts" }, h("div", { class: "end" }, link("Edit", `#/actions/${action.action_id}/edit`, { kind: "" }))),
+    ),
+  );
+}
+
+const LATEST_RUNS = 6;
+
+function latestSection(runs) {
+  const latest = runs.newest.filter((run) => run.state !== "unchanged").slice(0, LATEST_RUNS);
+  if (latest.length === 0) return null;
+  return section(
+    "Latest runs",
+    {},
+    rows(
+      latest.map((run) =>
+        row({
+          key: run.run_id,
+          time: isoDate(run.due_at) === isoDate(Date.now()) ? clock(run.due_at) : dayMonth(run.due_at),
+          title: capital(run.state === "held" && run.due_times > 1 ? `${stateWord(run.state)} ${figure(run.due_times)} times` : stateWord(run.state)),
+          href: occurrenceHref(run),
+          note: [moment(run.due_at), run.kind === "manual" && "by hand", run.started_at && run.finished_at && `took ${duration(Date.parse(run.finished_at) - Date.parse(run.started_at))}`, run.cost_micros > 0 && money(run.cost_micros), run.reason && plainTimes(run.reason), run.tainted && "has read what strangers have written"].filter(Boolean).join(" · "),
+          end: lamp(run.state, occurrenceHref(run), occurrenceName(run)),
+        }),
+      ),
     ),
   );
 }
@@ -433,7 +458,7 @@ function askRevert(ctx, action, change, key) {
     label: "Set back",
     kind: "primary",
     text: `${listed(change.changes.map((one) => fieldName(one.field)))} will be as before this change.${withdraws ? " Your approval is withdrawn: nothing runs until you approve it again." : ""}`,
-    act: () => post(`/actions/${action.action_id}/history/${change.version}/revert`, undefined, { ifMatch: action.version }),
+    act: async () => post(`/actions/${action.action_id}/history/${change.version}/revert`, undefined, { ifMatch: await versionIfSame(action) }),
   });
 }
 
