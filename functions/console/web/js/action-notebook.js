@@ -49,10 +49,10 @@ export function notebookSection(ctx, action, notebook) {
 export function notebookPage(ctx, { action, notebook, versions }) {
   const draft = draftOf(`notebook ${action.action_id}`);
   const state = (ctx.state.notebook ??= openNotebook(draft, notebook));
+  // What nobody has touched follows what is stored.
+  if (state.text === state.base && !state.conflict && notebook.version !== state.version) Object.assign(state, { base: notebook.text, text: notebook.text, version: notebook.version });
   const size = notebookSize(state.text);
   const isTyped = state.text !== state.base;
-  // What nobody has touched follows what is stored.
-  if (!isTyped && !state.conflict && notebook.version !== state.version) Object.assign(state, { base: notebook.text, text: notebook.text, version: notebook.version });
   const set = (text) => {
     state.text = text;
     draft.set(text === state.base ? "" : JSON.stringify({ text, base: state.base, version: state.version }));
@@ -132,7 +132,7 @@ function notebookVersions(ctx, versions, set) {
         "li",
         { key: version.version },
         h("span", { class: "when" }, `v ${figure(version.version)}`),
-        h("span", { class: "what" }, version.run_id ? "A run" : "You", h("small", {}, when(version.written_at, { form: "moment" }), ` · ${bytes(notebookSize(version.text))}`)),
+        h("span", { class: "what" }, version.text === "" ? "Emptied" : version.run_id ? "A run" : "You", h("small", {}, when(version.written_at, { form: "moment" }), ` · ${bytes(notebookSize(version.text))}`)),
         h(
           "span",
           { class: "end" },
