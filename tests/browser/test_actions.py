@@ -406,7 +406,7 @@ def test_what_a_change_of_the_agent_withdrew_is_approved_together(owner):
     shot(page, "actions approve many dark")
     assert all(not owner.get(f"/actions/{action}/approval")["holds"] for action in actions)
     dialog.get_by_role("button", name="Approve 2 actions").click()
-    expect(page.get_by_text("2 actions approved.")).to_be_visible()
+    expect(page.locator(".banner", has_text="2 actions approved.")).to_be_visible()
     assert all(owner.get(f"/actions/{action}/approval")["holds"] for action in actions)
 
 
@@ -416,9 +416,11 @@ def test_a_new_action_is_defined_by_a_form(owner):
     expect(page.get_by_text("This agent has no actions yet.")).to_be_visible()
     page.get_by_role("link", name="New action").click()
     page.get_by_role("button", name="Define the action").click()
-    expect(page.get_by_role("alert")).to_have_text("It needs a title.")
+    expect(page.get_by_role("alert")).to_have_text(["It needs a title.", "Say what it should do.", "Say what you expect."])
     page.get_by_label("Title").fill("<b>Weekly</b> report")
     page.get_by_label("Instructions").fill("Write it.")
+    page.get_by_label("Expected output").fill("A page")
+    expect(page.get_by_role("alert")).to_have_count(0)
     page.get_by_label("When it is due").select_option(label="Every week on")
     page.get_by_label("Thursday").check()
     page.get_by_label("Time zone").fill("America/New_York")
@@ -500,17 +502,18 @@ def test_an_action_is_dismissed_and_another_deleted(owner):
     agent = owner.agent()
     first, second = owner.action(agent, "Prices"), owner.action(agent, "Stock")
     page = owner.page(f"/actions/{first}")
-    page.get_by_text("More", exact=True).click()
+    page.locator("main summary", has_text="More").click()
     page.get_by_role("button", name="Dismiss").click()
     page.get_by_role("dialog").get_by_role("button", name="Dismiss").click()
     expect(page.locator(".verdict")).to_contain_text("Dismissed.")
     assert state(owner, first) == "dismissed"
     page.goto(f"{owner.platform.url}/#/agents/{agent}/actions")
     page.get_by_role("link", name="Stock").click()
-    page.get_by_text("More", exact=True).click()
+    page.locator("main summary", has_text="More").click()
     page.get_by_role("button", name="Delete").first.click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(page.get_by_role("tab", name="Actions").or_(page.get_by_role("link", name=re.compile("^Actions")))).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Market watch")
+    expect(page.get_by_text("1 action", exact=True)).to_be_visible()
     assert [one["action_id"] for one in owner.get(f"/actions?agent_id={agent}")["data"]] == [first]
     assert second != first
 

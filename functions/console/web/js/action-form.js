@@ -207,6 +207,8 @@ function bodyOf(form, names) {
 function formMistakes(form) {
   const wrong = {};
   if (!form.title.trim()) wrong.title = "It needs a title.";
+  if (!form.instructions.trim()) wrong.instructions = "Say what it should do.";
+  if (!form.expected.trim()) wrong.expected = "Say what you expect.";
   if (form.run !== "" && !(microsOf(form.run) > 0)) wrong.run = "Enter an amount in dollars.";
   if (form.month !== "" && !(microsOf(form.month) > 0)) wrong.month = "Enter an amount in dollars, or nothing.";
   const schedule = scheduleMistake(form.schedule);
@@ -301,11 +303,14 @@ export function formView(ctx, state, { action, agentName, done, cancelHref, asse
       onsubmit: (event) => {
         event.preventDefault();
         state.tried = true;
+        const form = event.target;
+        // The next frame draws what is wrong.
+        const showWhatIsWrong = () => requestAnimationFrame(() => requestAnimationFrame(() => form.querySelector("[role=alert]")?.scrollIntoView({ block: "center" })));
         if (Object.keys(wrong).length > 0) {
           ctx.redraw();
-          return requestAnimationFrame(() => requestAnimationFrame(() => event.target.querySelector("[role=alert]")?.scrollIntoView({ block: "center" })));
+          return showWhatIsWrong();
         }
-        ctx.act(state.key, () => saveForm(ctx, state, changed, done));
+        ctx.act(state.key, () => saveForm(ctx, state, changed, done)).then(showWhatIsWrong);
       },
     },
     state.isStored && changed.length > 0 && h("p", { class: "aside-note" }, "This is what you typed before. It is not saved yet. ", press("Discard it", () => state.reset(action ?? { budget: {}, schedule: null }), { kind: "link" })),
@@ -317,8 +322,8 @@ export function formView(ctx, state, { action, agentName, done, cancelHref, asse
         { class: "form-part" },
         text("title", "Title", { max: 200, error: shown.title }),
         text("description", "Description", { rows: 2, max: 2000, hint: "What it is about, for you." }),
-        text("instructions", "Instructions", { rows: 6, max: 20000, hint: "What the agent does in each run." }),
-        text("expected", "Expected output", { rows: 3, max: 5000, hint: "How the result is judged." }),
+        text("instructions", "Instructions", { rows: 6, max: 20000, hint: "What the agent does in each run.", error: shown.instructions }),
+        text("expected", "Expected output", { rows: 3, max: 5000, hint: "How the result is judged.", error: shown.expected }),
         field("Priority", selectOf("Priority", form.priority, PRIORITIES, (priority) => state.set({ priority }))),
       ),
     ),
