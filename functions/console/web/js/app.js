@@ -264,6 +264,7 @@ export function redraw() {
 
 function render() {
   const { page, ctx } = current;
+  frame.prepare(ctx);
   const reads = Object.values(page.reads?.(ctx) ?? {}).map((source) => cache.get(readOf(source).key));
   const failed = reads.find((entry) => entry?.error);
   const complete = reads.every((entry) => entry && (entry.data !== undefined));

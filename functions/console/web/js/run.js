@@ -1,5 +1,321 @@
-// To be written.
+// A run: what came of it, step by step, and what it has made.
 
-import { lostPage } from "./lost.js";
+import { Problem, get, getText, post } from "./api.js";
+import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
+import { occurrenceHref, occurrenceName } from "./action-grid.js";
+import { openText, rehearse } from "./action-rehearsal.js";
+import { plainTimes, questionOf, scheduleWords } from "./action.js";
+import { callCard, proposalCard, questionCard } from "./cards.js";
+import { bytes, capital, clock, counted, dayMonth, duration, figure, money, moment, weekday, wholeTime } from "./format.js";
+import { agentName } from "./frame.js";
+import { button, chip, dialog, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
+import { runEvents, stepsOfRun, waterfall } from "./run-events.js";
+import { h } from "./view.js";
 
-export const runPage = { ...lostPage, nav: "agents" };
+const OTHER_RUNS = 20;
+
+/** The run, and for a run of an action its due time. A due time at which no run began is found by its action alone. */
+async function readRun(runId, actionId, signal) {
+  const missing = (error) => {
+    if (error instanceof Problem && error.status === 404) return null;
+    throw error;
+  };
+  const run = await get(`/runs/${runId}`, signal).catch(missing);
+  const owner = run?.kind === "action" ? run.action_id : run ? null : actionId;
+  const occurrence = owner ? await get(`/actions/${owner}/runs/${runId}`, signal).catch(missing) : null;
+  if (!run && !occurrence) throw new Problem(404, { detail: "There is no such run.", code: "not_found" }, null);
+  return { run, occurrence };
+}
+
+const runKey = (ctx) => `/runs/${ctx.params.run_id} with its due time`;
+
+const isUnderWay = ({ run, occurrence }) => run?.state === "running" || ["due", "claimed", "running"].includes(occurrence?.state);
+
+export const runPage = {
+  nav: "agents",
+  title: (ctx) => ctx.data.action?.title ?? { chat: "A turn", setup: "A turn of the setup", rehearsal: "A rehearsal" }[ctx.data.whole.run?.kind] ?? "A run",
+  reads(ctx) {
+    const runId = ctx.params.run_id;
+    const known = cached(runKey(ctx));
+    const actionId = known?.run?.action_id ?? known?.occurrence?.action_id;
+    return {
+      whole: reading(runKey(ctx), (signal) => readRun(runId, /^act_[0-9a-f]{32}$/.test(ctx.query.action ?? "") ? ctx.query.action : null, signal)),
+      ...(actionId && { action: optional(`/actions/${actionId}`), others: reading(`/actions/${actionId}/runs newest`, (signal) => get(`/actions/${actionId}/runs?limit=${OTHER_RUNS}`, signal).catch((error) => (error.status === 404 ? { data: [] } : Promise.reject(error)))) }),
+      ...(known?.occurrence && known.run && { outputs: reading(`/runs/${runId} outputs`, (signal) => get(`/actions/${known.occurrence.action_id}/runs/${runId}/outputs`, signal)) }),
+    };
+  },
+  every: (ctx) => (ctx.data.whole && isUnderWay(ctx.data.whole) ? LIVE_MS : RESTING_MS),
+  view(ctx) {
+    const { whole, action, others, outputs } = ctx.data;
+    const { run, occurrence } = whole;
+    const runId = ctx.params.run_id;
+    const stream = run && runEvents(ctx, runId, run.state);
+    const steps = run && stepsOfRun(stream.events, run.kind);
+    const isLive = isUnderWay(whole);
+    const question = action && questionOf(action, occurrence);
+    const cards = (run?.cards ?? []).filter((card) => card.state === "waiting");
+    return h(
+      "div",
+      { key: `run ${runId}` },
+      runCrumb(ctx, run, action),
+      runHead(ctx, whole, action, isLive),
+      h("p", { class: "verdict" }, runVerdict(whole, outputs, isLive)),
+      run?.error && h("p", { class: "advice" }, adviceFor(run.error, action)),
+      others && others.data.length > 1 && otherRuns(others.data, runId, ctx),
+      ["run again", "cancel run", "rehearse"].map((key) => failureOf(ctx, key)).filter(Boolean),
+      run &&
+        h(
+          "div",
+          { class: "cols" },
+          h(
+            "div",
+            {},
+            (question || cards.length > 0) && section("Waits for you", {}, question && questionCard(ctx, question), cards.map((card) => callCard(ctx, { ...card, run_id: runId, action_id: run.action_id, action_title: action?.title, agent_name: agentName(ctx, run.agent_id) }))),
+            section(
+              "What happened",
+              { note: steps.from ? `${duration(Math.max(0, (isLive ? Date.now() : steps.to) - steps.from))} · ${money(run.cost_micros)}` : money(run.cost_micros) },
+              stream.error && problem(ctx, stream.error, { compact: true }),
+              stream.events.length === 0 && !stream.ended ? h("p", { class: "muted pad" }, "Reading the steps…") : waterfall(steps, { isLive }),
+            ),
+            run.message && run.kind !== "action" && section("It said", {}, h("p", { class: "long pad" }, run.message)),
+            answeredCards(run),
+          ),
+          h("div", {}, outputSection(ctx, run, outputs), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
+        ),
+    );
+  },
+};
+
+function runCrumb(ctx, run, action) {
+  const agentId = run?.agent_id ?? action?.agent_id;
+  if (!agentId) return h("p", { class: "crumb" }, h("a", { href: "#/" }, "Today"));
+  return h(
+    "p",
+    { class: "crumb" },
+    h("a", { href: `#/agents/${agentId}` }, agentName(ctx, agentId) ?? "The agent"),
+    action && [" · ", h("a", { href: `#/agents/${agentId}/actions` }, "Actions"), " · ", h("a", { href: `#/actions/${action.action_id}` }, action.title)],
+  );
+}
+
+function chatHref(run) {
+  if (run.kind === "setup") return run.chat_id ? `#/setup/${run.chat_id}` : null;
+  if (run.kind !== "chat") return null;
+  if (run.action_id) return `#/actions/${run.action_id}/talk`;
+  return run.agent_id && run.chat_id ? `#/agents/${run.agent_id}/chat/${run.chat_id}` : null;
+}
+
+const RUN_KINDS = { action: "a run", rehearsal: "a rehearsal: nothing of it was done", chat: "a turn of a chat", setup: "a turn of the setup" };
+
+function runHead(ctx, { run, occurrence }, action, isLive) {
+  const runId = ctx.params.run_id;
+  const isOfAction = action && (run?.kind === "action" || !run);
+  const canRun = isOfAction && !isLive && action.approval?.hash === action.approval_hash && !action.live_run && !["needs_approval", "dismissed"].includes(action.state);
+  const chat = run && chatHref(run);
+  return head(
+    run?.kind === "rehearsal" ? `Rehearsal of ${action?.title ?? "an action"}` : run?.kind === "chat" || run?.kind === "setup" ? "A turn" : action?.title ?? "A run",
+    [RUN_KINDS[run?.kind] ?? (occurrence ? "a due time" : null), isOfAction && action.schedule_text && scheduleWords(action.schedule_text)].filter(Boolean).join(" · "),
+    chat && link(run.kind === "chat" && run.action_id ? "Open the conversation" : "Open the chat", chat, { kind: "" }),
+    action && !chat && link("Talk about it", `#/actions/${action.action_id}/talk`, { kind: "quiet" }),
+    run?.state === "running" && button(ctx, "Cancel", { key: "cancel run", kind: "danger", act: () => post(`/runs/${runId}/cancel`) }),
+    run?.kind === "rehearsal" && run.state !== "running" && action && button(ctx, "Rehearse again", { key: "rehearse", act: () => rehearse(ctx, action.action_id).then(() => ctx.go(`#/actions/${action.action_id}`)) }),
+    canRun &&
+      button(ctx, run ? "Run again" : "Run now", {
+        key: "run again",
+        act: async () => {
+          const { run_id: next } = await post(`/actions/${action.action_id}/run`, {});
+          ctx.go(`#/runs/${next}`);
+        },
+      }),
+  );
+}
+
+// ---- The verdict ----
+
+/** `Monday 16 Nov at 09:00:00` */
+const exactTime = (at) => `${weekday(at)} ${dayMonth(at)} at ${wholeTime(at).slice(-8)}`;
+
+function tookOf(run, occurrence) {
+  const from = occurrence?.started_at ?? run?.created_at;
+  const to = occurrence?.finished_at ?? run?.finished_at;
+  return from && to ? duration(Math.max(0, Date.parse(to) - Date.parse(from))) : null;
+}
+
+/** Above this a run is called late. */
+const LATE_MS = 60_000;
+
+function dueWords(occurrence) {
+  if (!occurrence) return null;
+  if (occurrence.kind === "manual") return "by hand";
+  const late = occurrence.lag_ms ?? 0;
+  if (late > LATE_MS) return h("b", { class: "warn" }, `${duration(late)} late`);
+  return occurrence.kind === "catch_up" ? "as a catch-up" : "on time";
+}
+
+function runVerdict({ run, occurrence }, outputs, isLive) {
+  const state = occurrence?.state ?? run.state;
+  const begun = occurrence?.started_at ?? run?.created_at;
+  const due = occurrence && occurrence.kind !== "manual" ? exactTime(occurrence.due_at) : exactTime(begun ?? occurrence.due_at);
+  const took = tookOf(run, occurrence);
+  const reason = occurrence?.reason ? plainTimes(occurrence.reason).replace(/\.$/, "") : null;
+  if (isLive) return [h("b", { class: "ok" }, state === "due" ? "Begins. " : "Runs now. "), begun ? `It began at ${clock(begun)}${occurrence?.lag_ms > LATE_MS ? `, ${duration(occurrence.lag_ms)} late` : ""}.` : `It is due ${moment(occurrence.due_at)}.`];
+  if (!run && occurrence) {
+    const many = occurrence.due_times > 1 ? `${figure(occurrence.due_times)} due times, until ${moment(occurrence.last_due_at ?? occurrence.due_at)}. ` : "";
+    return [h("b", { class: state === "missed" ? "bad" : "warn" }, `${capital(stateWord(state))}. `), `It was due on ${due}. ${many}${reason ? `${capital(reason)}.` : "No run began."}`];
+  }
+  if (state === "waiting") return [h("b", { class: "warn" }, "Waits for you. "), `It began on ${exactTime(begun)}${reason && occurrence.reason_code !== "asked" ? `: ${reason}` : ""}.`];
+  if (run?.kind === "rehearsal" && run.rehearsal) return [`Rehearsed on `, h("b", { class: "ok" }, exactTime(run.created_at)), `, took ${took}, and would have saved ${counted(run.rehearsal.outputs.length, "output")}. Nothing was done.`];
+  if (["failed", "cancelled", "unknown"].includes(state)) {
+    const error = run?.error?.detail ?? reason ?? "no reason was given";
+    return [h("b", { class: state === "failed" ? "bad" : "warn" }, `${capital(stateWord(state))} `), `on ${exactTime(begun ?? occurrence.due_at)}${took ? ` after ${took}` : ""}: ${plainTimes(error).replace(/\.$/, "")}.`];
+  }
+  const made = outputs?.data.length ?? 0;
+  if (!occurrence) return ["Answered on ", h("b", { class: "ok" }, due), took && `, and took ${took}`, run?.cut_off && ". The reply reached its limit and ends early", "."];
+  if (state === "nothing_new") return ["Ran on ", h("b", { class: "ok" }, due), ", ", dueWords(occurrence), `, took ${took}, and found nothing new${reason ? `: ${reason}` : ""}.`];
+  const judged = occurrence.reason_code === "not_checked" ? "nobody could judge it" : "meets what was expected";
+  return [
+    "Ran on ",
+    h("b", { class: "ok" }, due),
+    ", ",
+    dueWords(occurrence),
+    took && `, took ${took}`,
+    made > 0 && `, saved ${counted(made, "output")}`,
+    `, and ${judged}${occurrence.score !== null && occurrence.score !== undefined ? ` (${occurrence.score} of 100)` : ""}.`,
+    occurrence.reason_code === "same_as_last" && " Its outputs equal those of the run before.",
+    occurrence.attempts > 1 && ` It was tried ${figure(occurrence.attempts)} times.`,
+  ];
+}
+
+const RUN_ADVICE = {
+  budget_exceeded: ["Raise the ceiling of a run, or make the task smaller.", "edit"],
+  quota_exceeded: ["The plan includes no more requests this month.", "account"],
+  condition_not_met: ["Read the output, then change the instructions or the condition.", "edit"],
+  output_rejected: ["Read the output, then say more clearly what is expected.", "edit"],
+  watch_failed: ["Check the address that it watches.", "edit"],
+  tool_unavailable: ["Take the grant away, or choose another model.", "edit"],
+  tool_loop: ["Say in the instructions when it is done.", "edit"],
+  no_progress: ["Say in the instructions when it is done.", "edit"],
+  too_many_steps: ["Make the task smaller.", "edit"],
+  run_too_long: ["Make the task smaller.", "edit"],
+  empty_output: ["Say in the instructions what it must save.", "edit"],
+  drifted: ["Look at what has changed, and approve it again.", "action"],
+  action_changed: ["Rehearse it again.", "action"],
+  unanswered: ["It waited for you, and the time was over. Run it again.", "action"],
+  effect_unknown: ["Look there whether it happened before you run it again.", "action"],
+  stopped: ["Start the account again, then run it again.", "account"],
+  model_key_refused: ["Store a key that the provider accepts.", "account"],
+  model_not_configured: ["Store a key of a provider that has such a model.", "account"],
+  model_quota: ["Add credit at the provider, or store another key.", "account"],
+};
+
+function adviceFor(error, action) {
+  const [text, where] = RUN_ADVICE[error.code] ?? (error.retryable || error.code.startsWith("model_") ? ["It may succeed if you run it again.", null] : [null, null]);
+  if (!text) return h("span", { class: "muted mono" }, error.code);
+  const ways = { edit: action && ["Edit the action", `#/actions/${action.action_id}/edit`], action: action && ["Go to the action", `#/actions/${action.action_id}`], account: ["Go to the account", "#/account"] };
+  const way = ways[where];
+  return [`${text} `, way && h("a", { href: way[1] }, way[0])];
+}
+
+function otherRuns(all, runId, ctx) {
+  const shown = [...all].reverse();
+  return h("nav", { class: "lamps", "aria-label": "Runs of this action" }, shown.map((one) => {
+    const described = lamp(one.state, occurrenceHref(one), occurrenceName(one), { fresh: ctx.state.wasLive?.has(one.run_id) && one.state === "succeeded" });
+    described.key = one.run_id;
+    if (["running", "claimed", "due"].includes(one.state)) (ctx.state.wasLive ??= new Set()).add(one.run_id);
+    if (one.run_id === runId) described.props["aria-current"] = "page";
+    return described;
+  }));
+}
+
+// ---- What it made and read ----
+
+const TAINT_WORDS = "may repeat what strangers have written";
+
+function outputSection(ctx, run, outputs) {
+  const rehearsed = run.rehearsal?.outputs;
+  const made = outputs?.data ?? [];
+  if (!rehearsed && (run.kind !== "action" || (made.length === 0 && run.state === "running"))) return null;
+  return section(
+    rehearsed ? "Would have saved" : "Outputs",
+    { note: (rehearsed ?? made).length || null },
+    (rehearsed ?? made).length === 0 && h("p", { class: "muted pad" }, "It has saved nothing."),
+    rehearsed && h("ul", { class: "rows two" }, rehearsed.map((output, index) => h("li", { key: index }, h("span", { class: "what" }, output.title, h("small", {}, bytes(output.bytes))), press("Read", () => openText(ctx, output.title, output.content), { kind: "quiet" })))),
+    !rehearsed && made.length > 0 && h("ul", { class: "rows two" }, made.map((output) => h("li", { key: output.asset_id }, h("span", { class: "what" }, h("a", { href: `#/assets/${output.asset_id}` }, output.title), h("small", {}, bytes(output.bytes), output.tainted && h("span", { class: "warn" }, ` · ${TAINT_WORDS}`))), press("Read", () => readOutput(ctx, output), { kind: "quiet", title: `Read ${output.title}` })))),
+    rehearsed && run.rehearsal.effects.length > 0 && h("ul", { class: "rows two" }, run.rehearsal.effects.map((effect, index) => h("li", { key: `effect ${index}` }, h("span", { class: "what" }, effect.tool, h("small", {}, "was not done")), press("See", () => openText(ctx, `Call of ${effect.tool}, not done`, effect.arguments), { kind: "quiet" })))),
+  );
+}
+
+async function readOutput(ctx, output) {
+  let text = null;
+  let error = null;
+  const read = async () => {
+    error = null;
+    text = await getText(`/assets/${output.asset_id}/content`).catch((failure) => {
+      error = failure;
+      return null;
+    });
+    ctx.redraw();
+  };
+  ctx.open(() =>
+    dialog(
+      { title: output.title, kind: "wide", onclose: () => ctx.close() },
+      output.tainted && h("p", { class: "warn" }, `It ${TAINT_WORDS}.`),
+      error ? problem(ctx, error, { retry: read }) : text === null ? h("p", { class: "muted" }, "Reading…") : h("pre", { class: "reader", tabindex: "0", "aria-label": output.title }, text),
+      h("div", { class: "acts" }, h("div", { class: "end" }, link("Open the asset", `#/assets/${output.asset_id}`, { kind: "" }))),
+    ),
+  );
+  await read();
+}
+
+/** The host of an address that may be opened, or null. */
+function openHost(url) {
+  try {
+    const { protocol, host } = new URL(url);
+    return ["http:", "https:"].includes(protocol) ? host : null;
+  } catch {
+    return null;
+  }
+}
+
+function sourceSection(run) {
+  const sources = run.sources ?? [];
+  if (sources.length === 0 && !run.tainted) return null;
+  return section(
+    "Sources",
+    { note: sources.length || null },
+    run.tainted && h("p", { class: "pad warn" }, `Since ${clock(run.tainted.at)} it has read what strangers have written. What it says may be false.`),
+    h("ul", { class: "rows two" }, sources.map((source, index) => {
+      const host = openHost(source.url);
+      return h("li", { key: `${source.sha256} ${index}` }, h("span", { class: "what" }, host ? h("a", { href: source.url, target: "_blank", rel: "noopener noreferrer" }, source.title || source.url) : source.title || source.url, h("small", {}, host ?? source.url)), h("code", { class: "muted", title: `SHA-256 ${source.sha256}` }, source.sha256.slice(0, 8)));
+    })),
+  );
+}
+
+const CARD_WORDS = { approved: "allowed", rejected: "not allowed", happened: "it happened", not_happened: "it did not happen", expired: "nobody answered in time", void: "no answer was needed" };
+
+function answeredCards(run) {
+  const answered = run.cards.filter((card) => card.state !== "waiting");
+  if (answered.length === 0) return null;
+  return section("Answered", {}, rows(answered.map((card) => row({ key: card.call_id, time: clock(card.answered_at ?? card.asked_at), title: card.asks === "ceiling" ? "A ceiling of costs" : card.tool, note: card.reason ?? card.why, end: h("span", { class: "chip" }, CARD_WORDS[card.state] ?? card.state) }))));
+}
+
+function runFacts(run, occurrence) {
+  const { usage } = run;
+  const cacheRead = usage.cache_read_tokens ?? 0;
+  const written = (usage.cache_write_5m_tokens ?? 0) + (usage.cache_write_1h_tokens ?? 0);
+  return section(
+    "Cost and model",
+    {},
+    facts([
+      ["Cost", `${money(run.cost_micros)}${usage.estimated ? ", estimated" : ""}`],
+      ["Model", run.model && [run.model.model, h("small", { class: "muted" }, ` ${run.model.why}`)]],
+      ["Tokens", `${figure((usage.input_tokens ?? 0) + cacheRead + written)} in, ${figure(usage.output_tokens ?? 0)} out`],
+      ["From the cache", cacheRead > 0 && `${figure(cacheRead)} tokens`],
+      ["Searches", usage.web_searches > 0 && figure(usage.web_searches)],
+      ["Runs of code", usage.code_runs > 0 && figure(usage.code_runs)],
+      ["Tries", occurrence?.attempts > 1 && figure(occurrence.attempts)],
+      ["State", chip(occurrence?.state ?? run.state)],
+      ["Run", h("code", {}, run.run_id)],
+    ]),
+    (run.fallbacks ?? []).length > 0 && h("ul", { class: "plain listed" }, run.fallbacks.map((fallback, index) => h("li", { key: index }, `${fallback.to} answered instead of ${fallback.from} (${fallback.code.replaceAll("_", " ")}, ${clock(fallback.at)})`))),
+  );
+}

@@ -1,0 +1,538 @@
+"""Actions: approving, rehearsing, editing, running, and what their pages show."""
+
+import http.server
+import json
+import re
+import threading
+
+import pytest
+from conftest import Owner, Platform, shot
+from playwright.sync_api import expect
+
+TASK = {"instructions": "Read three price pages and write one page.", "expected_output": "Every price change is named"}
+
+
+class ScriptedModel:
+    """A model server with the format of OpenAI. `script(messages)` returns a text, or the name and the arguments of a call."""
+
+    def __init__(self, script):
+        self.script = script
+        model = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                model.answer(self, body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def environment(self):
+        return {
+            "LAMPLIGHTER_MODEL_URL": f"http://127.0.0.1:{self.server.server_port}",
+            "LAMPLIGHTER_MODEL": "compatible/scripted",
+            "LAMPLIGHTER_PRICES": json.dumps({"compatible/*": "free"}),
+        }
+
+    def answer(self, handler, body):
+        messages = body["messages"]
+        is_check = "lamplighter:check" in str(messages[0].get("content"))
+        says = json.dumps({"score": 90, "meets": True, "missing": []}) if is_check else self.script(messages)
+        if isinstance(says, str):
+            delta, finish = {"role": "assistant", "content": says}, "stop"
+        else:
+            name, arguments = says
+            call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            delta, finish = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
+        base = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": body["model"]}
+        chunks = [
+            {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}], "usage": None},
+            {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}], "usage": None},
+            {**base, "choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}},
+        ]
+        text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        handler.wfile.write(text.encode())
+
+    def stop(self):
+        self.server.shutdown()
+
+
+@pytest.fixture
+def scripted(tmp_path, browser):
+    """Starts a platform whose model follows a script, and gives its owner."""
+    opened = []
+
+    def start(script):
+        model = ScriptedModel(script)
+        platform = Platform(tmp_path, auth="off", environment=model.environment)
+        owner = Owner(platform, browser)
+        opened.append((model, platform, owner))
+        return owner
+
+    yield start
+    for model, platform, owner in opened:
+        try:
+            owner.close()
+        finally:
+            platform.end()
+            model.stop()
+
+
+def said(messages):
+    return [message["content"] for message in messages if isinstance(message.get("content"), str)]
+
+
+def draft(owner, **fields):
+    agent = owner.agent()
+    return agent, owner.action(agent, approve=False, schedule={"cron": "0 9 * * MON", "timezone": "UTC"}, **fields)
+
+
+def state(owner, action):
+    return owner.get(f"/actions/{action}")["state"]
+
+
+def test_an_action_is_approved_by_mouse(owner):
+    _, action = draft(owner)
+    page = owner.page(f"/actions/{action}")
+    expect(page.get_by_text("Nothing runs before you have approved it.")).to_be_visible()
+    shot(page, "action to approve light")
+    page.get_by_role("button", name=re.compile("^Approve: runs")).click()
+    expect(page.get_by_text("What you have approved")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    stored = owner.get(f"/actions/{action}")
+    assert (stored["state"], stored["approval"]["hash"]) == ("scheduled", stored["approval_hash"])
+
+
+def test_an_action_is_approved_by_keyboard_alone(owner):
+    _, action = draft(owner)
+    page = owner.page(f"/actions/{action}")
+    approve = page.get_by_role("button", name=re.compile("^Approve: runs"))
+    expect(approve).to_be_visible()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if approve.evaluate("node => node === document.activeElement"):
+            break
+    else:
+        pytest.fail("Tab does not reach the button")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("What you have approved")).to_be_visible()
+    assert state(owner, action) == "scheduled"
+
+
+def test_a_change_of_the_agent_shows_what_differs_and_is_approved_again(owner):
+    agent = owner.agent(instructions="Write short sentences.")
+    action = owner.action(agent, schedule={"cron": "0 9 * * MON"})
+    owner.call("PATCH", f"/agents/{agent}", {"instructions": "Write long sentences."})
+    page = owner.page(f"/actions/{action}", theme="dark")
+    ticket = page.get_by_role("article", name=re.compile("changed since you approved"))
+    expect(ticket.locator("del", has_text="short")).to_be_visible()
+    expect(ticket.locator("ins", has_text="long")).to_be_visible()
+    expect(page.locator(".verdict")).to_contain_text("no longer covers it")
+    assert not owner.get(f"/actions/{action}/approval")["holds"]
+    shot(page, "action changed since approved dark")
+    ticket.get_by_role("button", name=re.compile("^Approve")).click()
+    expect(page.get_by_text("What you have approved")).to_be_visible()
+    assert owner.get(f"/actions/{action}/approval")["holds"]
+
+
+def test_a_rehearsal_shows_what_a_run_would_do_and_its_grant_is_approved(owner):
+    agent = owner.agent()
+    action = owner.action(agent, approve=False, grants=["generate_actions"])
+    page = owner.page(f"/actions/{action}")
+    page.get_by_role("button", name="Rehearse").click()
+    section = page.get_by_role("region", name="Rehearsal")
+    expect(section).to_contain_text("It would have saved 1 output.", timeout=20_000)
+    expect(section.get_by_role("row", name=re.compile("^generate_actions"))).to_contain_text("left out")
+    section.get_by_role("button", name=re.compile("^Read “")).click()
+    expect(page.get_by_role("dialog")).to_contain_text("demo model")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    shot(page, "action rehearsed light")
+    # A reload loses nothing.
+    page.reload()
+    page.get_by_role("button", name="Put this grant on the ticket").click()
+    ticket = page.get_by_role("article", name=re.compile("^Approval of"))
+    expect(ticket).to_contain_text("With the grant of the rehearsal: no tool.")
+    ticket.get_by_role("button", name=re.compile("^Approve")).click()
+    expect(page.get_by_text("What you have approved")).to_be_visible()
+    stored = owner.get(f"/actions/{action}")
+    assert stored["grants"] == [] and stored["approval"]["hash"] == stored["approval_hash"]
+    assert owner.get(f"/actions/{action}/runs")["data"] == [], "a rehearsal is no run"
+
+
+def test_an_edit_shows_the_next_times_and_what_it_withdraws(owner):
+    agent = owner.agent()
+    action = owner.action(agent, schedule={"cron": "0 9 * * MON", "timezone": "UTC"})
+    page = owner.page(f"/actions/{action}/edit")
+    expect(page.get_by_role("list", name="The next times").get_by_role("listitem")).to_have_count(5)
+    expect(page.get_by_role("button", name="Save")).to_be_disabled()
+    page.get_by_label("When it is due").select_option(label="Every weekday at")
+    page.get_by_label("Time", exact=True).fill("07:30")
+    expect(page.locator(".preview")).to_contain_text("07:30")
+    expect(page.get_by_text("Saving withdraws your approval.")).to_be_visible()
+    page.get_by_label("Ceiling of a month, in dollars").fill("2.50")
+    page.get_by_label("Search the web").check()
+    page.get_by_label("Search the web: times a run").fill("3")
+    page.get_by_role("button", name="Add a condition").click()
+    page.get_by_label("Words").fill("120")
+    page.get_by_role("button", name="Watch something").click()
+    page.get_by_label("Address").fill("https://shop.example/prices")
+    page.get_by_label("Priority").select_option("high")
+    shot(page, "action edit light")
+    # What was typed survives a reload.
+    page.reload()
+    expect(page.get_by_text("This is what you typed before.")).to_be_visible()
+    expect(page.get_by_label("Words")).to_have_value("120")
+    page.get_by_label("Search the web", exact=False).first.uncheck()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Price report")
+    stored = owner.get(f"/actions/{action}")
+    assert stored["schedule"]["cron"] == "30 7 * * MON-FRI"
+    assert stored["budget"]["per_month_micros"] == 2_500_000
+    assert stored["conditions"] == [{"kind": "min_words", "words": 120}]
+    assert stored["watches"] == [{"kind": "url", "url": "https://shop.example/prices"}]
+    assert (stored["priority"], stored["grants"], stored["state"]) == ("high", [], "defined")
+    expect(page.get_by_role("article", name=re.compile("changed since you approved"))).to_be_visible()
+
+
+def test_a_bad_schedule_says_what_is_wrong(owner):
+    _, action = draft(owner)
+    page = owner.page(f"/actions/{action}/edit")
+    page.get_by_label("When it is due").select_option(label="By a cron expression")
+    page.get_by_label("Cron expression").fill("every now and then")
+    expect(page.locator(".preview").get_by_role("alert")).to_contain_text("cron")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".problem")).to_contain_text("cron")
+    expect(page.get_by_label("Cron expression")).to_have_value("every now and then")
+    assert owner.get(f"/actions/{action}")["schedule"]["cron"] == "0 9 * * MON"
+
+
+def test_two_pages_in_conflict_lose_nothing(owner):
+    _, action = draft(owner)
+    first = owner.page(f"/actions/{action}/edit")
+    second = owner.page(f"/actions/{action}/edit")
+    expect(second.get_by_label("Title")).to_have_value("Price report")
+    expect(first.get_by_label("Title")).to_have_value("Price report")
+    first.get_by_label("Title").fill("Prices of the first page")
+    first.get_by_label("Expected output").fill("A table")
+    first.get_by_role("button", name="Save").click()
+    expect(first.get_by_role("heading", level=1)).to_have_text("Prices of the first page")
+    second.get_by_label("Title").fill("Prices of the second page")
+    second.get_by_label("Instructions").fill("Look at two pages.")
+    second.get_by_role("button", name="Save").click()
+    conflict = second.get_by_role("alert", name="Somebody else has changed this action")
+    expect(conflict).to_contain_text("Their change is taken over, because you did not touch it: expected.")
+    expect(conflict.locator("del")).to_have_text("first")
+    expect(conflict.locator("ins")).to_have_text("second")
+    assert owner.get(f"/actions/{action}")["title"] == "Prices of the first page"
+    shot(second, "action edit conflict light")
+    conflict.get_by_role("button", name="Keep mine").click()
+    conflict.get_by_role("button", name="Go on").click()
+    second.get_by_role("button", name="Save").click()
+    expect(second.get_by_role("heading", level=1)).to_have_text("Prices of the second page")
+    stored = owner.get(f"/actions/{action}")
+    assert (stored["title"], stored["task_config"]) == ("Prices of the second page", {"instructions": "Look at two pages.", "expected_output": "A table"})
+
+
+def test_the_notebook_is_edited_in_conflict_and_erased(owner):
+    agent = owner.agent()
+    action = owner.action(agent)
+    page = owner.page(f"/actions/{action}/notebook")
+    text = page.get_by_label("Text of the notebook")
+    text.fill("Read up to entry 4711.")
+    page.get_by_role("button", name="Save the notebook").click()
+    expect(page.get_by_text("version 1").first).to_be_visible()
+    assert owner.get(f"/actions/{action}/notebook")["text"] == "Read up to entry 4711."
+    text.fill("Read up to entry 4800.")
+    owner.call("PUT", f"/actions/{action}/notebook", {"text": "Read up to entry 4712."})
+    page.get_by_role("button", name="Save the notebook").click()
+    conflict = page.get_by_role("alert", name="The notebook was changed meanwhile")
+    expect(conflict.locator("del")).to_have_text("4712")
+    expect(text).to_have_value("Read up to entry 4800.")
+    conflict.get_by_role("button", name="Keep mine").click()
+    page.get_by_role("button", name="Save the notebook").click()
+    expect(page.get_by_role("region", name="Versions").get_by_role("listitem").filter(has_text="v 3")).to_be_visible()
+    assert owner.get(f"/actions/{action}/notebook")["text"] == "Read up to entry 4800."
+    shot(page, "notebook light")
+    text.fill("ä" * 2001)
+    expect(page.get_by_role("alert")).to_contain_text("4,002 of 4,000 bytes")
+    expect(page.get_by_role("button", name="Save the notebook")).to_be_disabled()
+    page.get_by_role("button", name="Discard my text").click()
+    page.get_by_role("button", name="Erase").click()
+    page.get_by_role("dialog").get_by_role("button", name="Erase").click()
+    expect(text).to_have_value("")
+    expect(page.get_by_role("region", name="Versions").get_by_role("listitem")).to_have_count(1)
+    assert owner.get(f"/actions/{action}/notebook")["text"] == ""
+
+
+def test_a_change_is_reverted(owner):
+    agent = owner.agent()
+    action = owner.action(agent, schedule={"cron": "0 9 * * MON"})
+    owner.call("PATCH", f"/actions/{action}", {"task_config": {"instructions": "Read one page."}})
+    page = owner.page(f"/actions/{action}")
+    history = page.get_by_role("region", name="History")
+    entry = history.get_by_role("listitem").filter(has_text="Instructions changed").first
+    expect(entry).to_contain_text("the approval was withdrawn")
+    entry.get_by_role("button", name="See").click()
+    expect(entry.locator("del").first).to_be_visible()
+    entry.get_by_role("button", name="Set back to before").click()
+    page.get_by_role("dialog").get_by_role("button", name="Set back").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(history.get_by_role("listitem").filter(has_text="Instructions changed")).to_have_count(2)
+    assert owner.get(f"/actions/{action}")["task_config"]["instructions"] == TASK["instructions"]
+
+
+def test_a_run_by_hand_is_seen_to_its_end(owner):
+    agent = owner.agent()
+    action = owner.action(agent)
+    page = owner.page(f"/actions/{action}")
+    page.get_by_role("button", name="Run now").click()
+    lamp = page.locator(".nights").get_by_role("link", name=re.compile("succeeded, by hand"))
+    expect(lamp).to_be_visible(timeout=20_000)
+    expect(page.locator(".nights .legend")).to_contain_text("1 ran")
+    shot(page, "action ran light")
+    lamp.click()
+    expect(page.locator(".verdict")).to_contain_text("saved 1 output, and meets what was expected")
+    steps = page.get_by_role("list", name="Steps of the run").locator(":scope > li")
+    expect(steps).to_have_count(4)
+    steps.filter(has_text="save_output").locator("summary").click()
+    expect(steps.filter(has_text="save_output")).to_contain_text("asset_type")
+    expect(steps.last).to_contain_text("Check of what was expected")
+    page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Lamplighter's demo model wrote this")
+    page.keyboard.press("Escape")
+    shot(page, "run light")
+    page.get_by_role("button", name="Run again").click()
+    expect(page.get_by_role("navigation", name="Runs of this action").get_by_role("link")).to_have_count(2, timeout=20_000)
+    expect(page.locator(".verdict")).to_contain_text("saved 1 output", timeout=20_000)
+    runs = owner.get(f"/actions/{action}/runs")["data"]
+    assert [run["state"] for run in runs] == ["succeeded", "succeeded"]
+    assert page.url.endswith(runs[0]["run_id"])
+
+
+def asks_for_a_week(messages):
+    answers = [text.split("The person answered: ")[1] for text in said(messages) if "The person answered: " in text]
+    if any(text.startswith("saved") for text in said(messages)):
+        return "It is done."
+    if answers:
+        return "save_output", {"title": "Report", "content": f"About {answers[-1]}", "asset_type": "document"}
+    return "ask_person", {"question": "Which week?"}
+
+
+def test_a_run_that_waits_is_answered_on_its_page(scripted):
+    owner = scripted(asks_for_a_week)
+    action = owner.action(owner.agent())
+    run = owner.post(f"/actions/{action}/run")["run_id"]
+    owner.wait(lambda: state(owner, action) == "needs_approval")
+    page = owner.page(f"/runs/{run}")
+    card = page.get_by_role("article", name=re.compile("asks$"))
+    expect(card).to_contain_text("Which week?")
+    expect(page.locator(".verdict")).to_contain_text("Waits for you.")
+    shot(page, "run waits light")
+    card.get_by_label("Answer in words…").fill("Week 47")
+    card.get_by_role("button", name="Answer").click()
+    expect(page.locator(".verdict")).to_contain_text("meets what was expected", timeout=20_000)
+    expect(page.get_by_role("list", name="Steps of the run")).to_contain_text("Waits for you")
+    page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
+    expect(page.get_by_role("dialog")).to_contain_text("About Week 47")
+
+
+def wants_more(messages):
+    if any(message.get("role") == "tool" for message in messages):
+        return "It is done without it."
+    task = {"instructions": "Look", "expected_output": "A list"}
+    return "generate_actions", {"actions": [{"title": "Look", "description": "Look", "priority": "low", "task_config": task}]}
+
+
+def test_a_call_without_a_grant_is_refused_on_the_page_of_the_action(scripted):
+    owner = scripted(wants_more)
+    action = owner.action(owner.agent())
+    run = owner.post(f"/actions/{action}/run")["run_id"]
+    owner.wait(lambda: state(owner, action) == "needs_approval")
+    page = owner.page(f"/actions/{action}", theme="dark")
+    card = page.get_by_role("article", name="May generate_actions be called?")
+    expect(card).to_be_visible()
+    shot(page, "action asks dark")
+    card.get_by_role("button", name="Do not allow").click()
+    page.get_by_label("Reason, if you like").fill("Not now")
+    page.get_by_role("dialog").get_by_role("button", name="Do not allow").click()
+    expect(card).to_have_count(0)
+    [stored] = owner.get(f"/runs/{run}")["cards"]
+    assert (stored["state"], stored["reason"]) == ("rejected", "Not now")
+
+
+def test_many_are_paused_and_resumed_at_once(owner):
+    agent = owner.agent()
+    actions = [owner.action(agent, title, schedule={"cron": "0 9 * * MON"}) for title in ("Prices", "Stock", "News")]
+    page = owner.page(f"/agents/{agent}/actions")
+    scheduled = page.get_by_role("region", name="Scheduled")
+    expect(scheduled.get_by_role("listitem")).to_have_count(3)
+    page.keyboard.press("/")
+    page.keyboard.type("stock")
+    expect(scheduled.get_by_role("listitem")).to_have_count(1)
+    expect(page.get_by_role("status").filter(has_text="1 of 3 actions")).to_be_visible()
+    page.get_by_label("Filter the actions").fill("")
+    page.get_by_label("Choose Prices").check()
+    page.get_by_label("Choose News").check()
+    shot(page, "actions light")
+    page.get_by_role("button", name="Pause 2").click()
+    paused = page.get_by_role("region", name="Paused")
+    expect(paused.get_by_role("listitem")).to_have_count(2)
+    assert [state(owner, action) for action in actions] == ["paused", "scheduled", "paused"]
+    paused.get_by_role("button", name="Choose all").click()
+    page.get_by_role("button", name="Resume 2").click()
+    expect(scheduled.get_by_role("listitem")).to_have_count(3)
+    assert {state(owner, action) for action in actions} == {"scheduled"}
+
+
+def test_what_a_change_of_the_agent_withdrew_is_approved_together(owner):
+    agent = owner.agent(instructions="Write short sentences.")
+    actions = [owner.action(agent, title, schedule={"cron": "0 9 * * MON"}) for title in ("Prices", "Stock")]
+    owner.call("PATCH", f"/agents/{agent}", {"instructions": "Write long sentences."})
+    page = owner.page(f"/agents/{agent}/actions", theme="dark")
+    expect(page.get_by_text("A change of the agent withdrew 2 approvals.")).to_be_visible()
+    page.get_by_role("button", name="Choose all of them").click()
+    page.get_by_role("button", name="Approve 2…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator("ins", has_text="long")).to_have_count(2)
+    shot(page, "actions approve many dark")
+    assert all(not owner.get(f"/actions/{action}/approval")["holds"] for action in actions)
+    dialog.get_by_role("button", name="Approve 2 actions").click()
+    expect(page.locator(".banner", has_text="2 actions approved.")).to_be_visible()
+    assert all(owner.get(f"/actions/{action}/approval")["holds"] for action in actions)
+
+
+def test_a_new_action_is_defined_by_a_form(owner):
+    agent = owner.agent()
+    page = owner.page(f"/agents/{agent}/actions")
+    expect(page.get_by_text("This agent has no actions yet.")).to_be_visible()
+    page.get_by_role("link", name="New action").click()
+    page.get_by_role("button", name="Define the action").click()
+    expect(page.get_by_role("alert")).to_have_text(["It needs a title.", "Say what it should do.", "Say what you expect."])
+    page.get_by_label("Title").fill("<b>Weekly</b> report")
+    page.get_by_label("Instructions").fill("Write it.")
+    page.get_by_label("Expected output").fill("A page")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.get_by_label("When it is due").select_option(label="Every week on")
+    page.get_by_label("Thursday").check()
+    page.get_by_label("Time zone").fill("America/New_York")
+    expect(page.locator(".preview")).to_contain_text("New_York")
+    page.get_by_role("button", name="Define the action").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("<b>Weekly</b> report")
+    [stored] = owner.get(f"/actions?agent_id={agent}")["data"]
+    assert (stored["schedule"]["cron"], stored["schedule"]["timezone"]) == ("0 9 * * MON,THU", "America/New_York")
+    assert (stored["title"], stored["state"]) == ("<b>Weekly</b> report", "defined")
+
+
+def test_an_action_is_changed_in_a_conversation(owner):
+    action = owner.action(owner.agent(), schedule={"cron": "0 9 * * MON"})
+    page = owner.page(f"/actions/{action}/talk")
+    page.get_by_label("Message about this action").fill("Name the sources, too")
+    page.keyboard.press("Enter")
+    card = page.get_by_role("article", name=re.compile("^Proposed change of an action"))
+    expect(card).to_be_visible(timeout=20_000)
+    messages = page.locator(".said > li")
+    expect(messages.first).to_contain_text("Name the sources, too")
+    expect(page.get_by_label("Message about this action")).to_have_value("")
+    stored = owner.get(f"/actions/{action}/messages")["data"]
+    expect(messages).to_have_count(len(stored))
+    shot(page, "action talk light")
+    card.get_by_role("button", name="Change the action").click()
+    expect(page.get_by_role("article", name=re.compile("changed since you approved"))).to_be_visible()
+    assert "Name the sources, too" in owner.get(f"/actions/{action}")["task_config"]["instructions"]
+
+
+def occurrence(action, due_at, **fields):
+    run = "run_" + re.sub(r"\D", "", due_at).ljust(32, "0")
+    return {"run_id": run, "action_id": action, "kind": "scheduled", "due_at": due_at, "state": "succeeded", "not_before": due_at, "attempts": 1, "usage": {}, "cost_micros": 30_000, **fields}
+
+
+def test_days_of_a_clock_change_are_whole_days(owner):
+    owner.call("PATCH", "/account", {"timezone": "Europe/Vienna"})
+    action = owner.action(owner.agent(), schedule={"every": "1h"})
+    # On 25 October 2026, the clock in Vienna goes back from 3:00 to 2:00, at 01:00 UTC.
+    runs = [
+        occurrence(action, "2026-10-25T23:00:00Z"),
+        occurrence(action, "2026-10-25T22:59:00Z", state="failed", reason="the provider did not answer"),
+        occurrence(action, "2026-10-25T01:30:00Z"),
+        occurrence(action, "2026-10-25T00:30:00Z"),
+        occurrence(action, "2026-10-24T22:00:00Z"),
+        occurrence(action, "2026-10-24T21:59:00Z", state="nothing_new", reason="no price has changed"),
+    ]
+    context = owner.context()
+    context.route(re.compile(r"/actions/[^/]+/runs\?"), lambda route: route.fulfill(json={"data": runs, "has_more": False}))
+    page = context.new_page()
+    page.clock.set_fixed_time("2026-10-26T11:00:00Z")
+    page.goto(f"{owner.platform.url}/#/actions/{action}")
+    days = page.locator(".nights > ol > li")
+    expect(days).to_have_count(14)
+    dates = [day.get_attribute("datetime") for day in page.locator(".nights > ol > li > time").all()]
+    assert dates == [f"2026-10-{day}" for day in range(13, 27)]
+    sunday = days.nth(12)
+    # Four runs: two lamps, of which the failed one is never hidden, and a number for the rest.
+    expect(sunday.get_by_role("link")).to_have_count(2)
+    expect(sunday.get_by_role("link", name=re.compile("^Sun 25 Oct, 23:59, failed, the provider did not answer"))).to_be_visible()
+    sunday.get_by_role("button", name="Sun 25 Oct: 2 more").click()
+    dialog = page.get_by_role("dialog", name="Sun 25 Oct")
+    expect(dialog.locator(".when")).to_have_text(["00:00", "02:30", "02:30", "23:59"])
+    page.keyboard.press("Escape")
+    expect(days.nth(11).get_by_role("link")).to_have_count(1)
+    expect(days.nth(11).get_by_role("link", name=re.compile("^Sat 24 Oct, 23:59, nothing new"))).to_be_visible()
+    expect(days.nth(13).get_by_role("link", name=re.compile("^Mon 26 Oct, 00:00, succeeded"))).to_be_visible()
+    expect(days.nth(13)).to_have_class(re.compile("today"))
+    expect(page.locator(".nights .legend")).to_contain_text("4 ran")
+
+
+@pytest.mark.parametrize("address", ["/actions/act_0123456789abcdef0123456789abcdef", "/runs/run_0123456789abcdef0123456789abcdef", "/agents/agt_0123456789abcdef0123456789abcdef/actions"])
+def test_what_does_not_exist_says_so(owner, address):
+    owner.agent()
+    page = owner.page(address)
+    expect(page.get_by_role("heading", name="This does not exist")).to_be_visible()
+
+
+def test_an_action_is_dismissed_and_another_deleted(owner):
+    agent = owner.agent()
+    first, second = owner.action(agent, "Prices"), owner.action(agent, "Stock")
+    page = owner.page(f"/actions/{first}")
+    page.locator("main summary", has_text="More").click()
+    page.get_by_role("button", name="Dismiss").click()
+    page.get_by_role("dialog").get_by_role("button", name="Dismiss").click()
+    expect(page.locator(".verdict")).to_contain_text("Dismissed.")
+    assert state(owner, first) == "dismissed"
+    page.goto(f"{owner.platform.url}/#/agents/{agent}/actions")
+    page.get_by_role("link", name="Stock").click()
+    page.locator("main summary", has_text="More").click()
+    page.get_by_role("button", name="Delete").first.click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Market watch")
+    expect(page.get_by_text("1 action", exact=True)).to_be_visible()
+    assert [one["action_id"] for one in owner.get(f"/actions?agent_id={agent}")["data"]] == [first]
+    assert second != first
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_pages_fit_a_phone(owner, theme):
+    agent = owner.agent()
+    action = owner.action(agent, schedule={"cron": "0 9 * * MON"}, watches=[{"kind": "url", "url": "https://shop.example/" + "prices" * 30}])
+    owner.call("PUT", f"/actions/{action}/notebook", {"text": "Read up to entry 4711."})
+    run = owner.run(action)["run_id"]
+    context = owner.context(width=320, height=640, theme=theme)
+    for name, address, heading in [
+        ("action", f"/actions/{action}", "Price report"), ("edit", f"/actions/{action}/edit", "Edit"), ("talk", f"/actions/{action}/talk", "Talk about it"),
+        ("notebook", f"/actions/{action}/notebook", "Notebook"), ("history", f"/actions/{action}/history", "History"),
+        ("run", f"/runs/{run}", "Price report"), ("actions", f"/agents/{agent}/actions", "Market watch"),
+    ]:
+        page = owner.page(address, context=context)
+        expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
+        shot(page, f"{name} phone {theme}")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 320, f"{name} is {wide} px wide"
+        page.close()
