@@ -111,7 +111,7 @@ export function conflictView(ctx, form, names) {
       h(
         "div",
         { class: "clash", key: name },
-        h("h3", {}, names[name] ?? name),
+        h("h2", {}, names[name] ?? name),
         h("p", { class: "muted" }, "Removed lines are theirs, added lines are yours."),
         diffView(clashText(form.base[name]), clashText(form.mine[name])),
         h("div", { class: "acts" }, press("Take theirs", decide(name, form.base[name])), press("Keep mine", decide(name, form.mine[name]))),
