@@ -16,7 +16,7 @@ export function editOf(key, fields, version) {
   try {
     const kept = JSON.parse(form.draft.get() || "null");
     // A newer version of the console may have other fields.
-    if (kept && Object.keys(fields).every((name) => name in kept.mine && name in kept.base)) Object.assign(form, { base: kept.base, mine: kept.mine, version: kept.version });
+    if (kept && Object.keys(fields).every((name) => name in kept.mine && name in kept.base)) Object.assign(form, { base: kept.base, mine: kept.mine, version: kept.version, clashes: kept.clashes ?? {} });
   } catch {
     form.draft.set("");
   }
@@ -37,7 +37,7 @@ export const hasClash = (form) => Object.keys(form.clashes).length > 0;
 
 function keepEdit(form) {
   try {
-    form.draft.set(changedIn(form).length > 0 || hasClash(form) ? JSON.stringify({ base: form.base, mine: form.mine, version: form.version }) : "");
+    form.draft.set(changedIn(form).length > 0 || hasClash(form) ? JSON.stringify({ base: form.base, mine: form.mine, version: form.version, clashes: form.clashes }) : "");
   } catch {
     // The browser keeps no more. The form still has the text.
   }
