@@ -20,7 +20,10 @@ def content(owner, asset_id):
 
 def fits(page):
     """Nothing is wider than the window."""
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    wide = page.evaluate("""() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('main *')]
+        .filter((node) => node.getBoundingClientRect().right > innerWidth).map((node) => node.outerHTML.slice(0, 120)).slice(0, 5)""")
+    assert wide == [], "the page scrolls sideways"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_list_is_filtered_by_type_agent_and_words(owner):

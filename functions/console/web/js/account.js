@@ -3,7 +3,7 @@
 import { Problem, del, edit, get, post } from "./api.js";
 import { keysReads, keysView } from "./account-keys.js";
 import { usageReads, usageView } from "./account-usage.js";
-import { LIVE_MS, RESTING_MS, optional, reading } from "./app.js";
+import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
 import { changedIn, conflictView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
 import { credential, forgetCredential } from "./credentials.js";
 import { bytes, capital, counted, figure, money, moment, spaced } from "./format.js";
@@ -74,7 +74,8 @@ const ACCOUNT_VIEWS = { usage: "Usage", keys: "Keys and models", data: "Data" };
 const isReceipt = (view) => /^rcp_[0-9a-f]{32}$/.test(view ?? "");
 
 /** The account, or the receipt of its deletion. */
-const accountRead = reading("account of the page", async (signal) => {
+const ACCOUNT_READ = "account of the page";
+const accountRead = reading(ACCOUNT_READ, async (signal) => {
   try {
     return await get("/account", signal);
   } catch (error) {
@@ -90,7 +91,8 @@ export const accountPage = {
     const { view } = ctx.params;
     if (isReceipt(view)) return { receipt: `/receipts/${view}` };
     const reads = { account: accountRead };
-    if (ctx.state.isDeleted) return reads;
+    // A deleted account refuses everything else.
+    if (cached(ACCOUNT_READ)?.deleted !== undefined) return reads;
     if (view === "usage") return { ...reads, limits: "/limits", ...usageReads(ctx) };
     if (view === "keys") return { ...reads, ...keysReads() };
     if (view === "data") return { ...reads, imported: optional("/account/import"), ...(exportId() ? { exported: optional(`/account/exports/${exportId()}`) } : {}) };
@@ -421,7 +423,6 @@ function askToDelete(ctx) {
             act: async () => {
               const { receipt_id } = await del(`/account?confirm=${encodeURIComponent(ctx.data.account.owner)}`);
               sessionStorage.removeItem(EXPORT_KEPT);
-              ctx.state.isDeleted = true;
               ctx.close();
               ctx.go(`#/account/${receipt_id}`);
             },

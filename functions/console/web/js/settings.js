@@ -171,12 +171,28 @@ function budgetOf(perRun, perMonth) {
   return budget;
 }
 
+/** Browsers list some zones by names that are no longer in use. */
+const RENAMED_ZONES = {
+  "Africa/Asmera": "Africa/Asmara",
+  "America/Buenos_Aires": "America/Argentina/Buenos_Aires",
+  "America/Godthab": "America/Nuuk",
+  "Asia/Calcutta": "Asia/Kolkata",
+  "Asia/Katmandu": "Asia/Kathmandu",
+  "Asia/Rangoon": "Asia/Yangon",
+  "Asia/Saigon": "Asia/Ho_Chi_Minh",
+  "Atlantic/Faeroe": "Atlantic/Faroe",
+  "Europe/Kiev": "Europe/Kyiv",
+  "Pacific/Enderbury": "Pacific/Kanton",
+  "Pacific/Ponape": "Pacific/Pohnpei",
+  "Pacific/Truk": "Pacific/Chuuk",
+};
+
+const allZones = [...new Set([...Intl.supportedValuesOf("timeZone").map((zone) => RENAMED_ZONES[zone] ?? zone), "UTC"])].sort();
+
 /** A list of all time zones. `none` is the name of no zone, if that can be chosen. */
 export function zoneSelect(value, onchange, none) {
-  const zones = Intl.supportedValuesOf("timeZone");
-  // The platform may know more zones than this browser, UTC for example.
-  if (!zones.includes("UTC")) zones.push("UTC");
-  if (value && !zones.includes(value)) zones.push(value);
+  // The platform may know zones that this browser does not.
+  const zones = value && !allZones.includes(value) ? [...allZones, value] : allZones;
   return h("select", { value, onchange }, none && h("option", { value: "" }, none), zones.map((zone) => h("option", { value: zone, key: zone }, zone.replaceAll("_", " "))));
 }
 
