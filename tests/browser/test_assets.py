@@ -18,12 +18,18 @@ def content(owner, asset_id):
     return owner.get(f"/assets/{asset_id}/content")
 
 
+WIDE = """() => [...document.querySelectorAll('main *')]
+    .filter((node) => node.getBoundingClientRect().right > innerWidth + 1)
+    // What scrolls by itself, or is seen by readers of screens alone, may be wider.
+    .filter((node) => !node.closest('.vh'))
+    .filter((node) => { for (let up = node; up.tagName !== 'MAIN'; up = up.parentElement) if (getComputedStyle(up).overflowX !== 'visible') return false; return true; })
+    .map((node) => node.outerHTML.slice(0, 120)).slice(0, 5)"""
+
+
 def fits(page):
     """Nothing is wider than the window."""
-    wide = page.evaluate("""() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('main *')]
-        .filter((node) => node.getBoundingClientRect().right > innerWidth).map((node) => node.outerHTML.slice(0, 120)).slice(0, 5)""")
-    assert wide == [], "the page scrolls sideways"
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    assert page.evaluate(WIDE) == [], "something is cut off at the side"
 
 
 def test_the_list_is_filtered_by_type_agent_and_words(owner):

@@ -3,7 +3,7 @@
 import { del, post, put } from "./api.js";
 import { capital, dayMonthYear, money, spaced } from "./format.js";
 import { button, confirmation, copyButton, failureOf, field, press, row, rows, section, when } from "./parts.js";
-import { microsOf, priceText } from "./settings.js";
+import { microsTyped, priceText } from "./settings.js";
 import { h } from "./view.js";
 
 export const keysReads = () => ({ keys: "/account/api-keys?limit=200", own: "/account/provider-keys", servers: "/account/servers", models: "/models" });
@@ -248,7 +248,7 @@ function serversSection(ctx) {
   };
   const isNamed = /^[a-z0-9-]{1,32}$/.test(state.name);
   const models = serverModels(state.models);
-  const [input, output] = [microsOf(state.input), microsOf(state.output)];
+  const [input, output] = [microsTyped(state.input), microsTyped(state.output)];
   const isPriced = state.price === "free" || (input && output);
   const isComplete = isNamed && /^https?:\/\/\S+$/.test(state.url.trim()) && isPriced && !models.wrong;
   const save = async () => {

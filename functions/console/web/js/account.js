@@ -4,11 +4,11 @@ import { Problem, del, edit, get, post } from "./api.js";
 import { keysReads, keysView } from "./account-keys.js";
 import { usageReads, usageView } from "./account-usage.js";
 import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
-import { changedIn, conflictView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
+import { changedIn, clashView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
 import { credential, forgetCredential } from "./credentials.js";
 import { bytes, capital, counted, figure, money, moment, spaced } from "./format.js";
 import { button, copyButton, dialog, facts, failureOf, field, head, link, oil, press, section, tabs, when } from "./parts.js";
-import { dollarsOf, microsOf, zoneSelect } from "./settings.js";
+import { dollarsText, microsTyped, zoneSelect } from "./settings.js";
 import { h } from "./view.js";
 
 // ---- The theme ----
@@ -125,16 +125,16 @@ const accountFields = (account) => ({
   plan: account.plan,
   billing_mode: account.billing_mode,
   overage: account.overage,
-  per_day: dollarsOf(account.budget.per_day_micros),
-  per_month: dollarsOf(account.budget.per_month_micros),
-  alerts: account.alerts.map((alert) => dollarsOf(alert.month_micros)),
+  per_day: dollarsText(account.budget.per_day_micros),
+  per_month: dollarsText(account.budget.per_month_micros),
+  alerts: account.alerts.map((alert) => dollarsText(alert.month_micros)),
 });
 
 const MOST_ALERTS = 10;
 
 function generalView(ctx) {
   const { account, limits, day } = ctx.data;
-  const form = (ctx.state.form ??= editOf("account", accountFields(account), account.version));
+  const form = (ctx.state.form ??= editOf(`account ${account.owner}`, accountFields(account), account.version));
   freshen(form, accountFields(account), account.version);
   return [
     h("div", { class: "cols" }, h("div", {}, accountForm(ctx, form)), h("div", {}, spentToday(day), planSection(account, limits), themeSection(ctx))),
@@ -157,11 +157,11 @@ function accountForm(ctx, form) {
   };
   const set = (name) => (event) => change(name, event.target.value);
   const { ceilings } = limits;
-  const perDay = microsOf(form.mine.per_day);
-  const perMonth = microsOf(form.mine.per_month);
+  const perDay = microsTyped(form.mine.per_day);
+  const perMonth = microsTyped(form.mine.per_month);
   const dayError = perDay === undefined ? "Write an amount, such as 5, or nothing." : perDay > ceilings.day_max_micros ? `At most ${money(ceilings.day_max_micros)}.` : null;
   const monthError = perMonth === undefined ? "Write an amount, such as 100, or nothing." : perMonth > ceilings.month_max_micros ? `At most ${money(ceilings.month_max_micros)}.` : null;
-  const alerts = form.mine.alerts.map(microsOf);
+  const alerts = form.mine.alerts.map(microsTyped);
   const isWrong = dayError || monthError || alerts.some((amount) => !amount);
   const save = async () => {
     const body = {};
@@ -180,14 +180,14 @@ function accountForm(ctx, form) {
   return h(
     "form",
     { class: "form", "aria-label": "Account", onsubmit: (event) => event.preventDefault() },
-    conflictView(ctx, form, ACCOUNT_FIELDS),
+    clashView(ctx, form, ACCOUNT_FIELDS),
     field("Time zone", zoneSelect(form.mine.timezone, set("timezone")), { hint: "All times are shown in it, and new schedules run by it. Schedules that exist keep theirs." }),
     limits.plans.length > 1 && field("Plan", h("select", { value: form.mine.plan, onchange: set("plan") }, [...new Set([...limits.plans, account.plan])].map((plan) => h("option", { value: plan, key: plan }, capital(plan))))),
     h(
       "fieldset",
       { class: "pair" },
       h("legend", {}, "Ceilings of costs, in dollars"),
-      field("A day may cost", h("input", { inputmode: "decimal", value: form.mine.per_day, placeholder: dollarsOf(ceilings.day_micros), oninput: set("per_day") }), { error: dayError, hint: "Nothing means the ceiling of the platform." }),
+      field("A day may cost", h("input", { inputmode: "decimal", value: form.mine.per_day, placeholder: dollarsText(ceilings.day_micros), oninput: set("per_day") }), { error: dayError, hint: "Nothing means the ceiling of the platform." }),
       field("A month may cost", h("input", { inputmode: "decimal", value: form.mine.per_month, placeholder: "no ceiling", oninput: set("per_month") }), { error: monthError, hint: "At a ceiling, work waits and asks you." }),
     ),
     alertFields(ctx, form, account, change),
@@ -219,7 +219,7 @@ function accountForm(ctx, form) {
 
 function alertFields(ctx, form, account, change) {
   const list = form.mine.alerts;
-  const reached = (text) => account.alerts.find((alert) => alert.month_micros === microsOf(text) && alert.reached_at);
+  const reached = (text) => account.alerts.find((alert) => alert.month_micros === microsTyped(text) && alert.reached_at);
   return h(
     "fieldset",
     { class: "choices" },
@@ -231,7 +231,7 @@ function alertFields(ctx, form, account, change) {
         h("input", { class: "short", inputmode: "decimal", "aria-label": `Alert ${index + 1}, in dollars`, value: text, oninput: (event) => change("alerts", list.with(index, event.target.value)) }),
         press("Remove", () => change("alerts", list.toSpliced(index, 1)), { kind: "quiet" }),
         reached(text) && h("small", { class: "warn" }, `Reached ${moment(reached(text).reached_at)}.`),
-        !microsOf(text) && text !== "" && h("small", { class: "bad", role: "alert" }, "Write an amount, such as 20."),
+        !microsTyped(text) && text !== "" && h("small", { class: "bad", role: "alert" }, "Write an amount, such as 20."),
       ),
     ),
     list.length < MOST_ALERTS && h("div", {}, press(list.length === 0 ? "Add an alert" : "Add another", () => change("alerts", [...list, ""]))),
@@ -369,12 +369,12 @@ function importSection(ctx) {
     h("div", { class: "form" }, field("Archive of an export", h("input", { type: "file", accept: ".zip,application/zip", onchange: choose }))),
     command && h("div", { class: "aside-note", key: "command" }, h("p", {}, "The archive goes to another address than this page, so send it by hand within the hour:"), h("pre", { class: "reader", tabindex: "0", role: "region", "aria-label": "Command that sends the archive" }, command), copyButton(command)),
     failureOf(ctx, "import"),
-    h("div", { class: "acts" }, button(ctx, "Import this archive", { key: "import", disabled: !file, act: () => sendArchive(ctx, file) })),
+    h("div", { class: "acts" }, button(ctx, "Import this archive", { key: "import", disabled: !file, act: () => sendAccountArchive(ctx, file) })),
   );
 }
 
 /** Announces an archive and uploads it. The policy of this page forbids other addresses than its own: for those it shows a command. */
-async function sendArchive(ctx, file) {
+async function sendAccountArchive(ctx, file) {
   ctx.state.command = null;
   const { upload } = await post("/account/import", { bytes: file.size });
   if (!upload) return;

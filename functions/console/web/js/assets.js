@@ -2,8 +2,8 @@
 
 import { del, edit, get, getAll, getText, saveBlob } from "./api.js";
 import { agentHead } from "./agent-head.js";
-import { optional, reading } from "./app.js";
-import { changedIn, conflictView, editOf, endEdit, freshen, hasClash, hasEdit, sendEdit, setIn } from "./conflict-view.js";
+import { reading } from "./app.js";
+import { changedIn, clashView, editOf, endEdit, freshen, hasClash, hasEdit, sendEdit, setIn } from "./conflict-view.js";
 import { diffView } from "./diff.js";
 import { bytes, capital, counted, dayMonth, dayMonthYear, moment } from "./format.js";
 import { button, confirmation, copyButton, empty, facts, failureOf, field, head, link, press, row, rows, tabs, when } from "./parts.js";
@@ -184,7 +184,6 @@ export const assetPage = {
   reads: (ctx) => ({
     whole: assetRead(ctx),
     agents: "/agents?limit=200",
-    ...(ctx.state.run ? { run: optional(`/runs/${ctx.state.run}`) } : {}),
   }),
   view(ctx) {
     const { whole, agents } = ctx.data;
@@ -233,20 +232,25 @@ function copyPress(ctx, label, text) {
   );
 }
 
+/** Reads once whether a run had read what strangers wrote. A run that is no longer kept says nothing. */
+async function readAssetRun(ctx, runId) {
+  ctx.state.run = { run_id: runId };
+  const run = await get(`/runs/${runId}`, ctx.signal).catch(() => null);
+  if (!run?.tainted) return;
+  ctx.state.run = run;
+  ctx.redraw();
+}
+
 function assetReader(ctx, whole, agent) {
   const { asset, versions, shown, against, text } = whole;
-  const { run } = ctx.data;
-  if (asset.run_id && ctx.state.run !== asset.run_id) {
-    ctx.state.run = asset.run_id;
-    setTimeout(() => ctx.refresh());
-  }
+  if (asset.run_id && ctx.state.run?.run_id !== asset.run_id) readAssetRun(ctx, asset.run_id);
   const shownVersion = versions.find((one) => one.content_version === shown);
   const email = asset.asset_type === "email" && against === null ? emailParts(asset.title, text) : null;
   const body = email ? email.text : text;
   const isLong = body.length > FIRST_CHARACTERS && !ctx.state.whole;
   return [
     asset.description && h("p", { class: "asset-says long" }, asset.description),
-    run?.tainted && h("p", { class: "warnings", key: "tainted" }, "The run that wrote this had read texts of strangers, for example from the web. Look at what it says before you use it."),
+    ctx.state.run?.tainted && h("p", { class: "warnings", key: "tainted" }, "The run that wrote this had read texts of strangers, for example from the web. Look at what it says before you use it."),
     facts([
       ["By", agent ? h("a", { href: `#/agents/${agent.agent_id}` }, agent.name) : "an agent that no longer exists"],
       ["Made by", asset.run_id ? h("a", { href: `#/runs/${asset.run_id}` }, "the run that wrote it") : "hand: you saved it"],
@@ -324,7 +328,7 @@ function assetForm(ctx, whole) {
   return h(
     "form",
     { class: "form wide-form", key: "form", onsubmit: (event) => event.preventDefault() },
-    conflictView(ctx, form, ASSET_FIELDS),
+    clashView(ctx, form, ASSET_FIELDS),
     field("Title", h("input", { value: form.mine.title, maxlength: "200", required: true, oninput: set("title") })),
     field("Description", h("textarea", { rows: "2", value: form.mine.description, maxlength: "2000", oninput: set("description") })),
     field("Type", h("select", { value: form.mine.asset_type, onchange: set("asset_type") }, Object.entries(ASSET_TYPES).map(([type, [name]]) => h("option", { value: type, key: type }, capital(name))))),

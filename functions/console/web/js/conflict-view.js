@@ -91,7 +91,7 @@ export async function sendEdit(form, send) {
 const clashText = (value) => (Array.isArray(value) ? value.join("\n") : String(value ?? ""));
 
 /** What others have changed meanwhile: mine and theirs of each field that both have changed. `names` has the names of fields for people. */
-export function conflictView(ctx, form, names) {
+export function clashView(ctx, form, names) {
   const clashes = Object.keys(form.clashes);
   const merged = form.merged.map((name) => names[name] ?? name);
   if (clashes.length === 0 && merged.length === 0 && !form.late) return null;

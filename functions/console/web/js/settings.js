@@ -3,7 +3,7 @@
 import { del, edit, get, getAll, post } from "./api.js";
 import { agentHead } from "./agent-head.js";
 import { reading } from "./app.js";
-import { changedIn, conflictView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
+import { changedIn, clashView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
 import { diffView } from "./diff.js";
 import { capital, counted, figure, listed, money, shownZone, spaced } from "./format.js";
 import { button, chip, confirmation, failureOf, field, link, press, section, when } from "./parts.js";
@@ -36,10 +36,10 @@ const AGENT_LIMITS = { name: 200, goal: 2000, success_criteria: 2000, timeline: 
 const agentPath = (ctx) => `/agents/${encodeURIComponent(ctx.params.agent_id)}`;
 
 /** Dollars as people type them. */
-export const dollarsOf = (micros) => (micros === null || micros === undefined ? "" : String(micros / 1_000_000));
+export const dollarsText = (micros) => (micros === null || micros === undefined ? "" : String(micros / 1_000_000));
 
 /** The micro-dollars of what was typed, null for nothing, or undefined if it is not an amount. */
-export function microsOf(text) {
+export function microsTyped(text) {
   const amount = text.trim().replace(/^\$/, "").replace(",", ".");
   if (amount === "") return null;
   if (!/^\d{1,7}(\.\d{1,6})?$/.test(amount)) return undefined;
@@ -54,8 +54,8 @@ const settingsFields = (agent) => ({
   timeline: agent.timeline,
   instructions: agent.instructions,
   model_tier: agent.model_tier,
-  per_run: dollarsOf(agent.budget.per_run_micros),
-  per_month: dollarsOf(agent.budget.per_month_micros),
+  per_run: dollarsText(agent.budget.per_run_micros),
+  per_month: dollarsText(agent.budget.per_month_micros),
   timezone: agent.timezone ?? "",
   provider_tools: [...(agent.provider_tools ?? [])].sort(),
 });
@@ -110,8 +110,8 @@ function settingsForm(ctx, form) {
       { hint: isNear ? `${figure(value.length)} of ${figure(limit)} characters` : hint, error: says },
     );
   };
-  const perRun = microsOf(form.mine.per_run);
-  const perMonth = microsOf(form.mine.per_month);
+  const perRun = microsTyped(form.mine.per_run);
+  const perMonth = microsTyped(form.mine.per_month);
   const isWrong = ["name", "goal", "timeline"].some((name) => form.mine[name].trim() === "") || perRun === undefined || perMonth === undefined;
   const holding = ctx.data.actions.data.filter((action) => action.approval && action.approval.hash === action.approval_hash);
   const withdraws = changed.some((name) => BOUND.includes(name)) ? holding : [];
@@ -130,7 +130,7 @@ function settingsForm(ctx, form) {
   return h(
     "form",
     { class: "form", "aria-label": "Settings", onsubmit: (event) => event.preventDefault() },
-    conflictView(ctx, form, AGENT_FIELDS),
+    clashView(ctx, form, AGENT_FIELDS),
     text("name", 1, { required: true }),
     text("goal", 2, { required: true, hint: "What it should achieve: a [kind of] agent that [does what]." }),
     text("success_criteria", 2, { hint: "How you know that its work is good." }),
@@ -141,7 +141,7 @@ function settingsForm(ctx, form) {
       "fieldset",
       { class: "pair" },
       h("legend", {}, "Ceilings of costs, in dollars"),
-      field("A run may cost", h("input", { inputmode: "decimal", value: form.mine.per_run, placeholder: dollarsOf(limits.ceilings.run_micros), oninput: set("per_run") }), { error: perRun === undefined ? "Write an amount, such as 0.50, or nothing." : null, hint: `Nothing means ${money(limits.ceilings.run_micros)}.` }),
+      field("A run may cost", h("input", { inputmode: "decimal", value: form.mine.per_run, placeholder: dollarsText(limits.ceilings.run_micros), oninput: set("per_run") }), { error: perRun === undefined ? "Write an amount, such as 0.50, or nothing." : null, hint: `Nothing means ${money(limits.ceilings.run_micros)}.` }),
       field("A month may cost", h("input", { inputmode: "decimal", value: form.mine.per_month, placeholder: "no ceiling", oninput: set("per_month") }), { error: perMonth === undefined ? "Write an amount, such as 20, or nothing." : null, hint: "Months are counted in UTC. At the ceiling, a run waits and asks you." }),
     ),
     toolChoice(ctx, form),
@@ -196,7 +196,7 @@ export function zoneSelect(value, onchange, none) {
   return h("select", { value, onchange }, none && h("option", { value: "" }, none), zones.map((zone) => h("option", { value: zone, key: zone }, zone.replaceAll("_", " "))));
 }
 
-const TIERS = [
+const AGENT_TIERS = [
   ["fast", "Fast", "Short answers and simple work."],
   ["standard", "Standard", "Most work."],
   ["deep", "Deep", "Work that needs long thought."],
@@ -214,7 +214,7 @@ function tierChoice(ctx, form, models) {
     "fieldset",
     { class: "choices tiers" },
     h("legend", {}, "Model"),
-    TIERS.map(([tier, name, says]) => {
+    AGENT_TIERS.map(([tier, name, says]) => {
       const chosen = models.choices.find((choice) => choice.tier === tier && !choice.task && !choice.work);
       const model = chosen?.models[0]?.model;
       const known = models.models.find((one) => one.model === model);
@@ -384,7 +384,7 @@ const AGENT_COMMANDS = { create: "Made", change: "Changed", import: "Imported", 
 const EFFECT_TEXTS = { approvals_withdrawn: "approvals were withdrawn", paused: "it was paused", resumed: "it was started again", archived: "it was archived", queued_runs_cancelled: "queued runs were cancelled" };
 
 /** Who made a change, in words. */
-export function changedBy(by) {
+export function agentChangedBy(by) {
   if (by.kind === "person") return "you";
   if (by.kind === "api_key") return `the API key ${by.key_id.slice(0, 12)}…`;
   if (by.kind === "proposal") return "you, as the agent had proposed";
@@ -411,7 +411,7 @@ function historyItem(ctx, change) {
   return h(
     "li",
     { key: change.version },
-    h("p", {}, h("b", {}, title), h("span", { class: "muted" }, ` · version ${change.version} · by ${changedBy(change.by)} · `), when(change.at)),
+    h("p", {}, h("b", {}, title), h("span", { class: "muted" }, ` · version ${change.version} · by ${agentChangedBy(change.by)} · `), when(change.at)),
     effects.length > 0 && h("p", { class: "warn" }, `${capital(listed(effects))}.`),
     changes.length > 0 &&
       h(
