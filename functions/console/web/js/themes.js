@@ -791,7 +791,7 @@ function graphView(ctx) {
   const all = files.answer?.data ?? [];
   const center = ctx.query.file ?? firstFile(all);
   const graph = center ? askedOnce(ctx, "graph", `${center} ${ctx.data.status.revision}`, (signal) => get(`${projectPath(id)}/graph?path=${encodeURIComponent(center)}`, signal)) : null;
-  const answer = graph?.answer?.path === center ? graph.answer : null;
+  const answer = graph?.answer && graph.answer.path === center ? graph.answer : null;
   const choose = (event) => {
     event.preventDefault();
     const path = event.target.elements.path.value.trim();
