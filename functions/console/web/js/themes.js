@@ -4,10 +4,13 @@ import { del, edit, get, getAll, post, saveBlob, send, succeed } from "./api.js"
 import { optional } from "./app.js";
 import { bytes, capital, counted, figure, listed, spaced } from "./format.js";
 import { button, confirmation, dialog, draftOf, empty, failureOf, field, head, link, press, problem, section, tabs, when } from "./parts.js";
-import { codeSpans, copyBlock } from "./prose.js";
+import { codeSpans } from "./prose.js";
+import { archiveFault, archiveInput, sendArchiveTo, sendingState } from "./upload.js";
 import { h } from "./view.js";
 
-const INDEXING_MS = 1_500;
+const INDEXING_MS = 4_000;
+/** An upload that takes its time is not asked about as often. */
+const UPLOADING_MS = 15_000;
 /** An import waits at most five minutes for its upload. */
 const UPLOAD_MS = 5.5 * 60_000;
 /** Projects whose state is read for the list. */
@@ -257,7 +260,9 @@ export const themePage = {
   }),
   every: (ctx) => {
     const { status } = ctx.data;
-    return status && (["pending", "indexing"].includes(status.state) || importComes(status)) ? INDEXING_MS : undefined;
+    if (!status) return undefined;
+    if (importComes(status)) return Date.now() - Date.parse(status.import.created_at) < 60_000 ? INDEXING_MS : UPLOADING_MS;
+    return ["pending", "indexing"].includes(status.state) ? INDEXING_MS : undefined;
   },
   leave: (ctx) => ctx.state.upload?.stop?.(),
   view(ctx) {
@@ -336,21 +341,6 @@ function refuseArchive(ctx, text) {
   ctx.redraw();
 }
 
-function archiveInput(ctx) {
-  return h("input", {
-    type: "file",
-    class: "archive",
-    accept: ".zip,application/zip",
-    "aria-label": "Choose a zip of a theme",
-    onchange: (event) => {
-      const files = [...event.target.files];
-      // The same file can be chosen again.
-      event.target.value = "";
-      if (files.length > 0) chooseArchive(ctx, files);
-    },
-  });
-}
-
 /** A large place for the zip, where nothing is yet. */
 function archiveDrop(ctx) {
   const { limits } = ctx.data;
@@ -359,7 +349,7 @@ function archiveDrop(ctx) {
     { class: "drop", key: "drop" },
     h("b", {}, "Drop a zip of a theme here, or choose one"),
     h("span", { class: "muted" }, `Up to ${bytes(limits.sizes.theme_archive_bytes)}. The theme is at the top of the archive or within one folder.`),
-    archiveInput(ctx),
+    archiveInput("Choose a zip of a theme", (files) => chooseArchive(ctx, files)),
   );
 }
 
@@ -382,12 +372,9 @@ function askForArchive(ctx) {
 function chooseArchive(ctx, files) {
   const [file] = files;
   const { limits, status } = ctx.data;
-  const most = limits.sizes.theme_archive_bytes;
   ctx.state.refused = null;
-  if (files.length > 1) return refuseArchive(ctx, `These are ${files.length} files. Put the theme into one zip.`);
-  if (!/\.zip$/i.test(file.name) && !/zip/.test(file.type)) return refuseArchive(ctx, `“${file.name}” is not a zip.`);
-  if (file.size === 0) return refuseArchive(ctx, `“${file.name}” is empty.`);
-  if (file.size > most) return refuseArchive(ctx, `“${file.name}” has ${bytes(file.size)}. An archive has at most ${bytes(most)}.`);
+  const fault = archiveFault(files, limits.sizes.theme_archive_bytes);
+  if (fault) return refuseArchive(ctx, fault);
   if (status.files === 0 || ctx.state.choosing) return sendArchive(ctx, file);
   confirmation(ctx, {
     title: "Replace the theme?",
@@ -404,77 +391,19 @@ function sendArchive(ctx, file) {
   ctx.state.choosing = false;
   ctx.close();
   return ctx.act("import", async () => {
-    const path = `${projectPath(ctx.params.project_id)}/import`;
-    const upload = { name: file.name, total: file.size, sent: null };
-    ctx.state.upload = upload;
     ctx.state.imported = null;
-    try {
-      if (file.size <= ctx.data.limits.sizes.body_bytes) {
-        ctx.state.imported = await post(path, file, { headers: { "content-type": "application/zip" } });
-      } else {
-        const waiting = await post(path, { bytes: file.size });
-        await sendToStore(ctx, waiting.upload, file, upload);
-        ctx.state.imported = waiting;
-      }
-    } finally {
-      ctx.state.upload = null;
-    }
+    ctx.state.imported = await sendArchiveTo(ctx, `${projectPath(ctx.params.project_id)}/import`, file, ctx.data.limits.sizes.body_bytes);
   });
 }
-
-/** Puts the archive where the platform says. No credential goes there: the address is signed. */
-function sendToStore(ctx, target, file, upload) {
-  return new Promise((done, fail) => {
-    const to = new URL(target.url);
-    let isRefused = false;
-    const onviolation = (event) => {
-      if (event.effectiveDirective === "connect-src" && event.blockedURI.startsWith(to.origin)) isRefused = true;
-    };
-    document.addEventListener("securitypolicyviolation", onviolation);
-    const end = (error) => {
-      document.removeEventListener("securitypolicyviolation", onviolation);
-      if (error) fail(error);
-      else done();
-    };
-    const request = new XMLHttpRequest();
-    upload.stop = () => request.abort();
-    request.upload.onprogress = (event) => {
-      upload.sent = event.loaded;
-      ctx.redraw();
-    };
-    request.onload = () => end(request.status < 300 ? null : new Error(`The store refused the archive (${request.status}). Try again.`));
-    // The violation is reported with a task of its own.
-    request.onerror = () => setTimeout(() => {
-      ctx.state.refused = { by: isRefused ? "policy" : "network", origin: to.origin, url: target.url, name: file.name };
-      end(new Error(isRefused ? `This page may not send to ${to.host}: the policy of the page allows its own address only.` : `${to.host} did not take the archive.`));
-    });
-    request.onabort = () => end(new Error("The upload was stopped. Nothing has changed."));
-    request.open(target.method, target.url);
-    for (const [name, value] of Object.entries(target.headers)) if (name.toLowerCase() !== "content-length") request.setRequestHeader(name, value);
-    request.send(file);
-  });
-}
-
-const shellQuoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 function importProgress(ctx, status) {
-  const { upload, refused, imported } = ctx.state;
+  const { upload, imported } = ctx.state;
   const last = status.import;
   const shown = imported && last && last.import_id === imported.import_id ? last : imported;
   return h(
     "div",
     { class: "importing", key: "importing", "aria-live": "polite" },
-    refused?.text && h("p", { class: "bad", role: "alert" }, refused.text),
-    failureOf(ctx, "import"),
-    refused?.url && [
-      h("p", {}, "Send it from a terminal within five minutes. The import begins with the upload:"),
-      copyBlock(`curl -sS -X PUT ${shellQuoted(refused.url)} \\\n  -H 'content-type: application/zip' --upload-file ${shellQuoted(refused.name)}`, "The command that sends the archive"),
-    ],
-    upload && [
-      h("p", {}, upload.sent === null ? `Sending “${upload.name}” (${bytes(upload.total)})…` : `Sending “${upload.name}”: ${bytes(upload.sent)} of ${bytes(upload.total)}`),
-      h("progress", { "aria-label": "Sending", max: "1", ...(upload.sent === null ? {} : { value: upload.sent / upload.total }) }),
-      upload.stop && press("Stop", () => upload.stop(), { kind: "quiet" }),
-    ],
+    sendingState(ctx, "import"),
     !upload && shown?.state === "done" && h("p", { class: "ok" }, `Imported ${counted(shown.files ?? 0, "file")}.${shown.left_out ? ` ${counted(shown.left_out, "entry was", "entries were")} left out.` : ""}`),
     !upload && shown?.state === "waiting" && h("p", {}, "The archive was sent. The import goes on."),
     !upload && shown?.state === "superseded" && h("p", { class: "warn" }, "A newer import has finished first. This one changed nothing."),
