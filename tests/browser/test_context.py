@@ -8,7 +8,7 @@ import zipfile
 
 from playwright.sync_api import expect
 
-from conftest import shot
+from conftest import axe, shot
 
 HOSTILE = "<img src=x onerror=\"window.owned=1\"> [a](javascript:alert(1)) ![i](https://example.com/i.png)"
 FIRST = f"""# Context Document
@@ -49,7 +49,8 @@ def logged(owner, session="s-1", agent="arch-auth", **fields):
 
 def fits(page):
     wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-    assert wide[0] <= wide[1], f"the page is {wide[0]} wide in a window of {wide[1]}"
+    too_wide = page.evaluate("[...document.querySelectorAll('main *')].filter((node) => node.getBoundingClientRect().right > innerWidth + 1 && !node.closest('pre, .tabs')).map((node) => node.outerHTML.slice(0, 120)).slice(0, 5)")
+    assert wide[0] <= wide[1] and too_wide == [], f"the page is {wide[0]} wide in a window of {wide[1]}: {too_wide}"
 
 
 def test_the_empty_page_says_how_an_assistant_is_connected(owner):
@@ -240,5 +241,6 @@ def test_narrow_and_dark_pages_fit(owner):
             for summary in page.locator("main summary").all():
                 summary.click()
             fits(page)
+            axe(page)
             shot(page, f"context-{width}-{theme}-{name}")
             page.context.close()

@@ -94,6 +94,7 @@ function connectHelp(isOpen) {
     copyBlock(`cargo install --locked --path infra/cli\nexport LAMPLIGHTER_URL=${url}${isSigned ? "\nexport LAMPLIGHTER_API_KEY=llk_…" : ""}\nlamplighter context init .claude/agents`, "The commands that install the program"),
     h("p", {}, "The hooks, in ", h("code", {}, ".claude/settings.json"), ":"),
     copyBlock(JSON.stringify({ hooks }, null, 2), "The hooks of Claude Code"),
+    h("p", {}, "Every route is in the ", h("a", { href: "#/reference/context" }, "API reference"), "."),
   );
 }
 

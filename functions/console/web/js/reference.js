@@ -96,7 +96,7 @@ const schemaName = (schema) => schema?.$ref?.split("/").at(-1).replace(/^Page_/,
 function typeText(api, schema) {
   const whole = wholeSchema(api, schema);
   if (whole.type === "array") return `list of ${typeText(api, whole.items ?? {})}`;
-  if (whole.variants) return listed(whole.variants.map((one) => schemaName(one) ?? typeText(api, one))).replace(" and ", " or ");
+  if (whole.variants) return listed([...new Set(whole.variants.map((one) => schemaName(one) ?? typeText(api, one)))]).replace(" and ", " or ");
   const type = Array.isArray(whole.type) ? whole.type.join(" or ") : (whole.type ?? (whole.properties ? "object" : whole.enum ? "string" : "any value"));
   const format = whole.format && !/^u?int/.test(whole.format) ? `, ${whole.format}` : "";
   return `${type}${format}`;
@@ -399,9 +399,11 @@ function fieldList(ctx, api, key, schema) {
       h("ul", { class: "api-fields" }, whole.variants.map((one, index) => fieldItem(ctx, api, `${key} ${index}`, variantName(api, one, index), one, null))),
     ];
   }
-  const names = Object.keys(whole.properties ?? {});
+  const isRequired = (name) => whole.required?.includes(name) ?? false;
+  // What is required comes first.
+  const names = Object.keys(whole.properties ?? {}).sort((a, b) => isRequired(b) - isRequired(a));
   if (names.length === 0 && whole.additionalProperties && typeof whole.additionalProperties === "object") return fieldList(ctx, api, key, whole.additionalProperties);
-  return h("ul", { class: "api-fields" }, names.map((name) => fieldItem(ctx, api, `${key} ${name}`, name, whole.properties[name], whole.required?.includes(name) ?? false)));
+  return h("ul", { class: "api-fields" }, names.map((name) => fieldItem(ctx, api, `${key} ${name}`, name, whole.properties[name], isRequired(name))));
 }
 
 /** A variant is named by its value of the field that tells the variants apart. */
