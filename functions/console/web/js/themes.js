@@ -786,7 +786,7 @@ function graphSide(ctx, side, title, none, neighbours) {
   return h(
     "section",
     { class: `graph-side ${side}`, key: side, "aria-label": title },
-    h("h3", {}, title, h("span", { class: "muted" }, ` ${neighbours.length}`)),
+    h("h2", {}, title, h("span", { class: "muted" }, ` ${neighbours.length}`)),
     neighbours.length === 0 && h("p", { class: "muted" }, none),
     h(
       "ul",
