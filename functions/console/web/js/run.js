@@ -15,7 +15,7 @@ import { h } from "./view.js";
 const OTHER_RUNS = 20;
 
 /** The run, and for a run of an action its due time. A due time at which no run began is found by its action alone. */
-async function readRun(runId, actionId, signal) {
+async function readWholeRun(runId, actionId, signal) {
   const missing = (error) => {
     if (error instanceof Problem && error.status === 404) return null;
     throw error;
@@ -39,7 +39,7 @@ export const runPage = {
     const known = cached(runKey(ctx));
     const actionId = known?.run?.action_id ?? known?.occurrence?.action_id;
     return {
-      whole: reading(runKey(ctx), (signal) => readRun(runId, /^act_[0-9a-f]{32}$/.test(ctx.query.action ?? "") ? ctx.query.action : null, signal)),
+      whole: reading(runKey(ctx), (signal) => readWholeRun(runId, /^act_[0-9a-f]{32}$/.test(ctx.query.action ?? "") ? ctx.query.action : null, signal)),
       ...(actionId && { action: optional(`/actions/${actionId}`), others: reading(`/actions/${actionId}/runs newest`, (signal) => get(`/actions/${actionId}/runs?limit=${OTHER_RUNS}`, signal).catch((error) => (error.status === 404 ? { data: [] } : Promise.reject(error)))) }),
       ...(known?.occurrence && known.run && { outputs: reading(`/runs/${runId} outputs`, (signal) => get(`/actions/${known.occurrence.action_id}/runs/${runId}/outputs`, signal)) }),
     };
