@@ -232,7 +232,6 @@ impl Platform {
             models.demo_costs = demo_costs;
             demo_model = Some(demo);
         }
-        let url = format!("http://{address}");
         let welcome = (auth.clone(), cors.clone());
         let aws = aws_config(&engines, &reachable(address));
         let count = ExecutorsConfig { count: u32::try_from(executors).unwrap_or(u32::MAX) };
