@@ -19,9 +19,12 @@ const NEAR_PX = 64;
 
 const ENDED = new Set(["completed", "failed", "cancelled"]);
 
+let talks = 0;
+
 /** Where a conversation is kept while its page is shown. `path` takes the turns; `onchat` is told the id of a new chat. */
 export function newTalk({ path, draftKey, onchat, onagent }) {
   return {
+    id: ++talks,
     path,
     draft: draftOf(draftKey),
     onchat,
@@ -211,7 +214,7 @@ function onEvent(ctx, talk, record, { id, event, data }) {
         whole.isDone = true;
       } else if (item) {
         item.isDone = true;
-        if (data.text !== item.text && data.text.length < 90_000) Object.assign(item, { text: data.text, pieces: [[id, data.text]], key: `text ${id}`, stream: null });
+        if (data.text.trim() !== item.text.trim() && data.text.length < 90_000) Object.assign(item, { text: data.text, pieces: [[id, data.text]], key: `text ${id}`, stream: null });
         item.stream?.end();
       }
       break;
@@ -316,7 +319,7 @@ export function talkView(ctx, talk, { summary, proposals = [], greeting }) {
   return [
     talk.hasOlder && h("p", { class: "older", key: "older" }, button(ctx, "Older messages", { key: "older", kind: "quiet", act: () => readOlder(ctx, talk) }), failureOf(ctx, "older")),
     shown.length === 0 && greeting,
-    h("ol", { class: "talk", key: "talk", "aria-label": "Conversation", "aria-live": "off", use: (node) => watchEnd(ctx, talk, node) }, shown),
+    h("ol", { class: "talk", key: `talk ${talk.id}`, "aria-label": "Conversation", "aria-live": "off", use: (node) => watchEnd(ctx, talk, node) }, shown),
     talk.failure && talkFailure(ctx, talk),
   ];
 }
@@ -539,7 +542,7 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
     "form",
     {
       class: "composer",
-      key: "composer",
+      key: `composer ${talk.id}`,
       "aria-label": "Write a message",
       onsubmit: (event) => {
         event.preventDefault();
