@@ -5,6 +5,8 @@ when the test says so.
 """
 
 import json
+import os
+import pathlib
 import queue
 import re
 import threading
@@ -519,6 +521,64 @@ def test_two_thousand_messages(slow, pace):
     expect(page.get_by_text("Word 59").first).to_be_in_viewport()
 
 
+def test_a_reply_that_needs_money_asks_and_goes_on(tmp_path, browser, pace):
+    platform = Platform(tmp_path, auth="off", environment={
+        "LAMPLIGHTER_MODEL_URL": f"http://127.0.0.1:{pace.server.server_address[1]}/v1",
+        "LAMPLIGHTER_PRICES": '{"compatible/*": {"input": 1000000, "output": 4000000}}',
+        "LAMPLIGHTER_MODEL": "compatible/fake",
+        "LAMPLIGHTER_RUN_BUDGET_MICROS": "100",
+    })
+    owner = Owner(platform, browser)
+    try:
+        page = owner.page(f"/agents/{owner.agent()}")
+        send(page, "Write something long")
+        card = page.get_by_role("article", name="A ceiling of costs is reached")
+        expect(card).to_be_visible()
+        idle(page)
+        shot(page, "chat-ceiling-light")
+        page.reload()
+        expect(card).to_be_visible()
+        card.get_by_role("button", name=re.compile("Raise it by")).click()
+        pace.say("It is written.", None)
+        expect(replies(page)).to_contain_text("It is written.")
+        idle(page)
+        expect(card).to_have_count(0)
+    finally:
+        owner.close()
+        platform.end()
+
+
+AXE = pathlib.Path(os.environ.get("AXE", pathlib.Path(__file__).parent / "node_modules/axe-core/axe.min.js"))
+
+
+def violations(page):
+    """What axe finds wrong with the page."""
+    page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    assert len(found["passes"]) > 10, "axe has looked at the page"
+    return [(one["id"], [node["target"] for node in one["nodes"]], one["nodes"][0]["failureSummary"]) for one in found["violations"]]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everybody_can_use_it(slow, pace, theme):
+    agent = slow.agent()
+    page = slow.page(f"/agents/{agent}", theme=theme)
+    send(page, "Everything")
+    arguments = json.dumps({"title": "Lamp", "description": "All of it", "asset_type": "document", "content": "# Lamp"})
+    pace.say({"reasoning_content": "Well."}, "# A title\n\n[oil](https://shop.test) and `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nconst a = 'x'; // why\n```\n\n> quoted ![chart](https://shop.test/a.png)\n\n- [x] done\n")
+    expect(page.get_by_text("done")).to_be_visible()
+    assert violations(page) == [], "while it is written"
+    pace.say({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": {"name": "generate_asset", "arguments": arguments}}]}, None)
+    expect(page.get_by_role("article", name=re.compile("Proposed document"))).to_be_visible()
+    idle(page)
+    page.locator("details.step summary").last.click()
+    shot(page, f"chat-everything-{theme}")
+    assert violations(page) == []
+    page.goto(f"{slow.platform.url}/#/setup")
+    expect(page.get_by_label("Your message")).to_be_visible()
+    assert violations(page) == []
+
+
 @pytest.mark.parametrize("width", [320, 390])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_narrow_screens(owner, width, theme):
@@ -534,5 +594,9 @@ def test_narrow_screens(owner, width, theme):
     send(page, "It works if I get one page that names every change, until March")
     expect(page.get_by_label("Name")).to_have_value("Research agent")
     idle(page)
+    # The end of the conversation is in sight, and the draft is below it.
+    expect(page.get_by_label("Your message")).to_be_in_viewport()
+    page.get_by_role("button", name="See the draft").click()
+    expect(page.get_by_label("Name")).to_be_in_viewport()
     shot(page, f"setup-{width}-{theme}")
     assert page.evaluate("document.documentElement.scrollWidth") <= width

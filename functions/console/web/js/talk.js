@@ -491,14 +491,20 @@ async function readOlder(ctx, talk) {
 
 // ---- The end of the page ----
 
-const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
-const isNearEnd = () => document.documentElement.scrollHeight - innerHeight - scrollY <= NEAR_PX;
+/** How far below the window the end of the conversation is. On a phone, a draft may stand below it. */
+const belowWindow = () => document.querySelector("#main").getBoundingClientRect().bottom - innerHeight;
+const isNearEnd = () => Math.abs(belowWindow()) <= NEAR_PX;
+
+function toEnd() {
+  const below = belowWindow();
+  if (below > 0) scrollBy(0, below);
+}
 
 /** Follows the end of the conversation while the person is there, and else says that there is something newer. */
 function watchEnd(ctx, talk, node) {
   const onresize = () => {
     if (talk.follows) toEnd();
-    else away(!isNearEnd());
+    else away(belowWindow() > NEAR_PX);
   };
   const away = (isAway) => {
     if (talk.isAway === isAway) return;
@@ -511,7 +517,7 @@ function watchEnd(ctx, talk, node) {
     // The page may have grown since: only a person scrolls up.
     if (isNear || scrollY < top - 2) talk.follows = isNear;
     top = scrollY;
-    away(!isNear && !talk.follows);
+    away(belowWindow() > NEAR_PX && !talk.follows);
   };
   const observer = new ResizeObserver(onresize);
   observer.observe(node);
