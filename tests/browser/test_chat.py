@@ -4,6 +4,7 @@ Most tests run with the demo model. Where a reply must be slow, the platform cal
 when the test says so.
 """
 
+import base64
 import json
 import os
 import pathlib
@@ -548,6 +549,43 @@ def test_a_reply_that_needs_money_asks_and_goes_on(tmp_path, browser, pace):
         platform.end()
 
 
+# One pixel.
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
+
+def test_images_go_with_a_message(slow, pace):
+    agent = slow.agent()
+    page = slow.page(f"/agents/{agent}")
+    add = page.get_by_label("Add images")
+    add.set_input_files([{"name": f"{name}.png", "mimeType": "image/png", "buffer": PNG} for name in ("one", "two")])
+    pictures = page.get_by_role("list", name="Images of the message")
+    expect(pictures.get_by_role("img")).to_have_count(2)
+    assert pictures.get_by_role("img").first.evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 1
+    page.get_by_role("button", name="Remove one.png").click()
+    expect(pictures.get_by_role("img")).to_have_count(1)
+    add.set_input_files([{"name": "notes.txt", "mimeType": "text/plain", "buffer": b"x"}])
+    expect(page.get_by_role("alert")).to_contain_text("notes.txt is not a PNG")
+    add.set_input_files([{"name": "huge.png", "mimeType": "image/png", "buffer": PNG + bytes(3_000_000)}])
+    expect(page.get_by_role("alert")).to_contain_text("huge.png is too large")
+    # A picture from the clipboard.
+    page.get_by_label("Message to").evaluate("""
+    (field, png) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([Uint8Array.from(png)], "pasted.png", { type: "image/png" }));
+      field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true }));
+    }
+    """, list(PNG))
+    expect(pictures.get_by_role("img", name="pasted.png")).to_be_visible()
+    shot(page, "chat-images-light")
+    send(page, "What is this?")
+    pace.say("A dot.", None)
+    expect(replies(page)).to_contain_text("A dot.")
+    idle(page)
+    expect(pictures).to_have_count(0)
+    expect(page.locator(".said")).to_contain_text("2 images")
+    assert [one["media_type"] for one in stored(slow, agent)[0]["images"]] == ["image/png"] * 2
+
+
 AXE = pathlib.Path(os.environ.get("AXE", pathlib.Path(__file__).parent / "node_modules/axe-core/axe.min.js"))
 
 
@@ -599,4 +637,6 @@ def test_narrow_screens(owner, width, theme):
     page.get_by_role("button", name="See the draft").click()
     expect(page.get_by_label("Name")).to_be_in_viewport()
     shot(page, f"setup-{width}-{theme}")
+    # Also what is out of sight has its width.
+    assert page.locator(".said").first.evaluate("(node) => node.offsetWidth") > width / 2
     assert page.evaluate("document.documentElement.scrollWidth") <= width

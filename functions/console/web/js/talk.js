@@ -5,7 +5,7 @@
 
 import { get, post } from "./api.js";
 import { callCard, proposalCard } from "./cards.js";
-import { capital, counted, moment, spaced } from "./format.js";
+import { bytes, capital, counted, moment, spaced } from "./format.js";
 import { foreignLink, markdownStream, markdownView, readContent } from "./markdown.js";
 import { button, confirmation, draftOf, failureOf, press, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
@@ -129,7 +129,7 @@ export async function sendTurn(ctx, talk, text, images = []) {
   talk.follows = true;
   ctx.redraw();
   let record = null;
-  const body = { message: text, ...(talk.chatId && { chat_id: talk.chatId }), ...(images.length > 0 && { images }) };
+  const body = { message: text, ...(talk.chatId && { chat_id: talk.chatId }), ...(images.length > 0 && { images: images.map(({ media_type, data }) => ({ media_type, data })) }) };
   const on = (event) => {
     if (event.event === "run.started" && !record) {
       record = recordOf(talk, event.data.run_id);
@@ -351,7 +351,11 @@ function storedView(talk, message, record) {
 }
 
 function saidView(key, text, images, at) {
-  return h("li", { class: "said", key }, h("span", { class: "vh" }, "You:"), h("p", { class: "long" }, text), images > 0 && h("p", { class: "muted" }, counted(images, "image")), at && h("p", { class: "meta" }, when(at, { form: "moment" })));
+  return h(
+    "li",
+    { class: "said", key },
+    h("div", { class: "bubble" }, h("span", { class: "vh" }, "You:"), h("p", { class: "long" }, text), images > 0 && h("p", { class: "muted" }, counted(images, "image")), at && h("p", { class: "meta" }, when(at, { form: "moment" }))),
+  );
 }
 
 const stepsOf = (record) => record.items.filter((item) => item.kind !== "text" && item.kind !== "proposal").map((item) => itemView(item));
@@ -537,7 +541,62 @@ function submitTalk(ctx, talk) {
   talk.input.value = "";
   const { images } = talk;
   talk.images = [];
-  sendTurn(ctx, talk, text, images.map(({ media_type, data }) => ({ media_type, data })));
+  sendTurn(ctx, talk, text, images);
+}
+
+const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const MOST_IMAGES = 8;
+const MOST_IMAGE_BYTES = 3_000_000;
+
+/** Takes images for the next message, as far as the limits of a turn allow. */
+async function addImages(ctx, talk, files) {
+  for (const file of files) {
+    const total = talk.images.reduce((sum, one) => sum + one.bytes, file.size);
+    const refused = !IMAGE_TYPES.includes(file.type)
+      ? "is not a PNG, JPEG, GIF or WebP image"
+      : talk.images.length === MOST_IMAGES
+        ? `is one too many: a message has at most ${MOST_IMAGES} images`
+        : total > MOST_IMAGE_BYTES
+          ? `is too large: the images of a message have at most ${bytes(MOST_IMAGE_BYTES)} together`
+          : null;
+    if (refused) {
+      talk.failure = { detail: `${file.name || "The image"} ${refused}.`, code: "not_added" };
+      continue;
+    }
+    const image = { media_type: file.type, bytes: file.size, name: file.name || "image", url: URL.createObjectURL(file), data: "" };
+    talk.images.push(image);
+    const reader = new FileReader();
+    await new Promise((done) => {
+      reader.onloadend = done;
+      reader.readAsDataURL(file);
+    });
+    if (reader.error) dropImage(ctx, talk, image);
+    else image.data = reader.result.slice(reader.result.indexOf(",") + 1);
+  }
+  ctx.redraw();
+}
+
+function dropImage(ctx, talk, image) {
+  URL.revokeObjectURL(image.url);
+  talk.images = talk.images.filter((one) => one !== image);
+  ctx.redraw();
+}
+
+function pastedImages(ctx, talk, event, transfer) {
+  const files = [...(transfer?.files ?? [])];
+  if (files.length === 0) return;
+  event.preventDefault();
+  addImages(ctx, talk, files);
+}
+
+function imageRow(ctx, talk) {
+  return h(
+    "ul",
+    { class: "images", key: "images", "aria-label": "Images of the message" },
+    talk.images.map((image) =>
+      h("li", { key: image.url }, h("img", { src: image.url, alt: image.name }), h("button", { class: "btn quiet", type: "button", "aria-label": `Remove ${image.name}`, onclick: () => dropImage(ctx, talk, image) }, "×")),
+    ),
+  );
 }
 
 /** The field for the next message. While a reply is written, it can be stopped. */
@@ -554,12 +613,33 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
         event.preventDefault();
         submitTalk(ctx, talk);
       },
+      onpaste: (event) => pastedImages(ctx, talk, event, event.clipboardData),
+      ondragover: (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault(),
+      ondrop: (event) => pastedImages(ctx, talk, event, event.dataTransfer),
     },
     talk.isAway && h("button", { class: "newest", type: "button", key: "newest", onclick: () => { talk.follows = true; toEnd(); } }, "Newest ↓"),
     failureOf(ctx, key),
+    talk.images.length > 0 && imageRow(ctx, talk),
     h(
       "div",
       { class: "composer-box" },
+      h(
+        "label",
+        { class: "btn quiet icon add-image", key: "add", title: "Add images" },
+        h("span", { "aria-hidden": "true" }, "+"),
+        h("input", {
+          type: "file",
+          class: "vh",
+          accept: IMAGE_TYPES.join(","),
+          multiple: true,
+          disabled,
+          "aria-label": "Add images",
+          onchange: (event) => {
+            addImages(ctx, talk, [...event.target.files]);
+            event.target.value = "";
+          },
+        }),
+      ),
       h("textarea", {
         name: "message",
         rows: "1",
