@@ -296,6 +296,39 @@ def test_a_cut_connection_goes_on_where_it_was(slow, pace):
     assert page.locator(".reply .md").inner_text() == stored(slow, agent)[1]["content"]
 
 
+def test_a_hidden_page_holds_no_connection(slow, pace):
+    agent = slow.agent()
+    page = slow.page(f"/agents/{agent}")
+    streams = []
+    page.on("request", lambda request: streams.append(request.url) if "/events?after=" in request.url else None)
+    hide = "(hidden) => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true }); document.dispatchEvent(new Event('visibilitychange')); }"
+    send(page, "Say it slowly")
+    pace.say("One ")
+    expect(replies(page)).to_contain_text("One")
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/chat")):
+        page.evaluate(hide, True)
+    pace.say("two ", "three.")
+    assert streams == []
+    page.evaluate(hide, False)
+    expect(replies(page)).to_contain_text("One two three.")
+    assert len(streams) == 1 and not streams[0].endswith("after=0")
+    pace.say(None)
+    idle(page)
+    assert page.locator(".reply .md").inner_text() == stored(slow, agent)[1]["content"]
+
+
+def test_a_chat_of_another_agent_is_not_mixed_in(owner):
+    first, second = owner.agent("First"), owner.agent("Second")
+    owner.post(f"/agents/{first}/chat", {"message": "For the first"})
+    chat = owner.get(f"/agents/{first}/chats")["data"][0]["chat_id"]
+    page = owner.page(f"/agents/{second}/chat/{chat}")
+    expect(page.get_by_role("heading", name="This chat belongs to another agent")).to_be_visible()
+    page.get_by_role("link", name="Open it there").click()
+    expect(page.locator(".said")).to_contain_text("For the first")
+    page.goto(f"{owner.platform.url}/#/agents/{first}/chat/cht_01a215f3b63970009874111fe8005541")
+    expect(page.get_by_role("heading", name="This does not exist")).to_be_visible()
+
+
 def test_two_tabs_and_one_turn_at_a_time(slow, pace):
     agent = slow.agent()
     first = slow.page(f"/agents/{agent}")

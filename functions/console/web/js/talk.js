@@ -100,12 +100,35 @@ async function followRun(ctx, talk, runId) {
   record.state = "running";
   talk.live = record;
   ctx.redraw();
-  try {
-    await follow(runId, { after: record.last, signal: ctx.signal, on: (event) => onEvent(ctx, talk, record, event) });
-  } catch (error) {
-    if (!ctx.signal.aborted) record.error ??= { code: error.code ?? "unknown", detail: error.message };
-  }
+  await streamed(ctx, talk, () => record, null);
   await endRun(ctx, talk, record);
+}
+
+/**
+ * Reads the events of a run until it has ended. `begin(signal)` begins it, if it is not under way. While nobody sees the page, no connection is
+ * held; afterwards the run is followed from the last event on. Throws only if the run has not begun.
+ */
+async function streamed(ctx, talk, recordNow, begin) {
+  for (;;) {
+    const connection = new AbortController();
+    const cut = () => connection.abort();
+    const onhide = () => document.hidden && recordNow() && cut();
+    ctx.signal.addEventListener("abort", cut);
+    document.addEventListener("visibilitychange", onhide);
+    try {
+      if (begin && !recordNow()) await begin(connection.signal);
+      else await follow(recordNow().runId, { after: recordNow().last, signal: connection.signal, on: (event) => onEvent(ctx, talk, recordNow(), event) });
+    } catch (error) {
+      if (ctx.signal.aborted) return;
+      if (!recordNow()) throw error;
+      if (!connection.signal.aborted) recordNow().error ??= { code: error.code ?? "unknown", detail: error.message };
+    } finally {
+      ctx.signal.removeEventListener("abort", cut);
+      document.removeEventListener("visibilitychange", onhide);
+    }
+    if (!connection.signal.aborted || ctx.signal.aborted || recordNow()?.state !== "running") return;
+    if (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
+  }
 }
 
 async function endRun(ctx, talk, record) {
@@ -135,7 +158,7 @@ export async function sendTurn(ctx, talk, text, images = []) {
       record = recordOf(talk, event.data.run_id);
       talk.live = record;
       talk.asked.runId = record.runId;
-      talk.draft.set("");
+      talk.draft.set(talk.input?.value ?? "");
       if (!talk.chatId && event.data.chat_id) {
         talk.chatId = event.data.chat_id;
         talk.onchat?.(talk.chatId);
@@ -144,25 +167,25 @@ export async function sendTurn(ctx, talk, text, images = []) {
     if (record) onEvent(ctx, talk, record, event);
   };
   try {
-    await turn(talk.path, body, { on, signal: ctx.signal });
+    await streamed(ctx, talk, () => record, (signal) => turn(talk.path, body, { on, signal }));
   } catch (error) {
     if (ctx.signal.aborted) return;
-    if (!record) {
-      talk.asked = null;
+    talk.asked = null;
+    talk.images = images;
+    // What was typed meanwhile is not overwritten: the failed text is in the message below.
+    if (!talk.input?.value) {
       talk.draft.set(text);
-      talk.images = images;
-      if (talk.input && talk.input.value === "") talk.input.value = text;
-      if (error.code === "turn_in_progress" && error.current?.run_id) {
-        talk.failure = { detail: "A reply is being written, perhaps for another tab. Your text is kept: send it when the reply has ended.", code: error.code };
-        ctx.redraw();
-        return followRun(ctx, talk, error.current.run_id);
-      }
-      talk.failure = { detail: error.message, code: error.code, fields: error.fields, requestId: error.requestId, text };
-      ctx.say(error.message);
-      ctx.redraw();
-      return;
+      if (talk.input) talk.input.value = text;
     }
-    record.error ??= { code: error.code ?? "unknown", detail: error.message };
+    if (error.code === "turn_in_progress" && error.current?.run_id) {
+      talk.failure = { detail: "A reply is being written, perhaps for another tab. Your text is kept: send it when the reply has ended.", code: error.code };
+      ctx.redraw();
+      return followRun(ctx, talk, error.current.run_id);
+    }
+    talk.failure = { detail: error.message, code: error.code, fields: error.fields, requestId: error.requestId, text };
+    ctx.say(error.message);
+    ctx.redraw();
+    return;
   }
   if (record) await endRun(ctx, talk, record);
   else talk.asked = null;
@@ -459,11 +482,14 @@ function talkFailure(ctx, talk) {
     { class: "problem compact", role: "alert", key: "failure" },
     h("p", {}, failure.detail),
     failure.fields?.length > 0 && h("ul", {}, failure.fields.map((one) => h("li", {}, h("code", {}, one.field), `: ${one.message}`))),
-    h("p", { class: "muted" }, h("code", {}, failure.code), failure.requestId && ` · ${failure.requestId}`),
+    failure.code && h("p", { class: "muted" }, h("code", {}, failure.code), failure.requestId && ` · ${failure.requestId}`),
     h(
       "div",
       { class: "acts" },
-      failure.text && press("Send it again", () => submitTalk(ctx, talk)),
+      failure.text && press("Send it again", () => {
+        if (talk.input.value.trim() === failure.text) talk.input.value = "";
+        sendTurn(ctx, talk, failure.text, talk.images.splice(0));
+      }),
       press("Close", () => {
         talk.failure = null;
         ctx.redraw();
@@ -560,7 +586,7 @@ async function addImages(ctx, talk, files) {
           ? `is too large: the images of a message have at most ${bytes(MOST_IMAGE_BYTES)} together`
           : null;
     if (refused) {
-      talk.failure = { detail: `${file.name || "The image"} ${refused}.`, code: "not_added" };
+      talk.failure = { detail: `${file.name || "The image"} ${refused}.`, code: null };
       continue;
     }
     const image = { media_type: file.type, bytes: file.size, name: file.name || "image", url: URL.createObjectURL(file), data: "" };
