@@ -54,6 +54,7 @@ export const chatPage = {
   every: (ctx) => (ctx.state.talk?.run?.state === "waiting" ? LIVE_MS : IDLE_MS),
   view(ctx) {
     const { agent, chats, chat, proposals } = ctx.data;
+    if (chat?.agent_id && chat.agent_id !== agent.agent_id) return h("div", { class: "lost", key: "other" }, h("h1", {}, "This chat belongs to another agent"), h("p", {}, link("Open it there", `#/agents/${chat.agent_id}/chat/${chat.chat_id}`, { kind: "" })));
     const talk = talkOf(ctx);
     readTalk(ctx, talk, chat);
     const isArchived = agent.status === "archived";

@@ -855,7 +855,9 @@ class MarkdownView {
     const inside = (isTight) => block.children.map((child) => this.view(child, isTight, missed));
     switch (block.kind) {
       case "paragraph": {
-        const nodes = this.inline(block, block.lines.join("\n").trimEnd(), missed);
+        let text = block.lines.join("\n").trimEnd();
+        if (block.parent.kind === "item" && block.parent.children[0] === block) text = text.replace(/^\[([ xX])\](?=[ \t])/, (_, mark) => (mark === " " ? "☐" : "☑"));
+        const nodes = this.inline(block, text, missed);
         return tight ? nodes : h("p", {}, nodes);
       }
       case "heading":

@@ -5,7 +5,7 @@
 
 import { get, post } from "./api.js";
 import { callCard, proposalCard } from "./cards.js";
-import { capital, counted, moment, spaced } from "./format.js";
+import { bytes, capital, counted, moment, spaced } from "./format.js";
 import { foreignLink, markdownStream, markdownView, readContent } from "./markdown.js";
 import { button, confirmation, draftOf, failureOf, press, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
@@ -19,9 +19,12 @@ const NEAR_PX = 64;
 
 const ENDED = new Set(["completed", "failed", "cancelled"]);
 
+let talks = 0;
+
 /** Where a conversation is kept while its page is shown. `path` takes the turns; `onchat` is told the id of a new chat. */
 export function newTalk({ path, draftKey, onchat, onagent }) {
   return {
+    id: ++talks,
     path,
     draft: draftOf(draftKey),
     onchat,
@@ -97,12 +100,35 @@ async function followRun(ctx, talk, runId) {
   record.state = "running";
   talk.live = record;
   ctx.redraw();
-  try {
-    await follow(runId, { after: record.last, signal: ctx.signal, on: (event) => onEvent(ctx, talk, record, event) });
-  } catch (error) {
-    if (!ctx.signal.aborted) record.error ??= { code: error.code ?? "unknown", detail: error.message };
-  }
+  await streamed(ctx, talk, () => record, null);
   await endRun(ctx, talk, record);
+}
+
+/**
+ * Reads the events of a run until it has ended. `begin(signal)` begins it, if it is not under way. While nobody sees the page, no connection is
+ * held; afterwards the run is followed from the last event on. Throws only if the run has not begun.
+ */
+async function streamed(ctx, talk, recordNow, begin) {
+  for (;;) {
+    const connection = new AbortController();
+    const cut = () => connection.abort();
+    const onhide = () => document.hidden && recordNow() && cut();
+    ctx.signal.addEventListener("abort", cut);
+    document.addEventListener("visibilitychange", onhide);
+    try {
+      if (begin && !recordNow()) await begin(connection.signal);
+      else await follow(recordNow().runId, { after: recordNow().last, signal: connection.signal, on: (event) => onEvent(ctx, talk, recordNow(), event) });
+    } catch (error) {
+      if (ctx.signal.aborted) return;
+      if (!recordNow()) throw error;
+      if (!connection.signal.aborted) recordNow().error ??= { code: error.code ?? "unknown", detail: error.message };
+    } finally {
+      ctx.signal.removeEventListener("abort", cut);
+      document.removeEventListener("visibilitychange", onhide);
+    }
+    if (!connection.signal.aborted || ctx.signal.aborted || recordNow()?.state !== "running") return;
+    if (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
+  }
 }
 
 async function endRun(ctx, talk, record) {
@@ -126,13 +152,13 @@ export async function sendTurn(ctx, talk, text, images = []) {
   talk.follows = true;
   ctx.redraw();
   let record = null;
-  const body = { message: text, ...(talk.chatId && { chat_id: talk.chatId }), ...(images.length > 0 && { images }) };
+  const body = { message: text, ...(talk.chatId && { chat_id: talk.chatId }), ...(images.length > 0 && { images: images.map(({ media_type, data }) => ({ media_type, data })) }) };
   const on = (event) => {
     if (event.event === "run.started" && !record) {
       record = recordOf(talk, event.data.run_id);
       talk.live = record;
       talk.asked.runId = record.runId;
-      talk.draft.set("");
+      talk.draft.set(talk.input?.value ?? "");
       if (!talk.chatId && event.data.chat_id) {
         talk.chatId = event.data.chat_id;
         talk.onchat?.(talk.chatId);
@@ -141,25 +167,25 @@ export async function sendTurn(ctx, talk, text, images = []) {
     if (record) onEvent(ctx, talk, record, event);
   };
   try {
-    await turn(talk.path, body, { on, signal: ctx.signal });
+    await streamed(ctx, talk, () => record, (signal) => turn(talk.path, body, { on, signal }));
   } catch (error) {
     if (ctx.signal.aborted) return;
-    if (!record) {
-      talk.asked = null;
+    talk.asked = null;
+    talk.images = images;
+    // What was typed meanwhile is not overwritten: the failed text is in the message below.
+    if (!talk.input?.value) {
       talk.draft.set(text);
-      talk.images = images;
-      if (talk.input && talk.input.value === "") talk.input.value = text;
-      if (error.code === "turn_in_progress" && error.current?.run_id) {
-        talk.failure = { detail: "A reply is being written, perhaps for another tab. Your text is kept: send it when the reply has ended.", code: error.code };
-        ctx.redraw();
-        return followRun(ctx, talk, error.current.run_id);
-      }
-      talk.failure = { detail: error.message, code: error.code, fields: error.fields, requestId: error.requestId, text };
-      ctx.say(error.message);
-      ctx.redraw();
-      return;
+      if (talk.input) talk.input.value = text;
     }
-    record.error ??= { code: error.code ?? "unknown", detail: error.message };
+    if (error.code === "turn_in_progress" && error.current?.run_id) {
+      talk.failure = { detail: "A reply is being written, perhaps for another tab. Your text is kept: send it when the reply has ended.", code: error.code };
+      ctx.redraw();
+      return followRun(ctx, talk, error.current.run_id);
+    }
+    talk.failure = { detail: error.message, code: error.code, fields: error.fields, requestId: error.requestId, text };
+    ctx.say(error.message);
+    ctx.redraw();
+    return;
   }
   if (record) await endRun(ctx, talk, record);
   else talk.asked = null;
@@ -211,7 +237,7 @@ function onEvent(ctx, talk, record, { id, event, data }) {
         whole.isDone = true;
       } else if (item) {
         item.isDone = true;
-        if (data.text !== item.text && data.text.length < 90_000) Object.assign(item, { text: data.text, pieces: [[id, data.text]], key: `text ${id}`, stream: null });
+        if (data.text.trim() !== item.text.trim() && data.text.length < 90_000) Object.assign(item, { text: data.text, pieces: [[id, data.text]], key: `text ${id}`, stream: null });
         item.stream?.end();
       }
       break;
@@ -316,7 +342,7 @@ export function talkView(ctx, talk, { summary, proposals = [], greeting }) {
   return [
     talk.hasOlder && h("p", { class: "older", key: "older" }, button(ctx, "Older messages", { key: "older", kind: "quiet", act: () => readOlder(ctx, talk) }), failureOf(ctx, "older")),
     shown.length === 0 && greeting,
-    h("ol", { class: "talk", key: "talk", "aria-label": "Conversation", "aria-live": "off", use: (node) => watchEnd(ctx, talk, node) }, shown),
+    h("ol", { class: "talk", key: `talk ${talk.id}`, "aria-label": "Conversation", "aria-live": "off", use: (node) => watchEnd(ctx, talk, node) }, shown),
     talk.failure && talkFailure(ctx, talk),
   ];
 }
@@ -348,7 +374,11 @@ function storedView(talk, message, record) {
 }
 
 function saidView(key, text, images, at) {
-  return h("li", { class: "said", key }, h("span", { class: "vh" }, "You:"), h("p", { class: "long" }, text), images > 0 && h("p", { class: "muted" }, counted(images, "image")), at && h("p", { class: "meta" }, when(at, { form: "moment" })));
+  return h(
+    "li",
+    { class: "said", key },
+    h("div", { class: "bubble" }, h("span", { class: "vh" }, "You:"), h("p", { class: "long" }, text), images > 0 && h("p", { class: "muted" }, counted(images, "image")), at && h("p", { class: "meta" }, when(at, { form: "moment" }))),
+  );
 }
 
 const stepsOf = (record) => record.items.filter((item) => item.kind !== "text" && item.kind !== "proposal").map((item) => itemView(item));
@@ -452,11 +482,14 @@ function talkFailure(ctx, talk) {
     { class: "problem compact", role: "alert", key: "failure" },
     h("p", {}, failure.detail),
     failure.fields?.length > 0 && h("ul", {}, failure.fields.map((one) => h("li", {}, h("code", {}, one.field), `: ${one.message}`))),
-    h("p", { class: "muted" }, h("code", {}, failure.code), failure.requestId && ` · ${failure.requestId}`),
+    failure.code && h("p", { class: "muted" }, h("code", {}, failure.code), failure.requestId && ` · ${failure.requestId}`),
     h(
       "div",
       { class: "acts" },
-      failure.text && press("Send it again", () => submitTalk(ctx, talk)),
+      failure.text && press("Send it again", () => {
+        if (talk.input.value.trim() === failure.text) talk.input.value = "";
+        sendTurn(ctx, talk, failure.text, talk.images.splice(0));
+      }),
       press("Close", () => {
         talk.failure = null;
         ctx.redraw();
@@ -488,14 +521,20 @@ async function readOlder(ctx, talk) {
 
 // ---- The end of the page ----
 
-const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
-const isNearEnd = () => document.documentElement.scrollHeight - innerHeight - scrollY <= NEAR_PX;
+/** How far below the window the end of the conversation is. On a phone, a draft may stand below it. */
+const belowWindow = () => document.querySelector("#main").getBoundingClientRect().bottom - innerHeight;
+const isNearEnd = () => Math.abs(belowWindow()) <= NEAR_PX;
+
+function toEnd() {
+  const below = belowWindow();
+  if (below > 0) scrollBy(0, below);
+}
 
 /** Follows the end of the conversation while the person is there, and else says that there is something newer. */
 function watchEnd(ctx, talk, node) {
   const onresize = () => {
     if (talk.follows) toEnd();
-    else away(!isNearEnd());
+    else away(belowWindow() > NEAR_PX);
   };
   const away = (isAway) => {
     if (talk.isAway === isAway) return;
@@ -508,7 +547,7 @@ function watchEnd(ctx, talk, node) {
     // The page may have grown since: only a person scrolls up.
     if (isNear || scrollY < top - 2) talk.follows = isNear;
     top = scrollY;
-    away(!isNear && !talk.follows);
+    away(belowWindow() > NEAR_PX && !talk.follows);
   };
   const observer = new ResizeObserver(onresize);
   observer.observe(node);
@@ -528,7 +567,62 @@ function submitTalk(ctx, talk) {
   talk.input.value = "";
   const { images } = talk;
   talk.images = [];
-  sendTurn(ctx, talk, text, images.map(({ media_type, data }) => ({ media_type, data })));
+  sendTurn(ctx, talk, text, images);
+}
+
+const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const MOST_IMAGES = 8;
+const MOST_IMAGE_BYTES = 3_000_000;
+
+/** Takes images for the next message, as far as the limits of a turn allow. */
+async function addImages(ctx, talk, files) {
+  for (const file of files) {
+    const total = talk.images.reduce((sum, one) => sum + one.bytes, file.size);
+    const refused = !IMAGE_TYPES.includes(file.type)
+      ? "is not a PNG, JPEG, GIF or WebP image"
+      : talk.images.length === MOST_IMAGES
+        ? `is one too many: a message has at most ${MOST_IMAGES} images`
+        : total > MOST_IMAGE_BYTES
+          ? `is too large: the images of a message have at most ${bytes(MOST_IMAGE_BYTES)} together`
+          : null;
+    if (refused) {
+      talk.failure = { detail: `${file.name || "The image"} ${refused}.`, code: null };
+      continue;
+    }
+    const image = { media_type: file.type, bytes: file.size, name: file.name || "image", url: URL.createObjectURL(file), data: "" };
+    talk.images.push(image);
+    const reader = new FileReader();
+    await new Promise((done) => {
+      reader.onloadend = done;
+      reader.readAsDataURL(file);
+    });
+    if (reader.error) dropImage(ctx, talk, image);
+    else image.data = reader.result.slice(reader.result.indexOf(",") + 1);
+  }
+  ctx.redraw();
+}
+
+function dropImage(ctx, talk, image) {
+  URL.revokeObjectURL(image.url);
+  talk.images = talk.images.filter((one) => one !== image);
+  ctx.redraw();
+}
+
+function pastedImages(ctx, talk, event, transfer) {
+  const files = [...(transfer?.files ?? [])];
+  if (files.length === 0) return;
+  event.preventDefault();
+  addImages(ctx, talk, files);
+}
+
+function imageRow(ctx, talk) {
+  return h(
+    "ul",
+    { class: "images", key: "images", "aria-label": "Images of the message" },
+    talk.images.map((image) =>
+      h("li", { key: image.url }, h("img", { src: image.url, alt: image.name }), h("button", { class: "btn quiet", type: "button", "aria-label": `Remove ${image.name}`, onclick: () => dropImage(ctx, talk, image) }, "×")),
+    ),
+  );
 }
 
 /** The field for the next message. While a reply is written, it can be stopped. */
@@ -539,18 +633,39 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
     "form",
     {
       class: "composer",
-      key: "composer",
+      key: `composer ${talk.id}`,
       "aria-label": "Write a message",
       onsubmit: (event) => {
         event.preventDefault();
         submitTalk(ctx, talk);
       },
+      onpaste: (event) => pastedImages(ctx, talk, event, event.clipboardData),
+      ondragover: (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault(),
+      ondrop: (event) => pastedImages(ctx, talk, event, event.dataTransfer),
     },
     talk.isAway && h("button", { class: "newest", type: "button", key: "newest", onclick: () => { talk.follows = true; toEnd(); } }, "Newest ↓"),
     failureOf(ctx, key),
+    talk.images.length > 0 && imageRow(ctx, talk),
     h(
       "div",
       { class: "composer-box" },
+      h(
+        "label",
+        { class: "btn quiet icon add-image", key: "add", title: "Add images" },
+        h("span", { "aria-hidden": "true" }, "+"),
+        h("input", {
+          type: "file",
+          class: "vh",
+          accept: IMAGE_TYPES.join(","),
+          multiple: true,
+          disabled,
+          "aria-label": "Add images",
+          onchange: (event) => {
+            addImages(ctx, talk, [...event.target.files]);
+            event.target.value = "";
+          },
+        }),
+      ),
       h("textarea", {
         name: "message",
         rows: "1",

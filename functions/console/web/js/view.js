@@ -50,14 +50,14 @@ function patchChildren(parent, old, next, svg) {
     if (child.key !== undefined) byKey.set(child.key, child);
     else rest.push(child);
   }
+  const gone = new Set(old);
   let at = 0;
-  let cursor = parent.firstChild;
-  for (const child of next) {
+  const found = next.map((child) => {
     let from;
     if (child.key !== undefined) {
       from = byKey.get(child.key);
-      if (from && from.tag === child.tag) byKey.delete(child.key);
-      else from = undefined;
+      if (from?.tag !== child.tag) from = undefined;
+      byKey.delete(child.key);
     } else if (at < rest.length && rest[at].tag === child.tag) {
       from = rest[at++];
     } else if (at < rest.length) {
@@ -65,23 +65,22 @@ function patchChildren(parent, old, next, svg) {
       let later = at + 1;
       while (later < rest.length && later < at + MOST_SKIPPED && rest[later].tag !== child.tag) later++;
       if (rest[later]?.tag === child.tag) {
-        for (const skipped of rest.slice(at, later)) cursor = removeFrom(parent, skipped, cursor);
         from = rest[later];
         at = later + 1;
       }
     }
-    if (from) patch(from, child, svg);
+    gone.delete(from);
+    return from;
+  });
+  // First of all, so that what stays need not move: a moved field loses its focus, and a moved frame its scroll position.
+  for (const child of gone) remove(parent, child);
+  let cursor = parent.firstChild;
+  for (const [index, child] of next.entries()) {
+    if (found[index]) patch(found[index], child, svg);
     else create(child, svg);
     if (child.node === cursor) cursor = cursor.nextSibling;
     else parent.insertBefore(child.node, cursor);
   }
-  for (const gone of [...byKey.values(), ...rest.slice(at)]) remove(parent, gone);
-}
-
-function removeFrom(parent, child, cursor) {
-  const next = child.node === cursor ? cursor.nextSibling : cursor;
-  remove(parent, child);
-  return next;
 }
 
 function create(child, svg) {
