@@ -229,7 +229,7 @@ def test_two_pages_in_conflict_lose_nothing(owner):
     second.get_by_label("Instructions").fill("Look at two pages.")
     second.get_by_role("button", name="Save").click()
     conflict = second.get_by_role("alert", name="Somebody else has changed this action")
-    expect(conflict).to_contain_text("Their change is taken over, because you did not touch it: expected.")
+    expect(conflict).to_contain_text("Their change is taken over, because you did not touch it: the expected output.")
     expect(conflict.locator("del")).to_have_text("first")
     expect(conflict.locator("ins")).to_have_text("second")
     assert owner.get(f"/actions/{action}")["title"] == "Prices of the first page"
@@ -279,14 +279,14 @@ def test_a_change_is_reverted(owner):
     owner.call("PATCH", f"/actions/{action}", {"task_config": {"instructions": "Read one page."}})
     page = owner.page(f"/actions/{action}")
     history = page.get_by_role("region", name="History")
-    entry = history.get_by_role("listitem").filter(has_text="Instructions changed").first
+    entry = history.get_by_role("listitem").filter(has_text="Changed the instructions").first
     expect(entry).to_contain_text("the approval was withdrawn")
     entry.get_by_role("button", name="See").click()
     expect(entry.locator("del").first).to_be_visible()
     entry.get_by_role("button", name="Set back to before").click()
     page.get_by_role("dialog").get_by_role("button", name="Set back").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(history.get_by_role("listitem").filter(has_text="Instructions changed")).to_have_count(2)
+    expect(history.get_by_role("listitem").filter(has_text="Changed the instructions")).to_have_count(2)
     assert owner.get(f"/actions/{action}")["task_config"]["instructions"] == TASK["instructions"]
 
 

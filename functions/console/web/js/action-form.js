@@ -39,6 +39,31 @@ const PRIORITIES = [
   ["low", "Low"],
 ];
 
+/** What the fields of an action are called within a sentence. */
+const FIELD_WORDS = {
+  title: "the title",
+  description: "the description",
+  "task_config.instructions": "the instructions",
+  "task_config.expected_output": "the expected output",
+  schedule: "the schedule",
+  grants: "what it may use",
+  max_uses: "how often it may use it",
+  tools: "the tools",
+  model_tier: "the model",
+  budget: "the ceilings of costs",
+  conditions: "what a program checks",
+  watches: "what it watches",
+  priority: "the priority",
+  "agent.instructions": "the agent’s instructions",
+  "agent.goal": "the agent’s goal",
+  "agent.success_criteria": "how the agent’s success is recognised",
+  "agent.timeline": "the agent’s timeline",
+  "agent.name": "the agent’s name",
+};
+
+/** The names of fields within a sentence: `the title and the schedule`. */
+export const fieldsInWords = (names) => listed(names.map((name) => FIELD_WORDS[name] ?? fieldName(name).toLowerCase()));
+
 // ---- Schedules ----
 
 /** A schedule as the choices of the form. */
@@ -538,7 +563,7 @@ function conditionFields(state, shown) {
 function saveBar(ctx, state, { action, changed, cancelHref }) {
   const binds = changed.filter((name) => name !== "priority");
   const withdraws = action?.approval && binds.length > 0;
-  const names = listed(changed.map((name) => fieldName(name).toLowerCase()));
+  const names = fieldsInWords(changed);
   return h(
     "div",
     { class: "save" },
@@ -563,7 +588,7 @@ export async function versionIfSame(shown) {
   const current = await get(`/actions/${shown.action_id}`);
   const theirs = changedFields(formOf(shown), formOf(current));
   if (theirs.length === 0) return current.version;
-  throw new Error(`Somebody else has changed this meanwhile: ${listed(theirs.map((name) => fieldName(name).toLowerCase()))}. Look at it again.`);
+  throw new Error(`Somebody else has changed this meanwhile: ${fieldsInWords(theirs)}. Look at it again.`);
 }
 
 const MOST_TRIES = 3;
@@ -636,7 +661,7 @@ function conflictPart(ctx, state) {
     "section",
     { class: "conflict", role: "alert", "aria-label": "Somebody else has changed this action" },
     h("h3", {}, "Somebody else has changed this action meanwhile"),
-    conflict.onlyThem.length > 0 && h("p", {}, `Their change is taken over, because you did not touch it: ${listed(conflict.onlyThem.map((name) => fieldName(name).toLowerCase()))}.`),
+    conflict.onlyThem.length > 0 && h("p", {}, `Their change is taken over, because you did not touch it: ${fieldsInWords(conflict.onlyThem)}.`),
     conflict.both.map((name) =>
       h(
         "div",

@@ -2,14 +2,14 @@
 
 import { get, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, keep, optional, reading } from "./app.js";
-import { formView, openForm, versionIfSame } from "./action-form.js";
+import { fieldsInWords, formView, openForm, versionIfSame } from "./action-form.js";
 import { GRID_SPAN_MS, actionGrid, occurrenceHref, occurrenceName, recentRuns } from "./action-grid.js";
 import { notebookPage, notebookSection } from "./action-notebook.js";
 import { approvalWith, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
 import { readChanges, readTalk, talkView } from "./action-talk.js";
 import { callCard, questionCard } from "./cards.js";
 import { diffView } from "./diff.js";
-import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, listed, money, moment, monthName, shortHash, shownZone } from "./format.js";
+import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, monthName, shortHash, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
 import { button, confirmation, empty, facts, failureOf, head, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
 import { asText, contentFacts, deleteAction, fieldName, ticket, watchText } from "./ticket.js";
@@ -208,7 +208,7 @@ function verdict(ctx) {
   let sentence = plainTimes(why.sentence);
   if (action.state !== "dismissed" && !approval.holds) {
     sentence = approval.approved
-      ? `Your approval of ${dayMonth(approval.approved.approved_at)} no longer covers it, because this has changed: ${listed(approval.changes.map((change) => fieldName(change.field).toLowerCase()))}. ${action.held_text ? `It was ${action.held_text}; nothing ran and nothing was spent.` : "Nothing runs until you approve it again."}`
+      ? `Your approval of ${dayMonth(approval.approved.approved_at)} no longer covers it, because this has changed: ${fieldsInWords(approval.changes.map((change) => change.field))}. ${action.held_text ? `It was ${action.held_text}; nothing ran and nothing was spent.` : "Nothing runs until you approve it again."}`
       : "Nothing runs before you have approved it.";
   } else if (action.held_text) sentence = `${sentence} Since then it was ${action.held_text}.`;
   return [
@@ -415,7 +415,7 @@ function historyRows(ctx, action, changes) {
       const isCreation = ["define", "create"].includes(change.command);
       const isOpen = open.has(change.version);
       const key = `revert ${change.version}`;
-      const words = COMMANDS[change.command] ?? `${listed(fields.map((one, index) => (index === 0 ? fieldName(one.field) : fieldName(one.field).toLowerCase())))} changed`;
+      const words = COMMANDS[change.command] ?? `Changed ${fieldsInWords(fields.map((one) => one.field))}`;
       const effects = (change.effects ?? []).map((effect) => EFFECT_WORDS[effect]).filter(Boolean);
       return h(
         "li",
@@ -457,7 +457,7 @@ function askRevert(ctx, action, change, key) {
     key,
     label: "Set back",
     kind: "primary",
-    text: `${listed(change.changes.map((one) => fieldName(one.field)))} will be as before this change.${withdraws ? " Your approval is withdrawn: nothing runs until you approve it again." : ""}`,
+    text: `${capital(fieldsInWords(change.changes.map((one) => one.field)))} will be as before this change.${withdraws ? " Your approval is withdrawn: nothing runs until you approve it again." : ""}`,
     act: async () => post(`/actions/${action.action_id}/history/${change.version}/revert`, undefined, { ifMatch: await versionIfSame(action) }),
   });
 }

@@ -211,7 +211,7 @@ export function waterfall(steps, { now = Date.now(), isLive = false } = {}) {
       const to = row.to ?? end;
       const left = Math.min(99, (100 * active(row.from)) / whole);
       const width = Math.max(0.8, Math.min(100 - left, (100 * (active(to) - active(row.from))) / whole));
-      const took = row.kind === "note" ? "" : row.to || !isLive ? duration(Math.max(0, to - row.from)) : "…";
+      const took = row.kind === "note" ? "" : row.kind === "wait" && !row.to ? "waits" : row.to || !isLive ? duration(Math.max(0, to - row.from)) : "…";
       return h(
         "li",
         { key: row.key, class: [`step-${row.kind}`, row.failed && "step-failed"].filter(Boolean).join(" ") },

@@ -233,7 +233,7 @@ const TAINT_WORDS = "may repeat what strangers have written";
 function outputSection(ctx, run, outputs) {
   const rehearsed = run.rehearsal?.outputs;
   const made = outputs?.data ?? [];
-  if (!rehearsed && (run.kind !== "action" || (made.length === 0 && run.state === "running"))) return null;
+  if (!rehearsed && (run.kind !== "action" || (made.length === 0 && ["running", "waiting"].includes(run.state)))) return null;
   return section(
     rehearsed ? "Would have saved" : "Outputs",
     { note: (rehearsed ?? made).length || null },
