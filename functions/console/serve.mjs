@@ -18,7 +18,7 @@ if (!port || !platform) {
 }
 const csp = fs.readFileSync(path.join(web, "csp.txt"), "utf8").trim();
 const TYPES = { ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png", ".webmanifest": "application/manifest+json" };
-const ACCESS = { auth: process.env.CONSOLE_AUTH ?? "off", base: "", version: "sources" };
+const ACCESS = { auth: process.env.CONSOLE_AUTH ?? "off", base: "" };
 
 function page() {
   const values = { base: "", access: JSON.stringify(ACCESS).replaceAll('"', "&quot;"), style: "style.css", script: "js/main.js" };

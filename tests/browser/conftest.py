@@ -200,6 +200,19 @@ def shot(page, name):
     page.screenshot(path=str(SHOTS / f"{re.sub(r'[^a-z0-9-]+', '-', name)}.png"), full_page=True)
 
 
+# `npm install --prefix tests/browser` puts it there; `AXE` names it elsewhere.
+AXE = pathlib.Path(os.environ.get("AXE", pathlib.Path(__file__).parent / "node_modules/axe-core/axe.min.js"))
+
+
+def axe(page):
+    """Fails if axe finds a violation on the page as it is shown."""
+    if not AXE.exists():
+        pytest.fail(f"{AXE} does not exist: install axe-core, or set AXE")
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found] == []
+
+
 @pytest.fixture(scope="session")
 def browser():
     if CHROMIUM is None:

@@ -51,6 +51,8 @@ async fn every_payload_is_answered() {
         Walk { bed: Bed::new().await, lambdas: HashMap::new(), ids: Vec::new(), sent: BTreeSet::new() };
     assert_eq!(walk.json("catalog.health", 200).await["functions"], json!(catalog::NAMES));
 
+    let page = walk.send("console.page").await.http().await;
+    assert!(page.status == 200 && page.header("content-security-policy").is_some());
     walk.send("agents.not-found").await.http().await.refused(404, "not_found");
     let set_up = walk.send("agents.setup-chat").await.http().await;
     assert_eq!(set_up.events().last(), Some(&"run.completed"));

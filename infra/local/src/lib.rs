@@ -4,7 +4,6 @@ pub mod demo;
 pub mod engines;
 pub mod handler;
 mod headers;
-pub mod home;
 pub mod platform;
 pub mod program;
 pub mod served;

@@ -14,7 +14,6 @@ use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use base::clock::Clock;
 use domain::accounts::rates::RateLimits;
 use domain::accounts::scopes::Scope;
@@ -30,7 +29,7 @@ use shared::Cx;
 use shared::aws::storage::StorageFailure;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
-    MasterKeysConfig, PlansConfig, ReachConfig, RunsConfig,
+    MasterKeysConfig, PlansConfig, ReachConfig, RunsConfig, SignIn,
 };
 use shared::edge::extract::{Caller, Once};
 use shared::edge::guard::may_be_signed;
@@ -52,7 +51,6 @@ use crate::engines::{
 };
 use crate::handler::Handler;
 use crate::headers;
-use crate::home;
 use crate::served::{PortLimits, Served};
 
 /// The bucket's name. It is also the first part of the paths of presigned addresses on this server.
@@ -84,6 +82,7 @@ pub struct PlatformConfig {
     pub budget: BudgetConfig,
     pub logs: LogsConfig,
     pub cors: CorsConfig,
+    pub sign_in: Option<SignIn>,
     pub runs: RunsConfig,
     pub reach: ReachConfig,
     pub plans: PlansConfig,
@@ -117,6 +116,7 @@ impl PlatformConfig {
             budget: BudgetConfig::default(),
             logs: LogsConfig::default(),
             cors: CorsConfig::default(),
+            sign_in: None,
             runs: RunsConfig::default(),
             reach: ReachConfig::default(),
             plans: PlansConfig::default(),
@@ -194,6 +194,7 @@ impl Platform {
             budget,
             logs,
             cors,
+            sign_in,
             runs,
             reach,
             plans,
@@ -244,6 +245,7 @@ impl Platform {
             budget,
             logs,
             cors,
+            sign_in,
             executors: count,
             runs,
             reach,
@@ -270,11 +272,8 @@ impl Platform {
                 Err(error) => return Err(PlatformError::Leases(error)),
             }
         }
-        let page = home::page(&url, authenticates);
         let storage = engines.storage().clone();
-        let routes = catalog::router()
-            .route("/", get(move || async move { page }))
-            .layer(from_fn_with_state(storage, health));
+        let routes = catalog::router().layer(from_fn_with_state(storage, health));
         let functions = shared::edge::app::app(cx.clone(), routes, Some(authenticate));
         let app = with_bucket(functions.into(), engines.bucket(), welcome);
         let server = Served::start(listener, headers::bounded(app), limits).map_err(listen)?;
@@ -364,6 +363,7 @@ pub(crate) async fn opened(folder: PathBuf) -> Result<(Cx, Engines), PlatformErr
         budget: BudgetConfig::default(),
         logs: LogsConfig::default(),
         cors: CorsConfig::default(),
+        sign_in: None,
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
         reach: ReachConfig::default(),

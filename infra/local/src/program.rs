@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use shared::config::{
-    self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, ReachConfig, RunsConfig,
+    self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, ReachConfig, RunsConfig, SignIn,
 };
 use shared::flows::accounts::api_keys::NewApiKey;
 use shared::runtime::model_keys;
@@ -225,6 +225,7 @@ fn config() -> Result<PlatformConfig, String> {
         budget: BudgetConfig::read(&env).map_err(read)?,
         logs: LogsConfig::read(&env).map_err(read)?,
         cors: CorsConfig::read(&env).map_err(read)?,
+        sign_in: SignIn::read(&env).map_err(read)?,
         runs: RunsConfig::read(&env).map_err(read)?,
         reach: ReachConfig::read(&env).map_err(read)?,
         plans: PlansConfig::read(&env).map_err(read)?,

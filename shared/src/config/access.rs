@@ -98,6 +98,71 @@ pub fn rates(env: Env<'_>, auth: &AuthConfig) -> Result<RateLimits, ConfigError>
     }
 }
 
+/// The provider at which people sign in to the console: the authorization code flow of OpenID Connect with PKCE, in the browser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignIn {
+    pub client_id: String,
+    pub authorize_url: String,
+    pub token_url: String,
+    pub scope: String,
+    pub token: SignInToken,
+}
+
+/// Which token of the provider the console sends to the platform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignInToken {
+    Id,
+    Access,
+}
+
+impl SignInToken {
+    /// Its name in the answer of the provider.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Id => "id_token",
+            Self::Access => "access_token",
+        }
+    }
+}
+
+impl SignIn {
+    /// `None` if no client is configured: then people paste a key.
+    ///
+    /// # Errors
+    /// If an address is missing or not https, or another variable has an invalid value.
+    pub fn read(env: Env<'_>) -> Result<Option<Self>, ConfigError> {
+        let present = |variable| env(variable).filter(|value| !value.trim().is_empty());
+        let Some(client_id) = present("LAMPLIGHTER_SIGN_IN_CLIENT_ID") else { return Ok(None) };
+        let address = |variable: &'static str| match present(variable) {
+            None => {
+                let problem = "is required with LAMPLIGHTER_SIGN_IN_CLIENT_ID".to_owned();
+                Err(ConfigError { variable, problem })
+            }
+            Some(url) if url.starts_with("https://") && url.parse::<http::Uri>().is_ok() => Ok(url),
+            Some(url) => {
+                let problem = format!("must be an address that begins with https://, is `{url}`");
+                Err(ConfigError { variable, problem })
+            }
+        };
+        let token = match present("LAMPLIGHTER_SIGN_IN_TOKEN").as_deref() {
+            None | Some("id_token") => SignInToken::Id,
+            Some("access_token") => SignInToken::Access,
+            Some(other) => {
+                let problem = format!("must be `id_token` or `access_token`, is `{other}`");
+                return Err(ConfigError { variable: "LAMPLIGHTER_SIGN_IN_TOKEN", problem });
+            }
+        };
+        Ok(Some(Self {
+            client_id,
+            authorize_url: address("LAMPLIGHTER_SIGN_IN_AUTHORIZE_URL")?,
+            token_url: address("LAMPLIGHTER_SIGN_IN_TOKEN_URL")?,
+            scope: present("LAMPLIGHTER_SIGN_IN_SCOPE").unwrap_or_else(|| "openid".to_owned()),
+            token,
+        }))
+    }
+}
+
 /// The origins of web pages that may call the API from a browser, as browsers send them.
 #[derive(Clone, Debug, Default)]
 pub struct CorsConfig {

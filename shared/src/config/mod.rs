@@ -22,6 +22,10 @@
 //! | `LAMPLIGHTER_PLANS` | the plans that an owner may choose, separated by commas | only the default plan |
 //! | `LAMPLIGHTER_RATE_LIMITS` | `on`, `off`, or limits per minute such as `turns=100,hooks=off` | `on`; `off` with `LAMPLIGHTER_AUTH=off` |
 //! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
+//! | `LAMPLIGHTER_SIGN_IN_CLIENT_ID` | the client of an OpenID Connect provider with which people sign in to the console | none: people paste a key |
+//! | `LAMPLIGHTER_SIGN_IN_AUTHORIZE_URL`, `LAMPLIGHTER_SIGN_IN_TOKEN_URL` | the provider's addresses for signing in and for tokens | required with a client |
+//! | `LAMPLIGHTER_SIGN_IN_SCOPE` | the scopes that the console asks for | `openid` |
+//! | `LAMPLIGHTER_SIGN_IN_TOKEN` | the token that the console sends: `id_token` or `access_token` | `id_token` |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket, 1 to 65535 | 30 |
 //! | `LAMPLIGHTER_ALLOWED_HOSTS` | hosts that are reached although they are not public, such as `models.internal:8080`, separated by commas | none |
 //! | `LAMPLIGHTER_ANSWER_DAYS` | for how many days a call waits for a person's yes, 1 to 28 | 14 |
@@ -41,7 +45,7 @@ mod unknown;
 use domain::accounts::rates::RateLimits;
 use models::ModelsConfig;
 
-pub use self::access::{AuthConfig, CorsConfig, JwtConfig, JwtKeys, rates};
+pub use self::access::{AuthConfig, CorsConfig, JwtConfig, JwtKeys, SignIn, SignInToken, rates};
 pub use self::aws::{AwsConfig, Eraser, MasterKeysConfig};
 pub use self::money::{BudgetConfig, PlansConfig};
 pub use self::runs::{ExecutorsConfig, LogsConfig, ReachConfig, RunsConfig};
@@ -66,6 +70,8 @@ pub struct Config {
     pub budget: BudgetConfig,
     pub logs: LogsConfig,
     pub cors: CorsConfig,
+    /// How people sign in to the console, if not with a key.
+    pub sign_in: Option<SignIn>,
     pub runs: RunsConfig,
     pub reach: ReachConfig,
     pub executors: ExecutorsConfig,
@@ -93,6 +99,7 @@ impl Config {
             runs: RunsConfig::read(env)?,
             reach: ReachConfig::read(env)?,
             cors: CorsConfig::read(env)?,
+            sign_in: SignIn::read(env)?,
             executors: ExecutorsConfig::read(env)?,
             plans: PlansConfig::read(env)?,
         })

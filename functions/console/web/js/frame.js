@@ -1,6 +1,6 @@
 // What stands around every page: the rail, the bar of a phone, banners, the palette, and the one button that stops everything.
 
-import { get, post } from "./api.js";
+import { get, post, send } from "./api.js";
 import { cached, optional } from "./app.js";
 import { access, forgetCredential } from "./credentials.js";
 import { entrancePage } from "./entrance.js";
@@ -451,15 +451,13 @@ const ASK_EVERY_MS = 5 * 60_000;
 
 /** Asks now and then whether the platform has a newer page than this one. What is typed stays: a reload is offered, not done. */
 export function watchVersion(redraw) {
-  const mine = access.version;
-  if (!mine) return;
+  let mine = null;
   setInterval(async () => {
     if (document.hidden || newVersion) return;
-    const health = await get("/health").catch(() => null);
-    if (health && health.console && health.console !== mine) {
-      newVersion = true;
-      redraw();
-    }
+    const tag = await send("/", { method: "HEAD" }).then((response) => response.headers.get("etag"), () => null);
+    newVersion = mine !== null && tag !== null && tag !== mine;
+    mine ??= tag;
+    if (newVersion) redraw();
   }, ASK_EVERY_MS);
 }
 

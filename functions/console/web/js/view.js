@@ -6,6 +6,9 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** A search among all siblings would be quadratic in a long text. */
+const MOST_SKIPPED = 30;
+
 /** These are properties of elements, because their attributes are only initial values. */
 const PROPERTIES = new Set(["value", "checked", "selected", "disabled", "open", "indeterminate"]);
 
@@ -23,7 +26,7 @@ export function h(tag, props, ...children) {
 function flat(children) {
   const all = [];
   for (const child of children) {
-    if (Array.isArray(child)) all.push(...flat(child));
+    if (Array.isArray(child)) for (const inner of flat(child)) all.push(inner);
     else if (child !== null && child !== undefined && child !== false && child !== true && child !== "") {
       all.push(typeof child === "object" ? child : { text: String(child), node: null });
     }
@@ -58,9 +61,10 @@ function patchChildren(parent, old, next, svg) {
     } else if (at < rest.length && rest[at].tag === child.tag) {
       from = rest[at++];
     } else if (at < rest.length) {
-      // The kinds differ. A later sibling of the same kind may be the one.
-      const later = rest.findIndex((one, index) => index >= at && one.tag === child.tag);
-      if (later >= 0) {
+      // The kinds differ. A sibling of the same kind soon after may be the one.
+      let later = at + 1;
+      while (later < rest.length && later < at + MOST_SKIPPED && rest[later].tag !== child.tag) later++;
+      if (rest[later]?.tag === child.tag) {
         for (const skipped of rest.slice(at, later)) cursor = removeFrom(parent, skipped, cursor);
         from = rest[later];
         at = later + 1;
