@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from conftest import Owner, Platform, shot
+from conftest import Owner, Platform, axe, shot
 from playwright.sync_api import expect
 
 TASK = {"instructions": "Read three price pages and write one page.", "expected_output": "Every price change is named"}
@@ -439,7 +439,7 @@ def test_an_action_is_changed_in_a_conversation(owner):
     page.keyboard.press("Enter")
     card = page.get_by_role("article", name=re.compile("^Proposed change of an action"))
     expect(card).to_be_visible(timeout=20_000)
-    messages = page.locator(".said > li")
+    messages = page.locator(".about-said > li")
     expect(messages.first).to_contain_text("Name the sources, too")
     expect(page.get_by_label("Message about this action")).to_have_value("")
     stored = owner.get(f"/actions/{action}/messages")["data"]
@@ -533,6 +533,7 @@ def test_the_pages_fit_a_phone(owner, theme):
         page = owner.page(address, context=context)
         expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
         shot(page, f"{name} phone {theme}")
+        axe(page)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 320, f"{name} is {wide} px wide"
         page.close()

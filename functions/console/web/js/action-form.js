@@ -370,7 +370,7 @@ export function formView(ctx, state, { action, agentName, done, cancelHref, asse
         "div",
         { class: "form-part" },
         field("Model", selectOf("Model", form.tier, TIERS, (tier) => state.set({ tier }))),
-        h("div", { class: "pair" }, dollars("run", "Ceiling of a run, in dollars", action ? undefined : "Empty: that of the agent."), dollars("month", "Ceiling of a month, in dollars", "Empty: none of its own.")),
+        h("div", { class: "act-pair" }, dollars("run", "Ceiling of a run, in dollars", action ? undefined : "Empty: that of the agent."), dollars("month", "Ceiling of a month, in dollars", "Empty: none of its own.")),
       ),
     ),
     section("Only if", { note: "a program looks before each run, without a model" }, watchFields(state, assets, projects)),
@@ -424,7 +424,7 @@ function scheduleFields(ctx, state, mistake, action) {
       selectOf("When it is due", schedule.kind, kinds, (kind) => set({ kind })),
       schedule.kind === "once" && h("input", { type: "date", "aria-label": "Date", key: "date", value: schedule.date, oninput: (event) => set({ date: event.target.value }) }),
       ["daily", "weekdays", "once"].includes(schedule.kind) && timeField,
-      schedule.kind === "every" && h("input", { type: "text", class: "short", "aria-label": "Number", key: "number", value: schedule.number, oninput: (event) => set({ number: event.target.value }) }),
+      schedule.kind === "every" && h("input", { type: "text", class: "act-short", "aria-label": "Number", key: "number", value: schedule.number, oninput: (event) => set({ number: event.target.value }) }),
       schedule.kind === "every" &&
         selectOf("Unit", schedule.unit, [["m", "minutes"], ["h", "hours"], ["d", "days"], ...(schedule.unit === "" ? [["", "as written"]] : [])], (unit) => set({ unit }), { key: "unit" }),
       schedule.kind === "cron" && h("input", { type: "text", class: "mono", "aria-label": "Cron expression", key: "cron", placeholder: "0 9 * * MON-FRI", value: schedule.cron, oninput: (event) => set({ cron: event.target.value }) }),
@@ -432,7 +432,7 @@ function scheduleFields(ctx, state, mistake, action) {
     schedule.kind === "weekly" &&
       h(
         "fieldset",
-        { class: "days", key: "days" },
+        { class: "act-days", key: "days" },
         h("legend", { class: "vh" }, "Days"),
         FORM_DAYS.map(([day, name]) =>
           h("label", { key: day }, h("input", { type: "checkbox", checked: schedule.days.includes(day), onchange: (event) => set({ days: event.target.checked ? [...schedule.days, day] : schedule.days.filter((one) => one !== day) }) }), name),
@@ -566,7 +566,7 @@ function saveBar(ctx, state, { action, changed, cancelHref }) {
   const names = fieldsInWords(changed);
   return h(
     "div",
-    { class: "save" },
+    { class: "act-save" },
     h(
       "p",
       { role: "status" },
@@ -659,7 +659,7 @@ function conflictPart(ctx, state) {
   };
   return h(
     "section",
-    { class: "conflict", role: "alert", "aria-label": "Somebody else has changed this action" },
+    { class: "act-conflict", role: "alert", "aria-label": "Somebody else has changed this action" },
     h("h3", {}, "Somebody else has changed this action meanwhile"),
     conflict.onlyThem.length > 0 && h("p", {}, `Their change is taken over, because you did not touch it: ${fieldsInWords(conflict.onlyThem)}.`),
     conflict.both.map((name) =>

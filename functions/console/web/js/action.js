@@ -6,7 +6,7 @@ import { fieldsInWords, formView, openForm, versionIfSame } from "./action-form.
 import { GRID_SPAN_MS, actionGrid, occurrenceHref, occurrenceName, recentRuns } from "./action-grid.js";
 import { notebookPage, notebookSection } from "./action-notebook.js";
 import { approvalWith, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
-import { readChanges, readTalk, talkView } from "./action-talk.js";
+import { readChanges, readMessagesAbout, aboutView } from "./action-talk.js";
 import { callCard, questionCard } from "./cards.js";
 import { diffView } from "./diff.js";
 import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, monthName, shortHash, shownZone } from "./format.js";
@@ -48,7 +48,7 @@ export const actionPage = {
       case "talk":
         return {
           ...base,
-          talk: reading(`${at}/messages all`, (signal) => readTalk(id, signal)),
+          talk: reading(`${at}/messages all`, (signal) => readMessagesAbout(id, signal)),
           ...(action && { changes: reading(`${at} proposed changes`, (signal) => readChanges(action.agent_id, id, signal)) }),
           ...(action?.live_run && action.state === "needs_approval" && { occurrence: optional(`${at}/runs/${action.live_run}`) }),
         };
@@ -90,7 +90,7 @@ export const actionPage = {
       case "history":
         return h("div", { key: "history page" }, crumb(ctx), head("History", null), historyRows(ctx, ctx.data.action, ctx.data.history.data), ctx.data.history.has_more && h("p", { class: "muted pad" }, `The newest ${ALL_CHANGES} changes are shown.`));
       default:
-        return overview(ctx);
+        return actionOverview(ctx);
     }
   },
 };
@@ -161,7 +161,7 @@ function menu(ctx, action) {
   return h(
     "details",
     {
-      class: "menu",
+      class: "act-menu",
       key: "menu",
       onkeydown: (event) => {
         if (event.key !== "Escape") return;
@@ -245,7 +245,7 @@ function litRuns(ctx, runs) {
   return lit;
 }
 
-function overview(ctx) {
+function actionOverview(ctx) {
   const { action, approval, runs, rehearsal, first, live, history, notebook, usage } = ctx.data;
   const id = action.action_id;
   const done = rehearsal?.rehearsal;
@@ -358,14 +358,14 @@ function watchSection(action) {
     watching &&
       h(
         "dl",
-        { class: "figs" },
+        { class: "act-figs" },
         [
           [figure(watching.checks), watching.checks === 1 ? "check" : "checks"],
           [figure(watching.wakes), "of them woke it"],
           [money(watching.saved_micros), "saved, about"],
         ].map(([number, word]) => h("div", { key: word }, h("dt", {}, word), h("dd", {}, number))),
       ),
-    h("ul", { class: "plain listed" }, watches.map((watch, index) => h("li", { key: `watch ${index}` }, watchText(watch)))),
+    h("ul", { class: "plain act-listed" }, watches.map((watch, index) => h("li", { key: `watch ${index}` }, watchText(watch)))),
     watching?.checked_at && h("p", { class: "muted" }, "Checked last ", when(watching.checked_at)),
   );
 }
@@ -409,7 +409,7 @@ function historyRows(ctx, action, changes) {
   const open = (ctx.state.openChanges ??= new Set());
   return h(
     "ul",
-    { class: "rows history" },
+    { class: "rows act-history" },
     changes.map((change) => {
       const fields = change.changes ?? [];
       const isCreation = ["define", "create"].includes(change.command);
@@ -466,7 +466,7 @@ function askRevert(ctx, action, change, key) {
 
 function talkPart(ctx) {
   const { action, talk, changes, occurrence } = ctx.data;
-  return h("div", { key: "talk page" }, crumb(ctx), head("Talk about it", action.schedule_text ? scheduleWords(action.schedule_text) : null), talkView(ctx, action, talk, changes ?? [], questionOf(action, occurrence)));
+  return h("div", { key: "talk page" }, crumb(ctx), head("Talk about it", action.schedule_text ? scheduleWords(action.schedule_text) : null), aboutView(ctx, action, talk, changes ?? [], questionOf(action, occurrence)));
 }
 
 function editPart(ctx) {

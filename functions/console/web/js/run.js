@@ -9,13 +9,14 @@ import { callCard, proposalCard, questionCard } from "./cards.js";
 import { bytes, capital, clock, counted, dayMonth, duration, figure, money, moment, weekday, wholeTime } from "./format.js";
 import { agentName } from "./frame.js";
 import { button, chip, dialog, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
+import { markdownView, readContent } from "./markdown.js";
 import { runEvents, stepsOfRun, waterfall } from "./run-events.js";
 import { h } from "./view.js";
 
 const OTHER_RUNS = 20;
 
 /** The run, and for a run of an action its due time. A due time at which no run began is found by its action alone. */
-async function readRun(runId, actionId, signal) {
+async function readWholeRun(runId, actionId, signal) {
   const missing = (error) => {
     if (error instanceof Problem && error.status === 404) return null;
     throw error;
@@ -39,7 +40,7 @@ export const runPage = {
     const known = cached(runKey(ctx));
     const actionId = known?.run?.action_id ?? known?.occurrence?.action_id;
     return {
-      whole: reading(runKey(ctx), (signal) => readRun(runId, /^act_[0-9a-f]{32}$/.test(ctx.query.action ?? "") ? ctx.query.action : null, signal)),
+      whole: reading(runKey(ctx), (signal) => readWholeRun(runId, /^act_[0-9a-f]{32}$/.test(ctx.query.action ?? "") ? ctx.query.action : null, signal)),
       ...(actionId && { action: optional(`/actions/${actionId}`), others: reading(`/actions/${actionId}/runs newest`, (signal) => get(`/actions/${actionId}/runs?limit=${OTHER_RUNS}`, signal).catch((error) => (error.status === 404 ? { data: [] } : Promise.reject(error)))) }),
       ...(known?.occurrence && known.run && { outputs: reading(`/runs/${runId} outputs`, (signal) => get(`/actions/${known.occurrence.action_id}/runs/${runId}/outputs`, signal)) }),
     };
@@ -77,7 +78,7 @@ export const runPage = {
               stream.error && problem(ctx, stream.error, { compact: true }),
               stream.events.length === 0 && !stream.ended ? h("p", { class: "muted pad" }, "Reading the steps…") : waterfall(steps, { isLive }),
             ),
-            run.message && run.kind !== "action" && section("It said", {}, h("p", { class: "long pad" }, run.message)),
+            run.message && run.kind !== "action" && section("It said", {}, h("div", { class: "pad" }, markdownView(run.message))),
             answeredCards(run),
           ),
           h("div", {}, outputSection(ctx, run, outputs), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
@@ -246,20 +247,24 @@ function outputSection(ctx, run, outputs) {
 
 async function readOutput(ctx, output) {
   let text = null;
+  let type = null;
   let error = null;
   const read = async () => {
     error = null;
-    text = await getText(`/assets/${output.asset_id}/content`).catch((failure) => {
+    try {
+      const asset = await get(`/assets/${output.asset_id}`);
+      type = asset.asset_type;
+      text = await getText(`/assets/${output.asset_id}/content`);
+    } catch (failure) {
       error = failure;
-      return null;
-    });
+    }
     ctx.redraw();
   };
   ctx.open(() =>
     dialog(
       { title: output.title, kind: "wide", onclose: () => ctx.close() },
       output.tainted && h("p", { class: "warn" }, `It ${TAINT_WORDS}.`),
-      error ? problem(ctx, error, { retry: read }) : text === null ? h("p", { class: "muted" }, "Reading…") : h("pre", { class: "reader", tabindex: "0", "aria-label": output.title }, text),
+      error ? problem(ctx, error, { retry: read }) : text === null ? h("p", { class: "muted" }, "Reading…") : readContent(text, type),
       h("div", { class: "acts" }, h("div", { class: "end" }, link("Open the asset", `#/assets/${output.asset_id}`, { kind: "" }))),
     ),
   );
@@ -316,6 +321,6 @@ function runFacts(run, occurrence) {
       ["State", chip(occurrence?.state ?? run.state)],
       ["Run", h("code", {}, run.run_id)],
     ]),
-    (run.fallbacks ?? []).length > 0 && h("ul", { class: "plain listed" }, run.fallbacks.map((fallback, index) => h("li", { key: index }, `${fallback.to} answered instead of ${fallback.from} (${fallback.code.replaceAll("_", " ")}, ${clock(fallback.at)})`))),
+    (run.fallbacks ?? []).length > 0 && h("ul", { class: "plain act-listed" }, run.fallbacks.map((fallback, index) => h("li", { key: index }, `${fallback.to} answered instead of ${fallback.from} (${fallback.code.replaceAll("_", " ")}, ${clock(fallback.at)})`))),
   );
 }
