@@ -138,6 +138,7 @@ def test_a_change_of_the_agent_shows_what_differs_and_is_approved_again(owner):
     expect(page.locator(".verdict")).to_contain_text("no longer covers it")
     assert not owner.get(f"/actions/{action}/approval")["holds"]
     shot(page, "action changed since approved dark")
+    axe(page)
     ticket.get_by_role("button", name=re.compile("^Approve")).click()
     expect(page.get_by_text("What you have approved")).to_be_visible()
     assert owner.get(f"/actions/{action}/approval")["holds"]
@@ -156,6 +157,7 @@ def test_a_rehearsal_shows_what_a_run_would_do_and_its_grant_is_approved(owner):
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     shot(page, "action rehearsed light")
+    axe(page)
     # A reload loses nothing.
     page.reload()
     page.get_by_role("button", name="Put this grant on the ticket").click()
@@ -187,6 +189,7 @@ def test_an_edit_shows_the_next_times_and_what_it_withdraws(owner):
     page.get_by_label("Address").fill("https://shop.example/prices")
     page.get_by_label("Priority").select_option("high")
     shot(page, "action edit light")
+    axe(page)
     # What was typed survives a reload.
     page.reload()
     expect(page.get_by_text("This is what you typed before.")).to_be_visible()
@@ -234,6 +237,7 @@ def test_two_pages_in_conflict_lose_nothing(owner):
     expect(conflict.locator("ins")).to_have_text("second")
     assert owner.get(f"/actions/{action}")["title"] == "Prices of the first page"
     shot(second, "action edit conflict light")
+    axe(second)
     conflict.get_by_role("button", name="Keep mine").click()
     conflict.get_by_role("button", name="Go on").click()
     second.get_by_role("button", name="Save").click()
@@ -262,6 +266,7 @@ def test_the_notebook_is_edited_in_conflict_and_erased(owner):
     expect(page.get_by_role("region", name="Versions").get_by_role("listitem").filter(has_text="v 3")).to_be_visible()
     assert owner.get(f"/actions/{action}/notebook")["text"] == "Read up to entry 4800."
     shot(page, "notebook light")
+    axe(page)
     text.fill("ä" * 2001)
     expect(page.get_by_role("alert")).to_contain_text("4,002 of 4,000 bytes")
     expect(page.get_by_role("button", name="Save the notebook")).to_be_disabled()
@@ -310,6 +315,7 @@ def test_a_run_by_hand_is_seen_to_its_end(owner):
     expect(page.get_by_role("dialog")).to_contain_text("Lamplighter's demo model wrote this")
     page.keyboard.press("Escape")
     shot(page, "run light")
+    axe(page)
     page.get_by_role("button", name="Run again").click()
     expect(page.get_by_role("navigation", name="Runs of this action").get_by_role("link")).to_have_count(2, timeout=20_000)
     expect(page.locator(".verdict")).to_contain_text("saved 1 output", timeout=20_000)
@@ -337,6 +343,7 @@ def test_a_run_that_waits_is_answered_on_its_page(scripted):
     expect(card).to_contain_text("Which week?")
     expect(page.locator(".verdict")).to_contain_text("Waits for you.")
     shot(page, "run waits light")
+    axe(page)
     card.get_by_label("Answer in words…").fill("Week 47")
     card.get_by_role("button", name="Answer").click()
     expect(page.locator(".verdict")).to_contain_text("meets what was expected", timeout=20_000)
@@ -361,6 +368,7 @@ def test_a_call_without_a_grant_is_refused_on_the_page_of_the_action(scripted):
     card = page.get_by_role("article", name="May generate_actions be called?")
     expect(card).to_be_visible()
     shot(page, "action asks dark")
+    axe(page)
     card.get_by_role("button", name="Do not allow").click()
     page.get_by_label("Reason, if you like").fill("Not now")
     page.get_by_role("dialog").get_by_role("button", name="Do not allow").click()
@@ -404,6 +412,7 @@ def test_what_a_change_of_the_agent_withdrew_is_approved_together(owner):
     dialog = page.get_by_role("dialog")
     expect(dialog.locator("ins", has_text="long")).to_have_count(2)
     shot(page, "actions approve many dark")
+    axe(page)
     assert all(not owner.get(f"/actions/{action}/approval")["holds"] for action in actions)
     dialog.get_by_role("button", name="Approve 2 actions").click()
     expect(page.locator(".banner", has_text="2 actions approved.")).to_be_visible()
@@ -445,6 +454,7 @@ def test_an_action_is_changed_in_a_conversation(owner):
     stored = owner.get(f"/actions/{action}/messages")["data"]
     expect(messages).to_have_count(len(stored))
     shot(page, "action talk light")
+    axe(page)
     card.get_by_role("button", name="Change the action").click()
     expect(page.get_by_role("article", name=re.compile("changed since you approved"))).to_be_visible()
     assert "Name the sources, too" in owner.get(f"/actions/{action}")["task_config"]["instructions"]

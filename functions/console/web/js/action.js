@@ -5,7 +5,7 @@ import { LIVE_MS, RESTING_MS, cached, keep, optional, reading } from "./app.js";
 import { fieldsInWords, formView, openForm, versionIfSame } from "./action-form.js";
 import { GRID_SPAN_MS, actionGrid, occurrenceHref, occurrenceName, recentRuns } from "./action-grid.js";
 import { notebookPage, notebookSection } from "./action-notebook.js";
-import { approvalWith, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
+import { approvalWith, askToRehearse, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
 import { readChanges, readMessagesAbout, aboutView } from "./action-talk.js";
 import { callCard, questionCard } from "./cards.js";
 import { diffView } from "./diff.js";
@@ -28,7 +28,8 @@ async function firstTime(schedule) {
   const key = JSON.stringify(schedule);
   const known = firstTimes.get(key);
   if (known && (known.at === null || Date.parse(known.at) > Date.now())) return known;
-  const answer = await post("/schedules/preview", { schedule, count: 1 }).catch(() => ({ fire_times: [] }));
+  const answer = await post("/schedules/preview", { schedule, count: 1 }).catch(() => null);
+  if (!answer) return { at: null };
   const first = { at: answer.fire_times[0] ?? null };
   firstTimes.set(key, first);
   return first;
@@ -136,7 +137,7 @@ function actionHead(ctx) {
       action.state === "paused" && button(ctx, "Resume", { key: "resume", kind: "primary", act: () => act(ctx, action, "resume") }),
       menu(ctx, action),
     ),
-    ["rehearse", "run", "pause", "resume", "cancel action", "complete", "dismiss"].map((key) => failureOf(ctx, key)).filter(Boolean),
+    ["rehearse", "run", "pause", "resume"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
   ];
 }
 
@@ -177,6 +178,10 @@ function menu(ctx, action) {
       link("Notebook", `#/actions/${id}/notebook`, { kind: "quiet", key: "notebook" }),
       link("History", `#/actions/${id}/history`, { kind: "quiet", key: "history" }),
       isLive && ask("Cancel the run", { title: "Cancel the run?", key: "cancel action", label: "Cancel the run", text: "The run ends. What it has saved stays, and the action stays on its schedule.", act: () => act(ctx, action, "cancel") }),
+      action.state !== "dismissed" && press("Rehearse with more tools", (event) => {
+        close(event);
+        askToRehearse(ctx, id);
+      }, { kind: "quiet", key: "rehearse more" }),
       !isLive && ["scheduled", "paused"].includes(action.state) && ask("Take off its schedule", { title: "Take it off its schedule?", key: "cancel action", label: "Take off its schedule", text: "Your approval is withdrawn, and it is no longer due. To start it again, approve it.", act: () => act(ctx, action, "cancel") }),
       !isLive && !["completed", "dismissed"].includes(action.state) && ask("Mark as done", { title: "Mark it as done?", key: "complete", label: "Mark as done", kind: "primary", text: "It is no longer due. You can approve it again later.", act: () => act(ctx, action, "complete") }),
       !isLive && action.state !== "dismissed" && ask("Dismiss", { title: "Dismiss this action?", key: "dismiss", label: "Dismiss", kind: "halt", text: "It never runs again. Its runs and its history stay. This cannot be undone.", act: () => act(ctx, action, "dismiss") }),
@@ -274,7 +279,8 @@ function actionOverview(ctx) {
           section(
             "To approve",
             { note: approval.holds ? "with the grant of the rehearsal" : null },
-            ticket(ctx, {
+            // Until it is known when it runs, there is no button that says so.
+            !action.next_due && !first ? h("div", { class: "ticket waiting", key: "waiting" }) : ticket(ctx, {
               actionId: id,
               title: action.title,
               agent: agentName(ctx, action.agent_id),

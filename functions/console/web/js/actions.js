@@ -132,7 +132,7 @@ function listPart(ctx, actions, stale, last) {
     })),
     groups.map(([name, own]) => groupPart(ctx, name, own, staleById, last)),
     chosen.length > 0 && bulkBar(ctx, chosen, staleById),
-    ["bulk pause", "bulk resume"].map((key) => failureOf(ctx, key)).filter(Boolean),
+    ["bulk pause", "bulk resume"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
     state.bulkResult && h("div", { class: "banner", role: "status", key: "bulk result" }, h("p", {}, state.bulkResult.text), state.bulkResult.failed.length > 0 && h("ul", {}, state.bulkResult.failed.map((text, index) => h("li", { key: index }, text))), press("Close", () => {
       state.bulkResult = null;
       ctx.redraw();

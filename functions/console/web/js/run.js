@@ -51,7 +51,7 @@ export const runPage = {
     const { run, occurrence } = whole;
     const runId = ctx.params.run_id;
     const stream = run && runEvents(ctx, runId, run.state);
-    const steps = run && stepsOfRun(stream.events, run.kind);
+    const steps = run && stepsSoFar(stream, run.kind);
     const isLive = isUnderWay(whole);
     const question = action && questionOf(action, occurrence);
     const cards = (run?.cards ?? []).filter((card) => card.state === "waiting");
@@ -63,7 +63,7 @@ export const runPage = {
       h("p", { class: "verdict" }, runVerdict(whole, outputs, isLive)),
       run?.error && h("p", { class: "advice" }, adviceFor(run.error, action)),
       others && others.data.length > 1 && otherRuns(others.data, runId, ctx),
-      ["run again", "cancel run", "rehearse"].map((key) => failureOf(ctx, key)).filter(Boolean),
+      ["run again", "cancel run", "rehearse"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
       run &&
         h(
           "div",
@@ -86,6 +86,15 @@ export const runPage = {
     );
   },
 };
+
+/** The steps, described again only when an event has come. */
+function stepsSoFar(stream, kind) {
+  if (stream.counted !== stream.events.length) {
+    stream.counted = stream.events.length;
+    stream.steps = stepsOfRun(stream.events, kind);
+  }
+  return stream.steps;
+}
 
 function runCrumb(ctx, run, action) {
   const agentId = run?.agent_id ?? action?.agent_id;
