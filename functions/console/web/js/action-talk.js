@@ -4,7 +4,7 @@ import { get, getAll, post } from "./api.js";
 import { proposalCard, questionCard } from "./cards.js";
 import { figure } from "./format.js";
 import { markdownStream, markdownView } from "./markdown.js";
-import { button, draftOf, empty, failureOf, when } from "./parts.js";
+import { button, draftOf, empty, failureOf, section, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
 import { sendOnEnter } from "./today.js";
 import { h } from "./view.js";
@@ -48,7 +48,7 @@ export function aboutView(ctx, action, talk, proposals, question) {
       live && h("li", { class: "about-theirs", key: "theirs now", "aria-busy": "true" }, live.text ? h("div", { class: "md", key: `stream ${live.restarts}`, opaque: true, use: (node) => liveText(live, node) }) : h("p", { class: "muted" }, live.tool ? `It calls ${live.tool}…` : "It reads…")),
     ),
     question && questionCard(ctx, question),
-    proposals.map((proposal) => proposalCard(ctx, proposal)),
+    proposals.length > 0 && section("Proposed changes", { note: proposals.length }, proposals.map((proposal) => proposalCard(ctx, proposal))),
     failureOf(ctx, "talk"),
     h(
       "form",
