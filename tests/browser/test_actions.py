@@ -499,6 +499,8 @@ def test_days_of_a_clock_change_are_whole_days(owner):
     expect(days.nth(13).get_by_role("link", name=re.compile("^Mon 26 Oct, 00:00, succeeded"))).to_be_visible()
     expect(days.nth(13)).to_have_class(re.compile("today"))
     expect(page.locator(".nights .legend")).to_contain_text("4 ran")
+    shot(page, "action clock change light")
+    axe(page)
 
 
 @pytest.mark.parametrize("address", ["/actions/act_0123456789abcdef0123456789abcdef", "/runs/run_0123456789abcdef0123456789abcdef", "/agents/agt_0123456789abcdef0123456789abcdef/actions"])
@@ -526,6 +528,29 @@ def test_an_action_is_dismissed_and_another_deleted(owner):
     expect(page.get_by_text("1 action", exact=True)).to_be_visible()
     assert [one["action_id"] for one in owner.get(f"/actions?agent_id={agent}")["data"]] == [first]
     assert second != first
+
+
+HOSTILE = "<img src=x onerror=thrown.push(1)><a href=javascript:thrown.push(2)>x</a> ‮{{7*7}}"
+
+
+def test_hostile_texts_are_only_texts(scripted):
+    owner = scripted(lambda messages: ("save_output", {"title": HOSTILE, "content": f"# {HOSTILE}\n\n![x](https://evil.example/x.png) [y](javascript:alert(1))", "asset_type": "document"}) if not any(text.startswith("saved") for text in said(messages)) else HOSTILE)
+    agent = owner.agent(name=HOSTILE, goal=HOSTILE, instructions=HOSTILE)
+    action = owner.action(agent, HOSTILE, description=HOSTILE, task_config={"instructions": HOSTILE, "expected_output": HOSTILE}, schedule={"cron": "0 9 * * MON"})
+    owner.call("PUT", f"/actions/{action}/notebook", {"text": HOSTILE})
+    run = owner.run(action)["run_id"]
+    owner.call("PATCH", f"/agents/{agent}", {"instructions": f"{HOSTILE} changed"})
+    context = owner.context()
+    asked = []
+    context.on("request", lambda request: asked.append(request.url))
+    for address in (f"/actions/{action}", f"/actions/{action}/edit", f"/actions/{action}/talk", f"/actions/{action}/notebook", f"/actions/{action}/history", f"/agents/{agent}/actions", f"/runs/{run}"):
+        page = owner.page(address, context=context)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.locator("main img, main [href^='javascript']")).to_have_count(0)
+    page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
+    expect(page.get_by_role("dialog")).to_contain_text("onerror=")
+    expect(page.locator("img, [href^='javascript']")).to_have_count(0)
+    assert [url for url in asked if not url.startswith(owner.platform.url)] == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

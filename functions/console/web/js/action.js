@@ -218,7 +218,7 @@ function verdict(ctx) {
   } else if (action.held_text) sentence = `${sentence} Since then it was ${action.held_text}.`;
   return [
     h("p", { class: "verdict" }, lead && h("b", { class: lead[1] }, `${lead[0]} `), sentence),
-    action.next_due && ["scheduled", "in_progress"].includes(action.state) && h("p", { class: "next muted" }, "Next ", when(action.next_due), action.queued > 0 && ` · ${counted(action.queued, "run")} queued`),
+    approval.holds && action.next_due && ["scheduled", "in_progress"].includes(action.state) && h("p", { class: "next muted" }, "Next ", when(action.next_due), action.queued > 0 && ` · ${counted(action.queued, "run")} queued`),
     action.state === "paused" && action.paused_because && h("div", { class: "banner", key: "paused" }, h("p", {}, h("b", {}, "The platform has paused it "), `${action.paused_because.text}.`)),
     action.preflight?.problems.length > 0 &&
       h(
