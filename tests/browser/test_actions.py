@@ -352,6 +352,44 @@ def test_a_run_that_waits_is_answered_on_its_page(scripted):
     expect(page.get_by_role("dialog")).to_contain_text("About Week 47")
 
 
+def test_a_run_that_works_is_shown_and_cancelled(scripted):
+    goes_on = threading.Event()
+
+    def works(messages):
+        goes_on.wait(30)
+        return "It is done."
+
+    owner = scripted(works)
+    action = owner.action(owner.agent())
+    page = owner.page(f"/actions/{action}")
+    page.get_by_role("button", name="Run now").click()
+    expect(page.locator(".verdict")).to_contain_text("Runs now.")
+    page.get_by_role("link", name="See the run").click()
+    expect(page.locator(".verdict")).to_contain_text("It began at")
+    expect(page.get_by_role("list", name="Steps of the run")).to_contain_text("Works on the next step")
+    shot(page, "run live light")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".verdict")).to_contain_text("Cancelled", timeout=15_000)
+    goes_on.set()
+    [stored] = owner.get(f"/actions/{action}/runs")["data"]
+    assert stored["state"] == "cancelled"
+
+
+def test_a_due_time_without_a_run_has_a_page(owner):
+    action = owner.action(owner.agent(), schedule={"cron": "0 9 * * MON"})
+    run = "run_0123456789abcdef0123456789abcdef"
+    record = {**occurrence(action, "2026-11-23T09:00:00Z", state="missed", reason="the platform did not run", cost_micros=0), "run_id": run}
+    context = owner.context()
+    context.route(re.compile(r"/actions/[^/]+/runs\?"), lambda route: route.fulfill(json={"data": [record], "has_more": False}))
+    context.route(re.compile(rf"/actions/[^/]+/runs/{run}$"), lambda route: route.fulfill(json=record))
+    page = context.new_page()
+    page.clock.set_fixed_time("2026-11-24T11:00:00Z")
+    page.goto(f"{owner.platform.url}/#/actions/{action}")
+    page.locator(".nights").get_by_role("link", name=re.compile("missed")).click()
+    expect(page.locator(".verdict")).to_have_text("Missed. It was due on Monday 23 Nov at 09:00:00. The platform did not run.")
+    expect(page.get_by_role("button", name="Run now")).to_be_visible()
+
+
 def wants_more(messages):
     if any(message.get("role") == "tool" for message in messages):
         return "It is done without it."
