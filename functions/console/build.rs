@@ -13,6 +13,8 @@ use flate2::write::GzEncoder;
 
 #[path = "build/join.rs"]
 mod join;
+#[path = "build/squeeze.rs"]
+mod squeeze;
 
 fn main() -> ExitCode {
     match build() {
@@ -28,8 +30,8 @@ fn build() -> Result<(), String> {
     println!("cargo::rerun-if-changed=web");
     println!("cargo::rerun-if-changed=build");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    let script = join::join(&texts(Path::new("web/js"), "js")?, "main.js")?;
-    let style: String = texts(Path::new("web/css"), "css")?.into_values().collect();
+    let script = squeeze::script(&join::join(&texts(Path::new("web/js"), "js")?, "main.js")?);
+    let style = squeeze::style(&texts(Path::new("web/css"), "css")?.into_values().collect::<String>());
     let mut names = String::new();
     for (kind, text) in [("js", &script), ("css", &style)] {
         let mut hash = DefaultHasher::new();

@@ -4,6 +4,9 @@
 #[cfg(test)]
 #[path = "../build/join.rs"]
 mod join;
+#[cfg(test)]
+#[path = "../build/squeeze.rs"]
+mod squeeze;
 mod page;
 mod routes;
 #[cfg(test)]

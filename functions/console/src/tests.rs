@@ -6,6 +6,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 
 use crate::join::join;
+use crate::squeeze;
 use crate::{CSS, FILES, JS};
 
 /// A page of 150 KB arrives within a second over a slow mobile connection.
@@ -70,6 +71,24 @@ fn what_cannot_be_joined_is_refused_with_its_place() {
         let found = refused(texts);
         assert!(found.contains(reason), "{found:?} does not say {reason:?}");
     }
+}
+
+#[test]
+fn only_what_readers_need_is_left_out() {
+    for (source, squeezed) in [
+        ("const a = 1; // one\n\n  const b = a + +a;\n", "const a=1;const b=a+ +a;"),
+        ("a = b\n  (c)\n", "a=b\n(c)\n"),
+        ("f(\n  1,\n  2,\n);\n", "f(1,2,\n);"),
+        ("x = \"// no  comment\" + '/* \\' no */';\n", "x=\"// no  comment\"+'/* \\' no */';"),
+        ("t = `a  ${ f({ b: `//  ${c}` }) }  // text`;\n", "t=`a  ${f({b:`//  ${c}`})}  // text`;"),
+        ("r = /[/\"]  \\/ x/g.test(s) ? a / b : c / d;\n", "r=/[/\"]  \\/ x/g.test(s)?a/b:c/d;"),
+        ("return /a b/;\n", "return /a b/;"),
+        ("/* a\n b */ x\n", "x\n"),
+        ("for (const x of [1]) y;\n", "for(const x of[1])y;"),
+    ] {
+        assert_eq!(squeeze::script(source), squeezed, "{source:?}");
+    }
+    assert_eq!(squeeze::style("/* a */ b  c {\n  d: e;\n}\n\n"), "b  c {\nd: e;\n}");
 }
 
 #[test]

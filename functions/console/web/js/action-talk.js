@@ -15,7 +15,7 @@ const messageText = (text, isMine) => (isMine ? h("div", { class: "long" }, text
 const MOST_MESSAGE_PAGES = 5;
 
 /** All messages about an action, oldest first. */
-export async function readMessagesAbout(actionId, signal) {
+export async function readActionTalk(actionId, signal) {
   const path = `/actions/${actionId}/messages?limit=200`;
   const first = await get(path, signal);
   if (!first.has_more) return { data: first.data, complete: true, summary: first.summary ?? null };
@@ -29,7 +29,7 @@ export async function readChanges(agentId, actionId, signal) {
   return all.data.filter((proposal) => proposal.action_id === actionId);
 }
 
-export function aboutView(ctx, action, talk, proposals, question) {
+export function actionTalkView(ctx, action, talk, proposals, question) {
   const state = (ctx.state.talk ??= { draft: draftOf(`talk ${action.action_id}`), text: null, live: null });
   state.text ??= state.draft.get();
   goOnTalking(ctx, state, talk);

@@ -6,7 +6,7 @@ import { fieldsInWords, formView, openForm, versionIfSame } from "./action-form.
 import { GRID_SPAN_MS, actionGrid, occurrenceHref, occurrenceName, recentRuns } from "./action-grid.js";
 import { notebookPage, notebookSection } from "./action-notebook.js";
 import { approvalWith, askToRehearse, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
-import { readChanges, readMessagesAbout, aboutView } from "./action-talk.js";
+import { actionTalkView, readActionTalk, readChanges } from "./action-talk.js";
 import { callCard, questionCard } from "./cards.js";
 import { diffView } from "./diff.js";
 import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, monthName, shortHash, shownZone } from "./format.js";
@@ -49,7 +49,7 @@ export const actionPage = {
       case "talk":
         return {
           ...base,
-          talk: reading(`${at}/messages all`, (signal) => readMessagesAbout(id, signal)),
+          talk: reading(`${at}/messages all`, (signal) => readActionTalk(id, signal)),
           ...(action && { changes: reading(`${at} proposed changes`, (signal) => readChanges(action.agent_id, id, signal)) }),
           ...(action?.live_run && action.state === "needs_approval" && { occurrence: optional(`${at}/runs/${action.live_run}`) }),
         };
@@ -472,7 +472,7 @@ function askRevert(ctx, action, change, key) {
 
 function talkPart(ctx) {
   const { action, talk, changes, occurrence } = ctx.data;
-  return h("div", { key: "talk page" }, crumb(ctx), head("Talk about it", action.schedule_text ? scheduleWords(action.schedule_text) : null), aboutView(ctx, action, talk, changes ?? [], questionOf(action, occurrence)));
+  return h("div", { key: "talk page" }, crumb(ctx), head("Talk about it", action.schedule_text ? scheduleWords(action.schedule_text) : null), actionTalkView(ctx, action, talk, changes ?? [], questionOf(action, occurrence)));
 }
 
 function editPart(ctx) {

@@ -21,7 +21,7 @@ export const optional = (path) => ({ optional: path });
 
 const cache = new Map();
 let routes = [];
-let frame = null;
+let surroundings = null;
 let current = null;
 let timer = null;
 let drawing = false;
@@ -30,7 +30,7 @@ let online = true;
 /** Shows the page of the address, and every later one. `pages` is a list of `[pattern, page]`. */
 export function run(pages, frameOf) {
   routes = pages.map(([pattern, page]) => ({ parts: pattern.split("/").filter(Boolean), page }));
-  frame = frameOf;
+  surroundings = frameOf;
   addEventListener("hashchange", navigate);
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
   onConnection((works) => {
@@ -118,7 +118,7 @@ function contextOf(mine, { params, query }) {
     },
     /** What the frame knows: `account`, `agents`, `inbox`, `usage`; each may be undefined at first. */
     get shared() {
-      return dataOf(frame.reads());
+      return dataOf(surroundings.reads());
     },
     get isOnline() {
       return online;
@@ -236,7 +236,7 @@ export function refresh() {
   const mine = current;
   const work = (async () => {
     await Promise.all([
-      readAll(frame.reads(), mine.abort.signal),
+      readAll(surroundings.reads(), mine.abort.signal),
       readAll(mine.page.reads?.(mine.ctx) ?? {}, mine.abort.signal),
     ]);
     if (mine !== current || refreshing !== work) return;
@@ -252,7 +252,7 @@ export function refresh() {
   return work;
 }
 
-/** Draws again with the next frame. */
+/** Draws again with the next frame of the browser. */
 export function redraw() {
   if (drawing) return;
   drawing = true;
@@ -264,28 +264,28 @@ export function redraw() {
 
 function render() {
   const { page, ctx } = current;
-  frame.prepare(ctx);
+  surroundings.prepare(ctx);
   const reads = Object.values(page.reads?.(ctx) ?? {}).map((source) => cache.get(readOf(source).key));
   const failed = reads.find((entry) => entry?.error);
   const complete = reads.every((entry) => entry && (entry.data !== undefined));
   let content;
   let title = "";
   if (!isIn()) {
-    content = frame.entrance(ctx);
+    content = surroundings.entrance(ctx);
     title = "Sign in";
   } else if (complete) {
     title = page.title(ctx);
     content = page.view(ctx);
   } else if (failed) {
     title = "Error";
-    content = frame.failed(ctx, failed.error);
+    content = surroundings.failed(ctx, failed.error);
   } else {
     title = "…";
-    content = current.slow ? frame.skeleton(ctx) : null;
+    content = current.slow ? surroundings.skeleton(ctx) : null;
   }
   document.title = title ? `${title} · Lamplighter` : "Lamplighter";
   const stale = complete && failed ? failed.error : null;
-  draw(document.querySelector("#app"), frame.view(ctx, { content, title, page, stale, dialog: current.dialog }));
+  draw(document.querySelector("#app"), surroundings.view(ctx, { content, title, page, stale, dialog: current.dialog }));
 }
 
 /** Tells people who do not see the page what has happened. */

@@ -191,7 +191,7 @@ function documentView(ctx) {
   );
 }
 
-const PARTS = [
+const DOCUMENT_PARTS = [
   ["decisions", "Decisions"],
   ["progress", "Progress"],
   ["findings", "Findings"],
@@ -208,9 +208,9 @@ function documentSections(document) {
       part.mode,
       { note: [part.primary_agent, moment(part.updated_at)].filter(Boolean).join(" · "), end: part.status && h("span", { class: `chip ${STATUS_TONE[part.status] ?? ""}` }, spaced(part.status)) },
       part.task && h("p", { class: "long pad" }, h("b", {}, "Task: "), part.task),
-      PARTS.filter(([name]) => part[name]?.length > 0).map(([name, title]) => h("div", { class: "context-part", key: name }, h("h3", {}, title), h("ul", {}, part[name].map((text) => h("li", { class: "long" }, text))))),
+      DOCUMENT_PARTS.filter(([name]) => part[name]?.length > 0).map(([name, title]) => h("div", { class: "context-part", key: name }, h("h3", {}, title), h("ul", {}, part[name].map((text) => h("li", { class: "long" }, text))))),
       part.recommended_act_agent && facts([["Next agent", `${part.recommended_act_agent.name}${part.recommended_act_agent.confidence !== undefined && part.recommended_act_agent.confidence !== null ? ` (confidence ${part.recommended_act_agent.confidence})` : ""}`]]),
-      !part.task && PARTS.every(([name]) => !part[name]?.length) && h("p", { class: "muted pad" }, "Nothing is written in this section yet."),
+      !part.task && DOCUMENT_PARTS.every(([name]) => !part[name]?.length) && h("p", { class: "muted pad" }, "Nothing is written in this section yet."),
     ),
   );
 }

@@ -2,7 +2,7 @@
 
 const NAME = "lamplighter.token";
 
-const listeners = new Set();
+const credentialListeners = new Set();
 
 /** How people get in, as the server that sent the page says it. */
 export const access = JSON.parse(document.querySelector("meta[name=access]")?.content || '{"auth":"off"}');
@@ -16,7 +16,7 @@ export function credential() {
 export function keepCredential(token, remember) {
   sessionStorage.setItem(NAME, token);
   if (remember) localStorage.setItem(NAME, token);
-  for (const listener of listeners) listener(true);
+  for (const listener of credentialListeners) listener(true);
 }
 
 /** Forgets the token, for example because the platform refused it. */
@@ -24,12 +24,12 @@ export function forgetCredential() {
   if (credential() === null && access.auth === "off") return;
   sessionStorage.removeItem(NAME);
   localStorage.removeItem(NAME);
-  for (const listener of listeners) listener(false);
+  for (const listener of credentialListeners) listener(false);
 }
 
 /** Calls `listener(isIn)` when a person comes in or goes out. */
 export function onCredential(listener) {
-  listeners.add(listener);
+  credentialListeners.add(listener);
 }
 
 /** Whether the page can call the platform at all. */

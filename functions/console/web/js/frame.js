@@ -92,7 +92,7 @@ function lampMark() {
 
 export const brand = () => h("a", { class: "brand", href: "#/" }, lampMark(), h("span", {}, "Lamplighter"));
 
-function place(one, page, count) {
+function placeLink(one, page, count) {
   return h(
     "a",
     { href: one.href, key: one.href, "aria-current": page.nav === one.nav && !page.of ? "page" : null },
@@ -110,7 +110,7 @@ function rail(ctx, page) {
     { class: "rail" },
     brand(),
     h("button", { class: "palette", type: "button", onclick: () => palette(ctx) }, h("span", {}, "Search or do…"), h("kbd", {}, isApple() ? "⌘K" : "Ctrl K")),
-    h("nav", { "aria-label": "Main" }, places.map((one) => place(one, page, one.nav === "today" ? waiting(ctx) : 0))),
+    h("nav", { "aria-label": "Main" }, places.map((one) => placeLink(one, page, one.nav === "today" ? waiting(ctx) : 0))),
     shown.length > 0 &&
       h(
         "div",
@@ -130,7 +130,7 @@ function rail(ctx, page) {
         "nav",
         { "aria-label": "Yours" },
         h("button", { class: "halt-link", type: "button", onclick: () => askToStop(ctx) }, icon("stop"), h("span", {}, "Stop everything…")),
-        place(ACCOUNT, page, 0),
+        placeLink(ACCOUNT, page, 0),
       ),
     ),
   );
@@ -142,7 +142,7 @@ function bar(ctx, page) {
   return h(
     "nav",
     { class: "tabbar", "aria-label": "Main, short" },
-    inBar.map((one) => place(one, page, one.nav === "today" ? waiting(ctx) : 0)),
+    inBar.map((one) => placeLink(one, page, one.nav === "today" ? waiting(ctx) : 0)),
     h("button", { type: "button", "aria-haspopup": "dialog", onclick: () => drawer(ctx) }, icon("more"), h("span", {}, "More")),
   );
 }

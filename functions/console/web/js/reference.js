@@ -210,8 +210,8 @@ export const referencePage = {
         ),
         h(
           "div",
-          { class: "reference-body", key: find ? "found" : (ctx.params.tag ?? "overview") },
-          find.trim() ? foundOperations(ctx, api, find) : tag ? tagView(ctx, api.api, tag) : ctx.params.tag ? empty(`There is no part of the API that is called “${ctx.params.tag}”.`, link("See all parts", "#/reference", { kind: "" })) : overview(api),
+          { class: "reference-body", key: find ? "found" : (ctx.params.tag ?? "referenceOverview") },
+          find.trim() ? foundOperations(ctx, api, find) : tag ? tagView(ctx, api.api, tag) : ctx.params.tag ? empty(`There is no part of the API that is called “${ctx.params.tag}”.`, link("See all parts", "#/reference", { kind: "" })) : referenceOverview(api),
         ),
       ),
     );
@@ -233,7 +233,7 @@ function findKeys(event) {
   else first.focus();
 }
 
-function overview({ api, tags }) {
+function referenceOverview({ api, tags }) {
   return [
     paragraphs(api.info?.description),
     h("p", { class: "muted pad", key: "base" }, "The address of this platform: ", h("code", {}, apiBase())),

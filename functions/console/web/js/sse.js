@@ -49,7 +49,7 @@ const ENDS = new Set(["run.completed", "run.failed", "run.cancelled", "run.waiti
  * reconnects and goes on after the last event. Returns the last event's name, or null if the run had ended before.
  */
 export async function follow(runId, { after = 0, on, signal }) {
-  return reading(() => send(`/runs/${runId}/events?after=${after}`, options(signal)), {
+  return readEvents(() => send(`/runs/${runId}/events?after=${after}`, options(signal)), {
     after,
     on,
     signal,
@@ -70,7 +70,7 @@ export async function turn(path, body, { on, signal, started }) {
   let runId = null;
   const begin = () =>
     send(path, { method: "POST", body, signal, headers: { accept: "text/event-stream", "idempotency-key": key } });
-  return reading(begin, {
+  return readEvents(begin, {
     after: 0,
     signal,
     on(event) {
@@ -84,7 +84,7 @@ export async function turn(path, body, { on, signal, started }) {
   });
 }
 
-async function reading(first, { after, on, signal, again }) {
+async function readEvents(first, { after, on, signal, again }) {
   let last = after;
   let wait = SHORTEST_MS;
   let request = first;

@@ -4,7 +4,7 @@ import { clock, duration, money, relative } from "./format.js";
 import { LAMPS, chip, lamp, row, stateWord } from "./parts.js";
 import { h } from "./view.js";
 
-const HOUR = 3_600_000;
+const STRIP_HOUR = 3_600_000;
 /** Lamps are 24 px wide; closer ones go below each other. The strip is at least 600 px wide where it is shown. */
 const APART = 2.6;
 const DEEPEST = 3;
@@ -47,7 +47,7 @@ export function strip(day, now = Date.now()) {
   const to = Date.parse(day.to);
   const position = (instant) => (100 * (Math.min(Math.max(instant, from), to) - from)) / (to - from);
   const hours = [];
-  for (let instant = from; instant < to; instant += HOUR) {
+  for (let instant = from; instant < to; instant += STRIP_HOUR) {
     const text = clock(instant);
     if (text.endsWith(":00") && Number(text.slice(0, 2)) % 3 === 0 && !hours.some((hour) => hour.text === text)) hours.push({ text, at: position(instant) });
   }
