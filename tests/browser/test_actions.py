@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from conftest import Owner, Platform, shot
+from conftest import Owner, Platform, axe, shot
 from playwright.sync_api import expect
 
 TASK = {"instructions": "Read three price pages and write one page.", "expected_output": "Every price change is named"}
@@ -138,6 +138,7 @@ def test_a_change_of_the_agent_shows_what_differs_and_is_approved_again(owner):
     expect(page.locator(".verdict")).to_contain_text("no longer covers it")
     assert not owner.get(f"/actions/{action}/approval")["holds"]
     shot(page, "action changed since approved dark")
+    axe(page)
     ticket.get_by_role("button", name=re.compile("^Approve")).click()
     expect(page.get_by_text("What you have approved")).to_be_visible()
     assert owner.get(f"/actions/{action}/approval")["holds"]
@@ -156,6 +157,7 @@ def test_a_rehearsal_shows_what_a_run_would_do_and_its_grant_is_approved(owner):
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     shot(page, "action rehearsed light")
+    axe(page)
     # A reload loses nothing.
     page.reload()
     page.get_by_role("button", name="Put this grant on the ticket").click()
@@ -187,6 +189,7 @@ def test_an_edit_shows_the_next_times_and_what_it_withdraws(owner):
     page.get_by_label("Address").fill("https://shop.example/prices")
     page.get_by_label("Priority").select_option("high")
     shot(page, "action edit light")
+    axe(page)
     # What was typed survives a reload.
     page.reload()
     expect(page.get_by_text("This is what you typed before.")).to_be_visible()
@@ -229,11 +232,12 @@ def test_two_pages_in_conflict_lose_nothing(owner):
     second.get_by_label("Instructions").fill("Look at two pages.")
     second.get_by_role("button", name="Save").click()
     conflict = second.get_by_role("alert", name="Somebody else has changed this action")
-    expect(conflict).to_contain_text("Their change is taken over, because you did not touch it: expected.")
+    expect(conflict).to_contain_text("Their change is taken over, because you did not touch it: the expected output.")
     expect(conflict.locator("del")).to_have_text("first")
     expect(conflict.locator("ins")).to_have_text("second")
     assert owner.get(f"/actions/{action}")["title"] == "Prices of the first page"
     shot(second, "action edit conflict light")
+    axe(second)
     conflict.get_by_role("button", name="Keep mine").click()
     conflict.get_by_role("button", name="Go on").click()
     second.get_by_role("button", name="Save").click()
@@ -262,6 +266,7 @@ def test_the_notebook_is_edited_in_conflict_and_erased(owner):
     expect(page.get_by_role("region", name="Versions").get_by_role("listitem").filter(has_text="v 3")).to_be_visible()
     assert owner.get(f"/actions/{action}/notebook")["text"] == "Read up to entry 4800."
     shot(page, "notebook light")
+    axe(page)
     text.fill("ä" * 2001)
     expect(page.get_by_role("alert")).to_contain_text("4,002 of 4,000 bytes")
     expect(page.get_by_role("button", name="Save the notebook")).to_be_disabled()
@@ -279,14 +284,14 @@ def test_a_change_is_reverted(owner):
     owner.call("PATCH", f"/actions/{action}", {"task_config": {"instructions": "Read one page."}})
     page = owner.page(f"/actions/{action}")
     history = page.get_by_role("region", name="History")
-    entry = history.get_by_role("listitem").filter(has_text="Instructions changed").first
+    entry = history.get_by_role("listitem").filter(has_text="Changed the instructions").first
     expect(entry).to_contain_text("the approval was withdrawn")
     entry.get_by_role("button", name="See").click()
     expect(entry.locator("del").first).to_be_visible()
     entry.get_by_role("button", name="Set back to before").click()
     page.get_by_role("dialog").get_by_role("button", name="Set back").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(history.get_by_role("listitem").filter(has_text="Instructions changed")).to_have_count(2)
+    expect(history.get_by_role("listitem").filter(has_text="Changed the instructions")).to_have_count(2)
     assert owner.get(f"/actions/{action}")["task_config"]["instructions"] == TASK["instructions"]
 
 
@@ -310,6 +315,7 @@ def test_a_run_by_hand_is_seen_to_its_end(owner):
     expect(page.get_by_role("dialog")).to_contain_text("Lamplighter's demo model wrote this")
     page.keyboard.press("Escape")
     shot(page, "run light")
+    axe(page)
     page.get_by_role("button", name="Run again").click()
     expect(page.get_by_role("navigation", name="Runs of this action").get_by_role("link")).to_have_count(2, timeout=20_000)
     expect(page.locator(".verdict")).to_contain_text("saved 1 output", timeout=20_000)
@@ -337,12 +343,51 @@ def test_a_run_that_waits_is_answered_on_its_page(scripted):
     expect(card).to_contain_text("Which week?")
     expect(page.locator(".verdict")).to_contain_text("Waits for you.")
     shot(page, "run waits light")
+    axe(page)
     card.get_by_label("Answer in words…").fill("Week 47")
     card.get_by_role("button", name="Answer").click()
     expect(page.locator(".verdict")).to_contain_text("meets what was expected", timeout=20_000)
     expect(page.get_by_role("list", name="Steps of the run")).to_contain_text("Waits for you")
     page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
     expect(page.get_by_role("dialog")).to_contain_text("About Week 47")
+
+
+def test_a_run_that_works_is_shown_and_cancelled(scripted):
+    goes_on = threading.Event()
+
+    def works(messages):
+        goes_on.wait(30)
+        return "It is done."
+
+    owner = scripted(works)
+    action = owner.action(owner.agent())
+    page = owner.page(f"/actions/{action}")
+    page.get_by_role("button", name="Run now").click()
+    expect(page.locator(".verdict")).to_contain_text("Runs now.")
+    page.get_by_role("link", name="See the run").click()
+    expect(page.locator(".verdict")).to_contain_text("It began at")
+    expect(page.get_by_role("list", name="Steps of the run")).to_contain_text("Works on the next step")
+    shot(page, "run live light")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".verdict")).to_contain_text("Cancelled", timeout=15_000)
+    goes_on.set()
+    [stored] = owner.get(f"/actions/{action}/runs")["data"]
+    assert stored["state"] == "cancelled"
+
+
+def test_a_due_time_without_a_run_has_a_page(owner):
+    action = owner.action(owner.agent(), schedule={"cron": "0 9 * * MON"})
+    run = "run_0123456789abcdef0123456789abcdef"
+    record = {**occurrence(action, "2026-11-23T09:00:00Z", state="missed", reason="the platform did not run", cost_micros=0), "run_id": run}
+    context = owner.context()
+    context.route(re.compile(r"/actions/[^/]+/runs\?"), lambda route: route.fulfill(json={"data": [record], "has_more": False}))
+    context.route(re.compile(rf"/actions/[^/]+/runs/{run}$"), lambda route: route.fulfill(json=record))
+    page = context.new_page()
+    page.clock.set_fixed_time("2026-11-24T11:00:00Z")
+    page.goto(f"{owner.platform.url}/#/actions/{action}")
+    page.locator(".nights").get_by_role("link", name=re.compile("missed")).click()
+    expect(page.locator(".verdict")).to_have_text("Missed. It was due on Monday 23 Nov at 09:00:00. The platform did not run.")
+    expect(page.get_by_role("button", name="Run now")).to_be_visible()
 
 
 def wants_more(messages):
@@ -361,6 +406,7 @@ def test_a_call_without_a_grant_is_refused_on_the_page_of_the_action(scripted):
     card = page.get_by_role("article", name="May generate_actions be called?")
     expect(card).to_be_visible()
     shot(page, "action asks dark")
+    axe(page)
     card.get_by_role("button", name="Do not allow").click()
     page.get_by_label("Reason, if you like").fill("Not now")
     page.get_by_role("dialog").get_by_role("button", name="Do not allow").click()
@@ -404,6 +450,7 @@ def test_what_a_change_of_the_agent_withdrew_is_approved_together(owner):
     dialog = page.get_by_role("dialog")
     expect(dialog.locator("ins", has_text="long")).to_have_count(2)
     shot(page, "actions approve many dark")
+    axe(page)
     assert all(not owner.get(f"/actions/{action}/approval")["holds"] for action in actions)
     dialog.get_by_role("button", name="Approve 2 actions").click()
     expect(page.locator(".banner", has_text="2 actions approved.")).to_be_visible()
@@ -439,12 +486,13 @@ def test_an_action_is_changed_in_a_conversation(owner):
     page.keyboard.press("Enter")
     card = page.get_by_role("article", name=re.compile("^Proposed change of an action"))
     expect(card).to_be_visible(timeout=20_000)
-    messages = page.locator(".said > li")
+    messages = page.locator(".about-said > li")
     expect(messages.first).to_contain_text("Name the sources, too")
     expect(page.get_by_label("Message about this action")).to_have_value("")
     stored = owner.get(f"/actions/{action}/messages")["data"]
     expect(messages).to_have_count(len(stored))
     shot(page, "action talk light")
+    axe(page)
     card.get_by_role("button", name="Change the action").click()
     expect(page.get_by_role("article", name=re.compile("changed since you approved"))).to_be_visible()
     assert "Name the sources, too" in owner.get(f"/actions/{action}")["task_config"]["instructions"]
@@ -489,6 +537,8 @@ def test_days_of_a_clock_change_are_whole_days(owner):
     expect(days.nth(13).get_by_role("link", name=re.compile("^Mon 26 Oct, 00:00, succeeded"))).to_be_visible()
     expect(days.nth(13)).to_have_class(re.compile("today"))
     expect(page.locator(".nights .legend")).to_contain_text("4 ran")
+    shot(page, "action clock change light")
+    axe(page)
 
 
 @pytest.mark.parametrize("address", ["/actions/act_0123456789abcdef0123456789abcdef", "/runs/run_0123456789abcdef0123456789abcdef", "/agents/agt_0123456789abcdef0123456789abcdef/actions"])
@@ -518,6 +568,29 @@ def test_an_action_is_dismissed_and_another_deleted(owner):
     assert second != first
 
 
+HOSTILE = "<img src=x onerror=thrown.push(1)><a href=javascript:thrown.push(2)>x</a> ‮{{7*7}}"
+
+
+def test_hostile_texts_are_only_texts(scripted):
+    owner = scripted(lambda messages: ("save_output", {"title": HOSTILE, "content": f"# {HOSTILE}\n\n![x](https://evil.example/x.png) [y](javascript:alert(1))", "asset_type": "document"}) if not any(text.startswith("saved") for text in said(messages)) else HOSTILE)
+    agent = owner.agent(name=HOSTILE, goal=HOSTILE, instructions=HOSTILE)
+    action = owner.action(agent, HOSTILE, description=HOSTILE, task_config={"instructions": HOSTILE, "expected_output": HOSTILE}, schedule={"cron": "0 9 * * MON"})
+    owner.call("PUT", f"/actions/{action}/notebook", {"text": HOSTILE})
+    run = owner.run(action)["run_id"]
+    owner.call("PATCH", f"/agents/{agent}", {"instructions": f"{HOSTILE} changed"})
+    context = owner.context()
+    asked = []
+    context.on("request", lambda request: asked.append(request.url))
+    for address in (f"/actions/{action}", f"/actions/{action}/edit", f"/actions/{action}/talk", f"/actions/{action}/notebook", f"/actions/{action}/history", f"/agents/{agent}/actions", f"/runs/{run}"):
+        page = owner.page(address, context=context)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.locator("main img, main [href^='javascript']")).to_have_count(0)
+    page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
+    expect(page.get_by_role("dialog")).to_contain_text("onerror=")
+    expect(page.locator("img, [href^='javascript']")).to_have_count(0)
+    assert [url for url in asked if not url.startswith(owner.platform.url)] == []
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_pages_fit_a_phone(owner, theme):
     agent = owner.agent()
@@ -533,6 +606,7 @@ def test_the_pages_fit_a_phone(owner, theme):
         page = owner.page(address, context=context)
         expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
         shot(page, f"{name} phone {theme}")
+        axe(page)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 320, f"{name} is {wide} px wide"
         page.close()

@@ -39,6 +39,31 @@ const PRIORITIES = [
   ["low", "Low"],
 ];
 
+/** What the fields of an action are called within a sentence. */
+const FIELD_WORDS = {
+  title: "the title",
+  description: "the description",
+  "task_config.instructions": "the instructions",
+  "task_config.expected_output": "the expected output",
+  schedule: "the schedule",
+  grants: "what it may use",
+  max_uses: "how often it may use it",
+  tools: "the tools",
+  model_tier: "the model",
+  budget: "the ceilings of costs",
+  conditions: "what a program checks",
+  watches: "what it watches",
+  priority: "the priority",
+  "agent.instructions": "the agent’s instructions",
+  "agent.goal": "the agent’s goal",
+  "agent.success_criteria": "how the agent’s success is recognised",
+  "agent.timeline": "the agent’s timeline",
+  "agent.name": "the agent’s name",
+};
+
+/** The names of fields within a sentence: `the title and the schedule`. */
+export const fieldsInWords = (names) => listed(names.map((name) => FIELD_WORDS[name] ?? fieldName(name).toLowerCase()));
+
 // ---- Schedules ----
 
 /** A schedule as the choices of the form. */
@@ -345,7 +370,7 @@ export function formView(ctx, state, { action, agentName, done, cancelHref, asse
         "div",
         { class: "form-part" },
         field("Model", selectOf("Model", form.tier, TIERS, (tier) => state.set({ tier }))),
-        h("div", { class: "pair" }, dollars("run", "Ceiling of a run, in dollars", action ? undefined : "Empty: that of the agent."), dollars("month", "Ceiling of a month, in dollars", "Empty: none of its own.")),
+        h("div", { class: "act-pair" }, dollars("run", "Ceiling of a run, in dollars", action ? undefined : "Empty: that of the agent."), dollars("month", "Ceiling of a month, in dollars", "Empty: none of its own.")),
       ),
     ),
     section("Only if", { note: "a program looks before each run, without a model" }, watchFields(state, assets, projects)),
@@ -399,7 +424,7 @@ function scheduleFields(ctx, state, mistake, action) {
       selectOf("When it is due", schedule.kind, kinds, (kind) => set({ kind })),
       schedule.kind === "once" && h("input", { type: "date", "aria-label": "Date", key: "date", value: schedule.date, oninput: (event) => set({ date: event.target.value }) }),
       ["daily", "weekdays", "once"].includes(schedule.kind) && timeField,
-      schedule.kind === "every" && h("input", { type: "text", class: "short", "aria-label": "Number", key: "number", value: schedule.number, oninput: (event) => set({ number: event.target.value }) }),
+      schedule.kind === "every" && h("input", { type: "text", class: "act-short", "aria-label": "Number", key: "number", value: schedule.number, oninput: (event) => set({ number: event.target.value }) }),
       schedule.kind === "every" &&
         selectOf("Unit", schedule.unit, [["m", "minutes"], ["h", "hours"], ["d", "days"], ...(schedule.unit === "" ? [["", "as written"]] : [])], (unit) => set({ unit }), { key: "unit" }),
       schedule.kind === "cron" && h("input", { type: "text", class: "mono", "aria-label": "Cron expression", key: "cron", placeholder: "0 9 * * MON-FRI", value: schedule.cron, oninput: (event) => set({ cron: event.target.value }) }),
@@ -407,7 +432,7 @@ function scheduleFields(ctx, state, mistake, action) {
     schedule.kind === "weekly" &&
       h(
         "fieldset",
-        { class: "days", key: "days" },
+        { class: "act-days", key: "days" },
         h("legend", { class: "vh" }, "Days"),
         FORM_DAYS.map(([day, name]) =>
           h("label", { key: day }, h("input", { type: "checkbox", checked: schedule.days.includes(day), onchange: (event) => set({ days: event.target.checked ? [...schedule.days, day] : schedule.days.filter((one) => one !== day) }) }), name),
@@ -538,10 +563,10 @@ function conditionFields(state, shown) {
 function saveBar(ctx, state, { action, changed, cancelHref }) {
   const binds = changed.filter((name) => name !== "priority");
   const withdraws = action?.approval && binds.length > 0;
-  const names = listed(changed.map((name) => fieldName(name).toLowerCase()));
+  const names = fieldsInWords(changed);
   return h(
     "div",
-    { class: "save" },
+    { class: "act-save" },
     h(
       "p",
       { role: "status" },
@@ -563,7 +588,7 @@ export async function versionIfSame(shown) {
   const current = await get(`/actions/${shown.action_id}`);
   const theirs = changedFields(formOf(shown), formOf(current));
   if (theirs.length === 0) return current.version;
-  throw new Error(`Somebody else has changed this meanwhile: ${listed(theirs.map((name) => fieldName(name).toLowerCase()))}. Look at it again.`);
+  throw new Error(`Somebody else has changed this meanwhile: ${fieldsInWords(theirs)}. Look at it again.`);
 }
 
 const MOST_TRIES = 3;
@@ -634,9 +659,9 @@ function conflictPart(ctx, state) {
   };
   return h(
     "section",
-    { class: "conflict", role: "alert", "aria-label": "Somebody else has changed this action" },
+    { class: "act-conflict", role: "alert", "aria-label": "Somebody else has changed this action" },
     h("h3", {}, "Somebody else has changed this action meanwhile"),
-    conflict.onlyThem.length > 0 && h("p", {}, `Their change is taken over, because you did not touch it: ${listed(conflict.onlyThem.map((name) => fieldName(name).toLowerCase()))}.`),
+    conflict.onlyThem.length > 0 && h("p", {}, `Their change is taken over, because you did not touch it: ${fieldsInWords(conflict.onlyThem)}.`),
     conflict.both.map((name) =>
       h(
         "div",

@@ -85,7 +85,7 @@ export function notebookPage(ctx, { action, notebook, versions }) {
       state.conflict &&
         h(
           "section",
-          { class: "conflict", role: "alert", "aria-label": "The notebook was changed meanwhile" },
+          { class: "act-conflict", role: "alert", "aria-label": "The notebook was changed meanwhile" },
           h("h2", {}, "The notebook was changed meanwhile"),
           h("p", {}, state.conflict.run_id ? "A run has written in it. " : "Somebody has written in it. ", "From theirs to yours:"),
           diffView(state.conflict.text, state.text),
@@ -125,7 +125,7 @@ function notebookVersions(ctx, versions, set) {
   const open = (ctx.state.openVersions ??= new Set());
   return h(
     "ul",
-    { class: "rows history" },
+    { class: "rows act-history" },
     versions.map((version, index) => {
       const isOpen = open.has(version.version);
       return h(

@@ -12,11 +12,48 @@ const rehearsalDraft = (actionId) => draftOf(`rehearsal ${actionId}`);
 export const rehearsalId = (actionId) => rehearsalDraft(actionId).get();
 
 /** Begins a rehearsal. */
-export async function rehearse(ctx, actionId) {
-  const { run_id: runId } = await post(`/actions/${actionId}/rehearse`, {});
+export async function rehearse(ctx, actionId, tools = []) {
+  const { run_id: runId } = await post(`/actions/${actionId}/rehearse`, tools.length > 0 ? { provider_tools: tools } : {});
   rehearsalDraft(actionId).set(runId);
   ctx.state.isOnTicket = false;
   ctx.say("The rehearsal has begun.");
+}
+
+const TRIED_TOOLS = [
+  ["web_search", "Search the web", "What it searches for leaves the platform."],
+  ["code_execution", "Run code", "At the provider of the model, not here."],
+];
+
+/** Asks which tools a rehearsal may try that the action is not granted. */
+export function askToRehearse(ctx, actionId) {
+  const tools = new Set();
+  ctx.open(() =>
+    dialog(
+      { title: "Rehearse with more tools", onclose: () => ctx.close() },
+      h("p", {}, "The rehearsal may use these up to ten times each. The action gets no grant by this."),
+      h(
+        "div",
+        { class: "choices" },
+        TRIED_TOOLS.map(([name, label, note]) =>
+          h(
+            "label",
+            { key: name },
+            h("input", {
+              type: "checkbox",
+              onchange: (event) => {
+                if (event.target.checked) tools.add(name);
+                else tools.delete(name);
+                ctx.redraw();
+              },
+            }),
+            h("span", {}, label, h("small", {}, note)),
+          ),
+        ),
+      ),
+      failureOf(ctx, "rehearse"),
+      h("div", { class: "acts" }, press("Back", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, "Rehearse", { key: "rehearse", kind: "primary", disabled: tools.size === 0, act: () => rehearse(ctx, actionId, [...tools]).then(() => ctx.close()) }))),
+    ),
+  );
 }
 
 /** Forgets a rehearsal, for example after it was approved. */

@@ -3,13 +3,14 @@
 import { get, getAll, post } from "./api.js";
 import { proposalCard, questionCard } from "./cards.js";
 import { figure } from "./format.js";
-import { button, draftOf, empty, failureOf, when } from "./parts.js";
+import { markdownStream, markdownView } from "./markdown.js";
+import { button, draftOf, empty, failureOf, section, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
 import { sendOnEnter } from "./today.js";
 import { h } from "./view.js";
 
-/** How the text of a message is shown. */
-export const messageText = (text) => h("div", { class: "long" }, text);
+/** How the text of a message is shown: what a person has typed as it is, what the agent says as Markdown. */
+const messageText = (text, isMine) => (isMine ? h("div", { class: "long" }, text) : markdownView(text));
 
 const MOST_MESSAGE_PAGES = 5;
 
@@ -36,23 +37,23 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
   const isStored = live && talk.data.some((message) => message.run_id === live.runId && message.role === "user");
   return h(
     "section",
-    { class: "talk", "aria-label": "Conversation about this action" },
+    { class: "about", "aria-label": "Conversation about this action" },
     talk.data.length === 0 && !live && empty("Nothing has been said about this action yet. Ask why it ran, or say what it should do otherwise."),
     !talk.complete && h("p", { class: "muted" }, "Older messages are not shown here."),
     h(
       "ol",
-      { class: "said" },
-      talk.data.filter((message) => !live || message.run_id !== live.runId || message.role === "user").map((message) => [oneMessage(message), talk.summary?.up_to === message.message_id && h("li", { class: "mark", key: `mark ${message.message_id}` }, `A summary of ${figure(talk.summary.count)} messages replaces what is above for the agent.`)]),
-      live && !isStored && live.mine && h("li", { class: "mine", key: "mine now" }, messageText(live.mine)),
-      live && h("li", { class: "theirs", key: "theirs now", "aria-busy": "true" }, live.text ? messageText(live.text) : h("p", { class: "muted" }, live.tool ? `It calls ${live.tool}…` : "It reads…")),
+      { class: "about-said" },
+      talk.data.filter((message) => !live || message.run_id !== live.runId || message.role === "user").map((message) => [oneMessage(message), talk.summary?.up_to === message.message_id && h("li", { class: "about-mark", key: `mark ${message.message_id}` }, `A summary of ${figure(talk.summary.count)} messages replaces what is above for the agent.`)]),
+      live && !isStored && live.mine && h("li", { class: "about-mine", key: "mine now" }, messageText(live.mine, true)),
+      live && h("li", { class: "about-theirs", key: "theirs now", "aria-busy": "true" }, live.text ? h("div", { class: "md", key: `stream ${live.restarts}`, opaque: true, use: (node) => liveText(live, node) }) : h("p", { class: "muted" }, live.tool ? `It calls ${live.tool}…` : "It reads…")),
     ),
     question && questionCard(ctx, question),
-    proposals.map((proposal) => proposalCard(ctx, proposal)),
+    proposals.length > 0 && section("Proposed changes", { note: proposals.length }, proposals.map((proposal) => proposalCard(ctx, proposal))),
     failureOf(ctx, "talk"),
     h(
       "form",
       {
-        class: "composer",
+        class: "about-composer",
         onsubmit: (event) => {
           event.preventDefault();
           const text = state.text.trim();
@@ -85,24 +86,42 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
 
 function oneMessage(message) {
   const isMine = message.role === "user";
-  return h("li", { key: message.message_id, class: isMine ? "mine" : "theirs" }, h("p", { class: "muted who" }, isMine ? "You" : "The agent", " · ", when(message.created_at, { form: "moment" })), messageText(message.content));
+  return h("li", { key: message.message_id, class: isMine ? "about-mine" : "about-theirs" }, h("p", { class: "muted who" }, isMine ? "You" : "The agent", " · ", when(message.created_at, { form: "moment" })), messageText(message.content, isMine));
+}
+
+/** Shows the reply as it comes: pieces go to nodes of their own, so that they do not draw the page again. */
+function liveText(live, node) {
+  live.stream = markdownStream(node);
+  live.stream.push(live.text);
+  return () => {
+    live.stream = null;
+  };
 }
 
 function talkEvents(state, ctx) {
   return (event) => {
     const { live } = state;
     if (!live) return;
-    if (event.event === "message.delta") live.text += event.data.text;
-    else if (event.event === "message.completed") live.done.push(event.data.text);
-    else if (event.event === "tool.requested") live.tool = event.data.tool;
-    else if (event.event === "step.restarted") live.text = "";
-    if (event.event === "message.completed") live.text = `${live.done.join("\n\n")}\n\n`;
+    if (event.event === "message.delta" || event.event === "message.completed") {
+      // The pieces of a step are the text of the step. A finished step is followed by an empty line.
+      const piece = event.event === "message.delta" ? event.data.text : "\n\n";
+      const isFirst = live.text === "";
+      live.text += piece;
+      if (live.stream) live.stream.push(piece);
+      if (event.event === "message.completed") live.kept = live.text.length;
+      if (!isFirst) return;
+    } else if (event.event === "tool.requested") live.tool = event.data.tool;
+    else if (event.event === "step.restarted") {
+      // Another process begins the step again: what it had said of it is void.
+      live.text = live.text.slice(0, live.kept);
+      live.restarts++;
+    } else return;
     ctx.redraw();
   };
 }
 
 async function sendAbout(ctx, state, action, text) {
-  state.live = { mine: text, runId: null, text: "", done: [], tool: null };
+  state.live = { mine: text, runId: null, text: "", kept: 0, restarts: 0, stream: null, tool: null };
   state.text = "";
   await ctx.act("talk", async () => {
     try {
@@ -128,7 +147,7 @@ function goOnTalking(ctx, state, talk) {
   (async () => {
     const run = await get(`/runs/${last.run_id}`, ctx.signal).catch(() => null);
     if (run?.state !== "running") return;
-    state.live = { mine: null, runId: last.run_id, text: "", done: [], tool: null };
+    state.live = { mine: null, runId: last.run_id, text: "", kept: 0, restarts: 0, stream: null, tool: null };
     try {
       await follow(last.run_id, { on: talkEvents(state, ctx), signal: ctx.signal });
       await ctx.refresh();

@@ -2,14 +2,14 @@
 
 import { get, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, keep, optional, reading } from "./app.js";
-import { formView, openForm, versionIfSame } from "./action-form.js";
+import { fieldsInWords, formView, openForm, versionIfSame } from "./action-form.js";
 import { GRID_SPAN_MS, actionGrid, occurrenceHref, occurrenceName, recentRuns } from "./action-grid.js";
 import { notebookPage, notebookSection } from "./action-notebook.js";
-import { approvalWith, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
-import { readChanges, readActionTalk, actionTalkView } from "./action-talk.js";
+import { approvalWith, askToRehearse, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
+import { actionTalkView, readActionTalk, readChanges } from "./action-talk.js";
 import { callCard, questionCard } from "./cards.js";
 import { diffView } from "./diff.js";
-import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, listed, money, moment, monthName, shortHash, shownZone } from "./format.js";
+import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, monthName, shortHash, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
 import { button, confirmation, empty, facts, failureOf, head, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
 import { asText, contentFacts, deleteAction, fieldName, ticket, watchText } from "./ticket.js";
@@ -28,7 +28,8 @@ async function firstTime(schedule) {
   const key = JSON.stringify(schedule);
   const known = firstTimes.get(key);
   if (known && (known.at === null || Date.parse(known.at) > Date.now())) return known;
-  const answer = await post("/schedules/preview", { schedule, count: 1 }).catch(() => ({ fire_times: [] }));
+  const answer = await post("/schedules/preview", { schedule, count: 1 }).catch(() => null);
+  if (!answer) return { at: null };
   const first = { at: answer.fire_times[0] ?? null };
   firstTimes.set(key, first);
   return first;
@@ -90,7 +91,7 @@ export const actionPage = {
       case "history":
         return h("div", { key: "history page" }, crumb(ctx), head("History", null), historyRows(ctx, ctx.data.action, ctx.data.history.data), ctx.data.history.has_more && h("p", { class: "muted pad" }, `The newest ${ALL_CHANGES} changes are shown.`));
       default:
-        return overview(ctx);
+        return actionOverview(ctx);
     }
   },
 };
@@ -136,7 +137,7 @@ function actionHead(ctx) {
       action.state === "paused" && button(ctx, "Resume", { key: "resume", kind: "primary", act: () => act(ctx, action, "resume") }),
       menu(ctx, action),
     ),
-    ["rehearse", "run", "pause", "resume", "cancel action", "complete", "dismiss"].map((key) => failureOf(ctx, key)).filter(Boolean),
+    ["rehearse", "run", "pause", "resume"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
   ];
 }
 
@@ -161,7 +162,7 @@ function menu(ctx, action) {
   return h(
     "details",
     {
-      class: "menu",
+      class: "act-menu",
       key: "menu",
       onkeydown: (event) => {
         if (event.key !== "Escape") return;
@@ -177,6 +178,10 @@ function menu(ctx, action) {
       link("Notebook", `#/actions/${id}/notebook`, { kind: "quiet", key: "notebook" }),
       link("History", `#/actions/${id}/history`, { kind: "quiet", key: "history" }),
       isLive && ask("Cancel the run", { title: "Cancel the run?", key: "cancel action", label: "Cancel the run", text: "The run ends. What it has saved stays, and the action stays on its schedule.", act: () => act(ctx, action, "cancel") }),
+      action.state !== "dismissed" && press("Rehearse with more tools", (event) => {
+        close(event);
+        askToRehearse(ctx, id);
+      }, { kind: "quiet", key: "rehearse more" }),
       !isLive && ["scheduled", "paused"].includes(action.state) && ask("Take off its schedule", { title: "Take it off its schedule?", key: "cancel action", label: "Take off its schedule", text: "Your approval is withdrawn, and it is no longer due. To start it again, approve it.", act: () => act(ctx, action, "cancel") }),
       !isLive && !["completed", "dismissed"].includes(action.state) && ask("Mark as done", { title: "Mark it as done?", key: "complete", label: "Mark as done", kind: "primary", text: "It is no longer due. You can approve it again later.", act: () => act(ctx, action, "complete") }),
       !isLive && action.state !== "dismissed" && ask("Dismiss", { title: "Dismiss this action?", key: "dismiss", label: "Dismiss", kind: "halt", text: "It never runs again. Its runs and its history stay. This cannot be undone.", act: () => act(ctx, action, "dismiss") }),
@@ -208,12 +213,12 @@ function verdict(ctx) {
   let sentence = plainTimes(why.sentence);
   if (action.state !== "dismissed" && !approval.holds) {
     sentence = approval.approved
-      ? `Your approval of ${dayMonth(approval.approved.approved_at)} no longer covers it, because this has changed: ${listed(approval.changes.map((change) => fieldName(change.field).toLowerCase()))}. ${action.held_text ? `It was ${action.held_text}; nothing ran and nothing was spent.` : "Nothing runs until you approve it again."}`
+      ? `Your approval of ${dayMonth(approval.approved.approved_at)} no longer covers it, because this has changed: ${fieldsInWords(approval.changes.map((change) => change.field))}. ${action.held_text ? `It was ${action.held_text}; nothing ran and nothing was spent.` : "Nothing runs until you approve it again."}`
       : "Nothing runs before you have approved it.";
   } else if (action.held_text) sentence = `${sentence} Since then it was ${action.held_text}.`;
   return [
     h("p", { class: "verdict" }, lead && h("b", { class: lead[1] }, `${lead[0]} `), sentence),
-    action.next_due && ["scheduled", "in_progress"].includes(action.state) && h("p", { class: "next muted" }, "Next ", when(action.next_due), action.queued > 0 && ` · ${counted(action.queued, "run")} queued`),
+    approval.holds && action.next_due && ["scheduled", "in_progress"].includes(action.state) && h("p", { class: "next muted" }, "Next ", when(action.next_due), action.queued > 0 && ` · ${counted(action.queued, "run")} queued`),
     action.state === "paused" && action.paused_because && h("div", { class: "banner", key: "paused" }, h("p", {}, h("b", {}, "The platform has paused it "), `${action.paused_because.text}.`)),
     action.preflight?.problems.length > 0 &&
       h(
@@ -245,7 +250,7 @@ function litRuns(ctx, runs) {
   return lit;
 }
 
-function overview(ctx) {
+function actionOverview(ctx) {
   const { action, approval, runs, rehearsal, first, live, history, notebook, usage } = ctx.data;
   const id = action.action_id;
   const done = rehearsal?.rehearsal;
@@ -274,7 +279,8 @@ function overview(ctx) {
           section(
             "To approve",
             { note: approval.holds ? "with the grant of the rehearsal" : null },
-            ticket(ctx, {
+            // Until it is known when it runs, there is no button that says so.
+            !action.next_due && !first ? h("div", { class: "ticket waiting", key: "waiting" }) : ticket(ctx, {
               actionId: id,
               title: action.title,
               agent: agentName(ctx, action.agent_id),
@@ -358,14 +364,14 @@ function watchSection(action) {
     watching &&
       h(
         "dl",
-        { class: "figs" },
+        { class: "act-figs" },
         [
           [figure(watching.checks), watching.checks === 1 ? "check" : "checks"],
           [figure(watching.wakes), "of them woke it"],
           [money(watching.saved_micros), "saved, about"],
         ].map(([number, word]) => h("div", { key: word }, h("dt", {}, word), h("dd", {}, number))),
       ),
-    h("ul", { class: "plain listed" }, watches.map((watch, index) => h("li", { key: `watch ${index}` }, watchText(watch)))),
+    h("ul", { class: "plain act-listed" }, watches.map((watch, index) => h("li", { key: `watch ${index}` }, watchText(watch)))),
     watching?.checked_at && h("p", { class: "muted" }, "Checked last ", when(watching.checked_at)),
   );
 }
@@ -409,13 +415,13 @@ function historyRows(ctx, action, changes) {
   const open = (ctx.state.openChanges ??= new Set());
   return h(
     "ul",
-    { class: "rows history" },
+    { class: "rows act-history" },
     changes.map((change) => {
       const fields = change.changes ?? [];
       const isCreation = ["define", "create"].includes(change.command);
       const isOpen = open.has(change.version);
       const key = `revert ${change.version}`;
-      const words = COMMANDS[change.command] ?? `${listed(fields.map((one, index) => (index === 0 ? fieldName(one.field) : fieldName(one.field).toLowerCase())))} changed`;
+      const words = COMMANDS[change.command] ?? `Changed ${fieldsInWords(fields.map((one) => one.field))}`;
       const effects = (change.effects ?? []).map((effect) => EFFECT_WORDS[effect]).filter(Boolean);
       return h(
         "li",
@@ -457,7 +463,7 @@ function askRevert(ctx, action, change, key) {
     key,
     label: "Set back",
     kind: "primary",
-    text: `${listed(change.changes.map((one) => fieldName(one.field)))} will be as before this change.${withdraws ? " Your approval is withdrawn: nothing runs until you approve it again." : ""}`,
+    text: `${capital(fieldsInWords(change.changes.map((one) => one.field)))} will be as before this change.${withdraws ? " Your approval is withdrawn: nothing runs until you approve it again." : ""}`,
     act: async () => post(`/actions/${action.action_id}/history/${change.version}/revert`, undefined, { ifMatch: await versionIfSame(action) }),
   });
 }

@@ -2,7 +2,7 @@
 
 import { get, getAll, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, reading } from "./app.js";
-import { formView, openForm } from "./action-form.js";
+import { fieldsInWords, formView, openForm } from "./action-form.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
 import { scheduleWords } from "./action.js";
 import { agentHead } from "./agent-head.js";
@@ -19,7 +19,7 @@ const APPROVE_AT_ONCE = 100;
 
 /** Groups in their order: what each is called, and which actions belong to it. */
 const ACTION_GROUPS = [
-  ["Waits for you", (action) => action.state === "needs_approval" || (needsApproval(action) && action.state === "defined")],
+  ["Waits for you", (action) => action.state === "needs_approval" || (needsApproval(action) && ["defined", "scheduled", "paused"].includes(action.state))],
   ["Runs now", (action) => action.state === "in_progress"],
   ["Scheduled", (action) => action.state === "scheduled"],
   ["Paused", (action) => action.state === "paused"],
@@ -132,7 +132,7 @@ function listPart(ctx, actions, stale, last) {
     })),
     groups.map(([name, own]) => groupPart(ctx, name, own, staleById, last)),
     chosen.length > 0 && bulkBar(ctx, chosen, staleById),
-    ["bulk pause", "bulk resume"].map((key) => failureOf(ctx, key)).filter(Boolean),
+    ["bulk pause", "bulk resume"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
     state.bulkResult && h("div", { class: "banner", role: "status", key: "bulk result" }, h("p", {}, state.bulkResult.text), state.bulkResult.failed.length > 0 && h("ul", {}, state.bulkResult.failed.map((text, index) => h("li", { key: index }, text))), press("Close", () => {
       state.bulkResult = null;
       ctx.redraw();
@@ -217,7 +217,7 @@ function actionRow(ctx, action, stale, run) {
 function actionNote(action, stale) {
   const when = action.schedule_text ? scheduleWords(action.schedule_text) : "runs when you run it";
   const why = stale
-    ? `changed since you approved it: ${listed(stale.changes.map((change) => fieldName(change.field).toLowerCase()))}`
+    ? `changed since you approved it: ${fieldsInWords(stale.changes.map((change) => change.field))}`
     : action.state === "needs_approval" && action.live_run
       ? "its run waits for you"
       : needsApproval(action) && action.state !== "dismissed"

@@ -189,7 +189,7 @@ const inputTokens = (usage = {}) => (usage.input_tokens ?? 0) + (usage.cache_rea
 const shortLine = (text) => text.trim().split("\n")[0].slice(0, 90);
 
 function stepTitle(row) {
-  if (row.kind === "model") return row.text ? ["Model", h("small", {}, shortLine(row.text))] : "Model";
+  if (row.kind === "model") return row.text ? ["Model", h("small", {}, shortLine(row.text))] : row.name;
   if (row.kind === "tool") {
     const said = Object.values(row.input ?? {}).find((value) => typeof value === "string" && value.length < 200);
     return [h("span", { class: "tool-name" }, row.name), said && h("small", {}, shortLine(said))];
@@ -199,7 +199,9 @@ function stepTitle(row) {
 
 /** The waterfall. Time for which the run waited takes no room, so that the work stays visible. */
 export function waterfall(steps, { now = Date.now(), isLive = false } = {}) {
-  if (steps.rows.length === 0) return h("p", { class: "muted pad" }, isLive ? "It has begun. The first step shows here in a moment." : "The steps of this run are no longer kept.");
+  const isBetween = isLive && steps.from !== null && steps.rows.every((row) => row.to);
+  const all = isBetween ? [...steps.rows, { kind: "model", name: "Works on the next step", key: "now", from: steps.to }] : steps.rows;
+  if (all.length === 0) return h("p", { class: "muted pad" }, isLive ? "It has begun. The first step shows here in a moment." : "The steps of this run are no longer kept.");
   const end = isLive ? Math.max(now, steps.to) : steps.to;
   const waits = steps.waited.map((row) => [row.from, row.to ?? end]);
   const active = (instant) => instant - steps.from - waits.reduce((sum, [from, to]) => sum + Math.max(0, Math.min(instant, to) - from), 0);
@@ -207,11 +209,11 @@ export function waterfall(steps, { now = Date.now(), isLive = false } = {}) {
   return h(
     "ol",
     { class: "fall", "aria-label": "Steps of the run" },
-    steps.rows.map((row) => {
+    all.map((row) => {
       const to = row.to ?? end;
       const left = Math.min(99, (100 * active(row.from)) / whole);
       const width = Math.max(0.8, Math.min(100 - left, (100 * (active(to) - active(row.from))) / whole));
-      const took = row.kind === "note" ? "" : row.to || !isLive ? duration(Math.max(0, to - row.from)) : "…";
+      const took = row.kind === "note" ? "" : row.kind === "wait" && !row.to ? "waits" : row.to || !isLive ? duration(Math.max(0, to - row.from)) : "…";
       return h(
         "li",
         { key: row.key, class: [`step-${row.kind}`, row.failed && "step-failed"].filter(Boolean).join(" ") },

@@ -9,6 +9,7 @@ import { callCard, proposalCard, questionCard } from "./cards.js";
 import { bytes, capital, clock, counted, dayMonth, duration, figure, money, moment, weekday, wholeTime } from "./format.js";
 import { agentName } from "./frame.js";
 import { button, chip, dialog, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
+import { markdownView, readContent } from "./markdown.js";
 import { runEvents, stepsOfRun, waterfall } from "./run-events.js";
 import { h } from "./view.js";
 
@@ -50,7 +51,7 @@ export const runPage = {
     const { run, occurrence } = whole;
     const runId = ctx.params.run_id;
     const stream = run && runEvents(ctx, runId, run.state);
-    const steps = run && stepsOfRun(stream.events, run.kind);
+    const steps = run && stepsSoFar(stream, run.kind);
     const isLive = isUnderWay(whole);
     const question = action && questionOf(action, occurrence);
     const cards = (run?.cards ?? []).filter((card) => card.state === "waiting");
@@ -62,7 +63,7 @@ export const runPage = {
       h("p", { class: "verdict" }, runVerdict(whole, outputs, isLive)),
       run?.error && h("p", { class: "advice" }, adviceFor(run.error, action)),
       others && others.data.length > 1 && otherRuns(others.data, runId, ctx),
-      ["run again", "cancel run", "rehearse"].map((key) => failureOf(ctx, key)).filter(Boolean),
+      ["run again", "cancel run", "rehearse"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
       run &&
         h(
           "div",
@@ -77,7 +78,7 @@ export const runPage = {
               stream.error && problem(ctx, stream.error, { compact: true }),
               stream.events.length === 0 && !stream.ended ? h("p", { class: "muted pad" }, "Reading the steps…") : waterfall(steps, { isLive }),
             ),
-            run.message && run.kind !== "action" && section("It said", {}, h("p", { class: "long pad" }, run.message)),
+            run.message && run.kind !== "action" && section("It said", {}, h("div", { class: "pad" }, markdownView(run.message))),
             answeredCards(run),
           ),
           h("div", {}, outputSection(ctx, run, outputs), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
@@ -85,6 +86,15 @@ export const runPage = {
     );
   },
 };
+
+/** The steps, described again only when an event has come. */
+function stepsSoFar(stream, kind) {
+  if (stream.counted !== stream.events.length) {
+    stream.counted = stream.events.length;
+    stream.steps = stepsOfRun(stream.events, kind);
+  }
+  return stream.steps;
+}
 
 function runCrumb(ctx, run, action) {
   const agentId = run?.agent_id ?? action?.agent_id;
@@ -233,7 +243,7 @@ const TAINT_WORDS = "may repeat what strangers have written";
 function outputSection(ctx, run, outputs) {
   const rehearsed = run.rehearsal?.outputs;
   const made = outputs?.data ?? [];
-  if (!rehearsed && (run.kind !== "action" || (made.length === 0 && run.state === "running"))) return null;
+  if (!rehearsed && (run.kind !== "action" || (made.length === 0 && ["running", "waiting"].includes(run.state)))) return null;
   return section(
     rehearsed ? "Would have saved" : "Outputs",
     { note: (rehearsed ?? made).length || null },
@@ -246,20 +256,24 @@ function outputSection(ctx, run, outputs) {
 
 async function readOutput(ctx, output) {
   let text = null;
+  let type = null;
   let error = null;
   const read = async () => {
     error = null;
-    text = await getText(`/assets/${output.asset_id}/content`).catch((failure) => {
+    try {
+      const asset = await get(`/assets/${output.asset_id}`);
+      type = asset.asset_type;
+      text = await getText(`/assets/${output.asset_id}/content`);
+    } catch (failure) {
       error = failure;
-      return null;
-    });
+    }
     ctx.redraw();
   };
   ctx.open(() =>
     dialog(
       { title: output.title, kind: "wide", onclose: () => ctx.close() },
       output.tainted && h("p", { class: "warn" }, `It ${TAINT_WORDS}.`),
-      error ? problem(ctx, error, { retry: read }) : text === null ? h("p", { class: "muted" }, "Reading…") : h("pre", { class: "reader", tabindex: "0", "aria-label": output.title }, text),
+      error ? problem(ctx, error, { retry: read }) : text === null ? h("p", { class: "muted" }, "Reading…") : readContent(text, type),
       h("div", { class: "acts" }, h("div", { class: "end" }, link("Open the asset", `#/assets/${output.asset_id}`, { kind: "" }))),
     ),
   );
@@ -316,6 +330,6 @@ function runFacts(run, occurrence) {
       ["State", chip(occurrence?.state ?? run.state)],
       ["Run", h("code", {}, run.run_id)],
     ]),
-    (run.fallbacks ?? []).length > 0 && h("ul", { class: "plain listed" }, run.fallbacks.map((fallback, index) => h("li", { key: index }, `${fallback.to} answered instead of ${fallback.from} (${fallback.code.replaceAll("_", " ")}, ${clock(fallback.at)})`))),
+    (run.fallbacks ?? []).length > 0 && h("ul", { class: "plain act-listed" }, run.fallbacks.map((fallback, index) => h("li", { key: index }, `${fallback.to} answered instead of ${fallback.from} (${fallback.code.replaceAll("_", " ")}, ${clock(fallback.at)})`))),
   );
 }

@@ -137,7 +137,7 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
           "div",
           { class: "drift-flag" },
           h("p", {}, h("b", {}, "Changed since you approved it. "), "Nothing runs until you approve it again."),
-          view.changes.map((change) => h("div", { class: "change", key: change.field }, h("h4", {}, fieldName(change.field)), diffView(asText(change.approved), asText(change.current)))),
+          view.changes.map((change) => h("div", { class: "change", key: change.field }, h("p", { class: "of" }, fieldName(change.field)), diffView(asText(change.approved), asText(change.current)))),
         ),
       h("h3", {}, isOnPage ? title : h("a", { href: `#/actions/${actionId}` }, title)),
       agent && !isOnPage && h("p", { class: "muted" }, agent),
