@@ -1,12 +1,14 @@
 """The account: its time zone, ceilings, usage, keys, data, and its end."""
 
 import datetime
+import os
 import re
+import subprocess
 import zoneinfo
 
 from playwright.sync_api import expect
 
-from conftest import axe, shot
+from conftest import BINARY, Owner, Platform, axe, shot
 from test_assets import HOSTILE, asset, fits
 
 
@@ -182,6 +184,7 @@ def test_own_keys_and_servers(owner):
     assert (kept["prices"]["*"]["input"], kept["prices"]["*"]["output"]) == (600_000, 2_200_000)
     # The tier that it serves names it, with its price.
     expect(page.get_by_role("row", name=re.compile("^Deep"))).to_contain_text("router/z-ai/glm-5")
+    expect(page.get_by_role("row", name=re.compile("^Deep"))).to_contain_text("$0.60 for a million tokens that it reads")
     rows.get_by_role("button", name="Delete…").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(rows).to_have_count(0)
@@ -242,6 +245,23 @@ def test_the_account_is_deleted_and_the_receipt_is_read(owner):
     fits(narrow)
     axe(narrow)
     shot(narrow, "receipt-dark-320")
+
+
+def test_signing_out_forgets_the_key(tmp_path, browser):
+    environment = {**os.environ, "LAMPLIGHTER_DATA": str(tmp_path / "data")}
+    key = subprocess.run([BINARY, "api-key"], env=environment, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+    platform = Platform(tmp_path, auth="on")
+    owner = Owner(platform, browser, key)
+    try:
+        page = account(owner)
+        expect(page.get_by_label("Time zone")).to_be_visible()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Time zone")).to_have_count(0)
+        assert key not in page.evaluate("JSON.stringify([{ ...sessionStorage }, { ...localStorage }])")
+        assert key not in page.content()
+    finally:
+        owner.close()
+        platform.end()
 
 
 def test_narrow_pages_both_themes_and_axe(owner):

@@ -29,7 +29,7 @@ const LEVEL_TEXTS = {
 function modelsSection(ctx) {
   const { models } = ctx.data;
   const usable = models.models.filter((one) => one.usable);
-  const choose = (change) => put("/models/settings", clean({ ...models.settings, ...change }));
+  const choose = (change) => put("/models/settings", settingsToSend({ ...models.settings, ...change }));
   const option = (one) => h("option", { value: one.model, key: one.model }, one.model);
   const kinds = { ...(models.settings.models ?? {}) };
   return section(
@@ -45,12 +45,12 @@ function modelsSection(ctx) {
         {},
         models.choices.map((choice) => {
           const first = choice.models[0];
-          const known = models.models.find((one) => one.model === first?.model);
+          const price = models.models.find((one) => one.model === first?.model)?.price ?? priceOfServer(ctx.data.servers.data, first?.model ?? "");
           return h(
             "tr",
             { key: `${choice.role} ${choice.tier ?? ""}` },
             h("th", { scope: "row" }, capital(choice.tier ?? spaced(choice.role))),
-            h("td", {}, first ? [h("span", { class: "mono" }, first.model), h("small", {}, priceText(known?.price)), choice.models.length > 1 && h("small", {}, `If it fails: ${choice.models.slice(1, 4).map((one) => one.model).join(", ")}${choice.models.length > 4 ? "…" : ""}`)] : "No model can be called.", first?.paused_until && h("small", { class: "warn" }, "It has failed, and waits. ", when(first.paused_until))),
+            h("td", {}, first ? [h("span", { class: "mono" }, first.model), h("small", {}, priceText(price)), choice.models.length > 1 && h("small", {}, `If it fails: ${choice.models.slice(1, 4).map((one) => one.model).join(", ")}${choice.models.length > 4 ? "…" : ""}`)] : "No model can be called.", first?.paused_until && h("small", { class: "warn" }, "It has failed, and waits. ", when(first.paused_until))),
             h("td", {}, LEVEL_TEXTS[choice.level] ?? capital(choice.why)),
           );
         }),
@@ -104,7 +104,14 @@ function modelsSection(ctx) {
   );
 }
 
-const clean = (settings) => Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null && value !== undefined && value !== false));
+/** The price of a model of an own server, which its owner has set. */
+function priceOfServer(servers, model) {
+  const server = servers.find((one) => model.startsWith(`${one.name}/`));
+  const price = server?.prices?.[model.slice(server.name.length + 1)] ?? server?.prices?.["*"];
+  return price === "free" ? { input: 0, output: 0 } : price;
+}
+
+const settingsToSend = (settings) => Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null && value !== undefined && value !== false));
 
 // ---- Keys of the API ----
 
