@@ -214,6 +214,28 @@ def test_the_account_is_exported(owner):
     axe(page)
 
 
+def test_an_archive_is_announced_and_sent(owner, tmp_path):
+    """The import itself begins within a minute; tests of the platform watch it. Here the archive must have arrived, byte by byte."""
+    archive = tmp_path / "it's an archive.zip"
+    comment = b"an archive of a test"
+    archive.write_bytes(b"PK\x05\x06" + bytes(16) + len(comment).to_bytes(2, "little") + comment)
+    page = account(owner, "/data")
+    page.get_by_label("Archive of an export").set_input_files(archive)
+    page.get_by_role("button", name="Import this archive").click()
+    expect(page.get_by_role("region", name="Import")).to_contain_text("It waits for the archive.")
+    assert owner.get("/account/import")["bytes"] == archive.stat().st_size
+    command = page.get_by_role("region", name="Command that sends the archive")
+    if owner.platform.sources:
+        # The pages come from another address than the bucket, so the page shows a command.
+        expect(command).to_be_visible()
+        axe(page)
+        subprocess.run(["bash", "-c", command.text_content()], cwd=tmp_path, check=True, timeout=30)
+    else:
+        expect(command).to_have_count(0)
+    bucket = owner.platform.folder / "data" / "bucket" / "objects"
+    owner.wait(lambda: any(archive.read_bytes() in one.read_bytes() for one in bucket.iterdir() if one.is_file()))
+
+
 def test_the_account_is_deleted_and_the_receipt_is_read(owner):
     one = asset(owner, owner.agent())
     page = account(owner, "/data")
