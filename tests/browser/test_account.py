@@ -200,6 +200,15 @@ def test_models_are_chosen(owner):
     expect(page.get_by_role("row", name=re.compile("^Standard"))).to_contain_text("The tier of the agent decides.")
 
 
+def test_a_refused_choice_of_a_model_is_not_shown_as_chosen(owner):
+    page = account(owner, "/keys")
+    page.route("**/models/settings", lambda route: route.fulfill(status=400, content_type="application/problem+json", body='{"status": 400, "code": "invalid_input", "detail": "the model has no price"}'))
+    page.get_by_label("Model of all agents").select_option("demo/demo")
+    expect(page.get_by_role("region", name="Models in use")).to_contain_text("the model has no price")
+    expect(page.get_by_label("Model of all agents")).to_have_value("")
+    assert owner.get("/models")["settings"].get("preferred") is None
+
+
 def test_the_account_is_exported(owner):
     asset(owner, owner.agent())
     page = account(owner, "/data")

@@ -29,7 +29,14 @@ const LEVEL_TEXTS = {
 function modelsSection(ctx) {
   const { models } = ctx.data;
   const usable = models.models.filter((one) => one.usable);
-  const choose = (change) => put("/models/settings", settingsToSend({ ...models.settings, ...change }));
+  const choose = async (change, undo) => {
+    const chosen = await ctx.act("models", () => put("/models/settings", settingsToSend({ ...models.settings, ...change })));
+    // The control shows again what is stored.
+    if (!chosen) undo();
+  };
+  const restored = (control, value) => () => {
+    control.value = value ?? "";
+  };
   const option = (one) => h("option", { value: one.model, key: one.model }, one.model);
   const kinds = { ...(models.settings.models ?? {}) };
   return section(
@@ -61,13 +68,13 @@ function modelsSection(ctx) {
       { class: "form pad" },
       field(
         "Model of all agents",
-        h("select", { value: models.settings.preferred ?? "", disabled: ctx.busy("models"), onchange: (event) => ctx.act("models", () => choose({ preferred: event.target.value || null })) }, h("option", { value: "" }, "As the tier of each agent says"), usable.map(option)),
+        h("select", { value: models.settings.preferred ?? "", disabled: ctx.busy("models"), onchange: (event) => choose({ preferred: event.target.value || null }, restored(event.target, models.settings.preferred)) }, h("option", { value: "" }, "As the tier of each agent says"), usable.map(option)),
         { hint: "Only models that can be called now are listed." },
       ),
       h(
         "label",
         { class: "check" },
-        h("input", { type: "checkbox", checked: models.settings.max_quality ?? false, disabled: ctx.busy("models"), onchange: (event) => ctx.act("models", () => choose({ max_quality: event.target.checked })) }),
+        h("input", { type: "checkbox", checked: models.settings.max_quality ?? false, disabled: ctx.busy("models"), onchange: (event) => { const control = event.target; choose({ max_quality: control.checked }, () => { control.checked = models.settings.max_quality ?? false; }); } }),
         h("span", {}, "Use the most capable models for everything. This costs more."),
       ),
       h(
@@ -89,7 +96,7 @@ function modelsSection(ctx) {
                     const chosen = { ...kinds };
                     if (event.target.value) chosen[kind] = event.target.value;
                     else delete chosen[kind];
-                    ctx.act("models", () => choose({ models: chosen }));
+                    choose({ models: chosen }, restored(event.target, kinds[kind]));
                   },
                 },
                 h("option", { value: "" }, "The platform chooses"),
