@@ -29,7 +29,7 @@ export function offer(navs) {
   places = PLACES.filter((place) => navs.has(place.nav));
 }
 
-export const frame = { reads, view, failed, skeleton, entrance: (ctx) => entrancePage(ctx) };
+export const frame = { reads, prepare, view, failed, skeleton, entrance: (ctx) => entrancePage(ctx) };
 
 function reads() {
   return { account: "/account", agents: "/agents?limit=100&status=active", inbox: optional("/inbox"), usage: "/usage" };
@@ -37,9 +37,13 @@ function reads() {
 
 const waiting = (ctx) => ctx.shared.inbox?.data.length ?? 0;
 
-function view(ctx, { content, page, stale, dialog: opened }) {
+/** Is called before a page is described. */
+function prepare(ctx) {
   const { account } = ctx.shared;
   if (account?.timezone) showTimesIn(account.timezone);
+}
+
+function view(ctx, { content, page, stale, dialog: opened }) {
   if (page.bare || !content?.tag) return [page.bare && content ? content : framed(ctx, page, content, stale), opened?.()];
   return [framed(ctx, page, content, stale), opened?.()];
 }
