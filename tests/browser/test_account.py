@@ -42,6 +42,23 @@ def test_a_new_time_zone_changes_every_time(owner):
     expect(page.locator("time.instant").first).to_contain_text(clock("Asia/Kolkata"))
 
 
+def test_a_slow_answer_about_the_account_shows_no_times_of_another_zone(owner):
+    """The zone comes with the account. When all answers are late together, the first description of the page has it already."""
+    owner.call("PATCH", "/account", {"timezone": "Asia/Tokyo"})
+    one = asset(owner, owner.agent())
+    saved = datetime.datetime.fromisoformat(owner.get(f"/assets/{one}")["created_at"])
+    context = owner.context()
+    page = context.new_page()
+    held = []
+    context.route("**/assets/**", lambda route: held.append(route))
+    page.goto(f"{owner.platform.url}/#/assets/{one}")
+    expect(page.get_by_role("status", name="Loading")).to_be_visible()
+    for route in held:
+        route.continue_()
+    context.unroute("**/assets/**")
+    expect(page.locator("time.instant").first).to_contain_text(saved.astimezone(zoneinfo.ZoneInfo("Asia/Tokyo")).strftime("%H:%M"))
+
+
 def test_ceilings_and_alerts(owner):
     page = account(owner)
     page.get_by_label("A day may cost").fill("5")
