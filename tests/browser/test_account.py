@@ -1,12 +1,14 @@
 """The account: its time zone, ceilings, usage, keys, data, and its end."""
 
 import datetime
+import os
 import re
+import subprocess
 import zoneinfo
 
 from playwright.sync_api import expect
 
-from conftest import axe, shot
+from conftest import BINARY, Owner, Platform, axe, shot
 from test_assets import HOSTILE, asset, fits
 
 
@@ -38,6 +40,23 @@ def test_a_new_time_zone_changes_every_time(owner):
     # The page of another tab, when it reads again.
     page.reload()
     expect(page.locator("time.instant").first).to_contain_text(clock("Asia/Kolkata"))
+
+
+def test_a_slow_answer_about_the_account_shows_no_times_of_another_zone(owner):
+    """The zone comes with the account. When all answers are late together, the first description of the page has it already."""
+    owner.call("PATCH", "/account", {"timezone": "Asia/Tokyo"})
+    one = asset(owner, owner.agent())
+    saved = datetime.datetime.fromisoformat(owner.get(f"/assets/{one}")["created_at"])
+    context = owner.context()
+    page = context.new_page()
+    held = []
+    context.route("**/assets/**", lambda route: held.append(route))
+    page.goto(f"{owner.platform.url}/#/assets/{one}")
+    expect(page.get_by_role("status", name="Loading")).to_be_visible()
+    for route in held:
+        route.continue_()
+    context.unroute("**/assets/**")
+    expect(page.locator("time.instant").first).to_contain_text(saved.astimezone(zoneinfo.ZoneInfo("Asia/Tokyo")).strftime("%H:%M"))
 
 
 def test_ceilings_and_alerts(owner):
@@ -182,6 +201,7 @@ def test_own_keys_and_servers(owner):
     assert (kept["prices"]["*"]["input"], kept["prices"]["*"]["output"]) == (600_000, 2_200_000)
     # The tier that it serves names it, with its price.
     expect(page.get_by_role("row", name=re.compile("^Deep"))).to_contain_text("router/z-ai/glm-5")
+    expect(page.get_by_role("row", name=re.compile("^Deep"))).to_contain_text("$0.60 for a million tokens that it reads")
     rows.get_by_role("button", name="Delete…").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(rows).to_have_count(0)
@@ -197,6 +217,15 @@ def test_models_are_chosen(owner):
     expect(page.get_by_role("row", name=re.compile("^Standard"))).to_contain_text("The tier of the agent decides.")
 
 
+def test_a_refused_choice_of_a_model_is_not_shown_as_chosen(owner):
+    page = account(owner, "/keys")
+    page.route("**/models/settings", lambda route: route.fulfill(status=400, content_type="application/problem+json", body='{"status": 400, "code": "invalid_input", "detail": "the model has no price"}'))
+    page.get_by_label("Model of all agents").select_option("demo/demo")
+    expect(page.get_by_role("region", name="Models in use")).to_contain_text("the model has no price")
+    expect(page.get_by_label("Model of all agents")).to_have_value("")
+    assert owner.get("/models")["settings"].get("preferred") is None
+
+
 def test_the_account_is_exported(owner):
     asset(owner, owner.agent())
     page = account(owner, "/data")
@@ -209,6 +238,28 @@ def test_the_account_is_exported(owner):
     page.reload()
     expect(page.get_by_role("link", name="Download the archive")).to_be_visible()
     axe(page)
+
+
+def test_an_archive_is_announced_and_sent(owner, tmp_path):
+    """The import itself begins within a minute; tests of the platform watch it. Here the archive must have arrived, byte by byte."""
+    archive = tmp_path / "it's an archive.zip"
+    comment = b"an archive of a test"
+    archive.write_bytes(b"PK\x05\x06" + bytes(16) + len(comment).to_bytes(2, "little") + comment)
+    page = account(owner, "/data")
+    page.get_by_label("Archive of an export").set_input_files(archive)
+    page.get_by_role("button", name="Import this archive").click()
+    expect(page.get_by_role("region", name="Import")).to_contain_text("It waits for the archive.")
+    assert owner.get("/account/import")["bytes"] == archive.stat().st_size
+    command = page.get_by_role("region", name="Command that sends the archive")
+    if owner.platform.sources:
+        # The pages come from another address than the bucket, so the page shows a command.
+        expect(command).to_be_visible()
+        axe(page)
+        subprocess.run(["bash", "-c", command.text_content()], cwd=tmp_path, check=True, timeout=30)
+    else:
+        expect(command).to_have_count(0)
+    bucket = owner.platform.folder / "data" / "bucket" / "objects"
+    owner.wait(lambda: any(archive.read_bytes() in one.read_bytes() for one in bucket.iterdir() if one.is_file()))
 
 
 def test_the_account_is_deleted_and_the_receipt_is_read(owner):
@@ -242,6 +293,23 @@ def test_the_account_is_deleted_and_the_receipt_is_read(owner):
     fits(narrow)
     axe(narrow)
     shot(narrow, "receipt-dark-320")
+
+
+def test_signing_out_forgets_the_key(tmp_path, browser):
+    environment = {**os.environ, "LAMPLIGHTER_DATA": str(tmp_path / "data")}
+    key = subprocess.run([BINARY, "api-key"], env=environment, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+    platform = Platform(tmp_path, auth="on")
+    owner = Owner(platform, browser, key)
+    try:
+        page = account(owner)
+        expect(page.get_by_label("Time zone")).to_be_visible()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Time zone")).to_have_count(0)
+        assert key not in page.evaluate("JSON.stringify([{ ...sessionStorage }, { ...localStorage }])")
+        assert key not in page.content()
+    finally:
+        owner.close()
+        platform.end()
 
 
 def test_narrow_pages_both_themes_and_axe(owner):

@@ -138,6 +138,44 @@ def test_an_edit_is_kept_until_it_is_saved(owner):
     assert owner.get(f"/assets/{one}")["title"] == "Prices of oil"
 
 
+def test_an_edit_by_keyboard_alone(owner):
+    one = asset(owner, owner.agent())
+    page = owner.page(f"/assets/{one}")
+    page.get_by_role("button", name="Edit").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Title")).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Typed title")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    expect(page.get_by_label("Text")).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Typed text")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Save")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Typed title")
+    assert (owner.get(f"/assets/{one}")["title"], content(owner, one)) == ("Typed title", "Typed text")
+
+
+def test_a_cut_connection_loses_no_text(owner):
+    one = asset(owner, owner.agent())
+    context = owner.context()
+    page = owner.page(f"/assets/{one}", context=context)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text").fill("Written without a connection\n")
+    context.set_offline(True)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("form .problem")).to_contain_text("What you have typed is kept.")
+    expect(page.get_by_label("Text")).to_have_value("Written without a connection\n")
+    context.set_offline(False)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("region", name="Text of the document")).to_have_text("Written without a connection\n")
+    assert content(owner, one) == "Written without a connection\n"
+    assert owner.get(f"/assets/{one}")["content_version"] == 2
+
+
 def test_two_people_edit_at_once_and_nothing_is_lost(owner):
     one = asset(owner, owner.agent())
     mine, theirs = owner.page(f"/assets/{one}"), owner.page(f"/assets/{one}")

@@ -29,7 +29,14 @@ const LEVEL_TEXTS = {
 function modelsSection(ctx) {
   const { models } = ctx.data;
   const usable = models.models.filter((one) => one.usable);
-  const choose = (change) => put("/models/settings", clean({ ...models.settings, ...change }));
+  const choose = async (change, undo) => {
+    const chosen = await ctx.act("models", () => put("/models/settings", settingsToSend({ ...models.settings, ...change })));
+    // The control shows again what is stored.
+    if (!chosen) undo();
+  };
+  const restored = (control, value) => () => {
+    control.value = value ?? "";
+  };
   const option = (one) => h("option", { value: one.model, key: one.model }, one.model);
   const kinds = { ...(models.settings.models ?? {}) };
   return section(
@@ -45,12 +52,12 @@ function modelsSection(ctx) {
         {},
         models.choices.map((choice) => {
           const first = choice.models[0];
-          const known = models.models.find((one) => one.model === first?.model);
+          const price = models.models.find((one) => one.model === first?.model)?.price ?? priceOfServer(ctx.data.servers.data, first?.model ?? "");
           return h(
             "tr",
             { key: `${choice.role} ${choice.tier ?? ""}` },
             h("th", { scope: "row" }, capital(choice.tier ?? spaced(choice.role))),
-            h("td", {}, first ? [h("span", { class: "mono" }, first.model), h("small", {}, priceText(known?.price)), choice.models.length > 1 && h("small", {}, `If it fails: ${choice.models.slice(1, 4).map((one) => one.model).join(", ")}${choice.models.length > 4 ? "…" : ""}`)] : "No model can be called.", first?.paused_until && h("small", { class: "warn" }, "It has failed, and waits. ", when(first.paused_until))),
+            h("td", {}, first ? [h("span", { class: "mono" }, first.model), h("small", {}, priceText(price)), choice.models.length > 1 && h("small", {}, `If it fails: ${choice.models.slice(1, 4).map((one) => one.model).join(", ")}${choice.models.length > 4 ? "…" : ""}`)] : "No model can be called.", first?.paused_until && h("small", { class: "warn" }, "It has failed, and waits. ", when(first.paused_until))),
             h("td", {}, LEVEL_TEXTS[choice.level] ?? capital(choice.why)),
           );
         }),
@@ -61,13 +68,13 @@ function modelsSection(ctx) {
       { class: "form pad" },
       field(
         "Model of all agents",
-        h("select", { value: models.settings.preferred ?? "", disabled: ctx.busy("models"), onchange: (event) => ctx.act("models", () => choose({ preferred: event.target.value || null })) }, h("option", { value: "" }, "As the tier of each agent says"), usable.map(option)),
+        h("select", { value: models.settings.preferred ?? "", disabled: ctx.busy("models"), onchange: (event) => choose({ preferred: event.target.value || null }, restored(event.target, models.settings.preferred)) }, h("option", { value: "" }, "As the tier of each agent says"), usable.map(option)),
         { hint: "Only models that can be called now are listed." },
       ),
       h(
         "label",
         { class: "check" },
-        h("input", { type: "checkbox", checked: models.settings.max_quality ?? false, disabled: ctx.busy("models"), onchange: (event) => ctx.act("models", () => choose({ max_quality: event.target.checked })) }),
+        h("input", { type: "checkbox", checked: models.settings.max_quality ?? false, disabled: ctx.busy("models"), onchange: (event) => { const control = event.target; choose({ max_quality: control.checked }, () => { control.checked = models.settings.max_quality ?? false; }); } }),
         h("span", {}, "Use the most capable models for everything. This costs more."),
       ),
       h(
@@ -89,7 +96,7 @@ function modelsSection(ctx) {
                     const chosen = { ...kinds };
                     if (event.target.value) chosen[kind] = event.target.value;
                     else delete chosen[kind];
-                    ctx.act("models", () => choose({ models: chosen }));
+                    choose({ models: chosen }, restored(event.target, kinds[kind]));
                   },
                 },
                 h("option", { value: "" }, "The platform chooses"),
@@ -104,7 +111,14 @@ function modelsSection(ctx) {
   );
 }
 
-const clean = (settings) => Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null && value !== undefined && value !== false));
+/** The price of a model of an own server, which its owner has set. */
+function priceOfServer(servers, model) {
+  const server = servers.find((one) => model.startsWith(`${one.name}/`));
+  const price = server?.prices?.[model.slice(server.name.length + 1)] ?? server?.prices?.["*"];
+  return price === "free" ? { input: 0, output: 0 } : price;
+}
+
+const settingsToSend = (settings) => Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null && value !== undefined && value !== false));
 
 // ---- Keys of the API ----
 

@@ -145,7 +145,7 @@ function byDay(ctx, { month, by_day: days }, measure) {
 function agentCell(used, agents) {
   if (!used.agent_id) return "No agent: setting one up, notes about themes";
   const agent = agents.data.find((one) => one.agent_id === used.agent_id);
-  return agent ? h("a", { href: `#/agents/${agent.agent_id}` }, agent.name) : "A deleted agent";
+  return agent ? h("a", { href: `#/agents/${agent.agent_id}` }, agent.name) : agents.has_more ? h("a", { href: `#/agents/${used.agent_id}` }, used.agent_id) : "A deleted agent";
 }
 
 function actionCell(used, actions) {

@@ -99,8 +99,8 @@ export const accountPage = {
     return { ...reads, limits: "/limits", day: "/usage" };
   },
   every(ctx) {
-    const { exported, imported } = ctx.data;
-    return exported?.state === "running" || ["running", "waiting"].includes(imported?.state) ? LIVE_MS : RESTING_MS;
+    const { exported, imported, receipt } = ctx.data;
+    return receipt?.state === "removing" || exported?.state === "running" || ["running", "waiting"].includes(imported?.state) ? LIVE_MS : RESTING_MS;
   },
   view(ctx) {
     const { view } = ctx.params;
@@ -367,7 +367,7 @@ function importSection(ctx) {
         ["Why", imported.error && h("span", { class: "bad" }, imported.error)],
       ]),
     h("div", { class: "form" }, field("Archive of an export", h("input", { type: "file", accept: ".zip,application/zip", onchange: choose }))),
-    command && h("div", { class: "aside-note", key: "command" }, h("p", {}, "The archive goes to another address than this page, so send it by hand within the hour:"), h("pre", { class: "reader", tabindex: "0", role: "region", "aria-label": "Command that sends the archive" }, command), copyButton(command)),
+    command && imported?.state === "waiting" && h("div", { class: "aside-note", key: "command" }, h("p", {}, "The archive goes to another address than this page, so send it yourself, with this command in the folder of the archive. The address is valid until ", when(ctx.state.commandUntil, { form: "moment" }), "."), h("pre", { class: "reader", tabindex: "0", role: "region", "aria-label": "Command that sends the archive" }, command), copyButton(command)),
     failureOf(ctx, "import"),
     h("div", { class: "acts" }, button(ctx, "Import this archive", { key: "import", disabled: !file, act: () => sendAccountArchive(ctx, file) })),
   );
@@ -380,7 +380,8 @@ async function sendAccountArchive(ctx, file) {
   if (!upload) return;
   if (new URL(upload.url, location.href).origin !== location.origin) {
     const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-    ctx.state.command = ["curl -X", upload.method, ...Object.entries(upload.headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`), `--data-binary @${quoted(file.name)}`, quoted(upload.url)].join(" ");
+    ctx.state.commandUntil = upload.expires_at;
+    ctx.state.command = ["curl -fsS -X", upload.method, ...Object.entries(upload.headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`), `--data-binary @${quoted(file.name)}`, quoted(upload.url)].join(" ");
     return;
   }
   const answer = await fetch(upload.url, { method: upload.method, headers: upload.headers, body: file, credentials: "omit", redirect: "error" });

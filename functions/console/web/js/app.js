@@ -268,6 +268,8 @@ function render() {
   const reads = Object.values(page.reads?.(ctx) ?? {}).map((source) => cache.get(readOf(source).key));
   const failed = reads.find((entry) => entry?.error);
   const complete = reads.every((entry) => entry && (entry.data !== undefined));
+  // What all pages are described with, such as the time zone, comes first.
+  frame.prepare(ctx);
   let content;
   let title = "";
   if (!isIn()) {

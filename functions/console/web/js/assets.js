@@ -92,7 +92,7 @@ function assetList(ctx, base, agents) {
         ),
     ),
     isOld && h("p", { class: "muted pad", role: "status" }, "Reading…"),
-    rows(shown.map((asset) => assetRow(asset, agents && (names.get(asset.agent_id) ?? "A deleted agent")))),
+    rows(shown.map((asset) => assetRow(asset, agents && (names.get(asset.agent_id) ?? (ctx.data.agents.has_more ? "Another agent" : "A deleted agent"))))),
     !isOld &&
       shown.length === 0 &&
       h(
@@ -219,6 +219,7 @@ function copyPress(ctx, label, text) {
       try {
         await navigator.clipboard.writeText(text);
         ctx.state.copied = "Copied";
+        ctx.say("Copied");
       } catch {
         ctx.state.copied = "Cannot copy here";
       }
@@ -252,8 +253,8 @@ function assetReader(ctx, whole, agent) {
     asset.description && h("p", { class: "asset-says long" }, asset.description),
     ctx.state.run?.tainted && h("p", { class: "warnings", key: "tainted" }, "The run that wrote this had read texts of strangers, for example from the web. Look at what it says before you use it."),
     facts([
-      ["By", agent ? h("a", { href: `#/agents/${agent.agent_id}` }, agent.name) : "an agent that no longer exists"],
-      ["Made by", asset.run_id ? h("a", { href: `#/runs/${asset.run_id}` }, "the run that wrote it") : "hand: you saved it"],
+      ["By", agent ? h("a", { href: `#/agents/${agent.agent_id}` }, agent.name) : ctx.data.agents.has_more ? h("a", { href: `#/agents/${asset.agent_id}` }, "its agent") : "an agent that no longer exists"],
+      ["Made by", asset.run_id ? h("a", { href: `#/runs/${asset.run_id}` }, "the run that wrote it") : "you, or a program of yours"],
       ["Saved", when(asset.created_at)],
       ["Changed", asset.updated_at !== asset.created_at && when(asset.updated_at)],
       ["Size", bytes(shownVersion?.bytes ?? asset.bytes)],
@@ -303,6 +304,11 @@ function versionChoice(ctx, { asset, versions, shown, against }) {
   );
 }
 
+/** A form that was opened by a key or a click is filled in from its first field. */
+function focusFirst(node) {
+  queueMicrotask(() => node.focus({ preventScroll: true }));
+}
+
 function assetForm(ctx, whole) {
   const { asset } = whole;
   const { form } = ctx.state;
@@ -315,6 +321,8 @@ function assetForm(ctx, whole) {
   const done = () => {
     ctx.state.editing = false;
     ctx.state.form = null;
+    // The control that had the focus is gone.
+    document.querySelector("#main")?.focus({ preventScroll: true });
     ctx.redraw();
   };
   const save = async () => {
@@ -329,7 +337,7 @@ function assetForm(ctx, whole) {
     "form",
     { class: "form wide-form", key: "form", onsubmit: (event) => event.preventDefault() },
     clashView(ctx, form, ASSET_FIELDS),
-    field("Title", h("input", { value: form.mine.title, maxlength: "200", required: true, oninput: set("title") })),
+    field("Title", h("input", { value: form.mine.title, maxlength: "200", required: true, oninput: set("title"), use: focusFirst })),
     field("Description", h("textarea", { rows: "2", value: form.mine.description, maxlength: "2000", oninput: set("description") })),
     field("Type", h("select", { value: form.mine.asset_type, onchange: set("asset_type") }, Object.entries(ASSET_TYPES).map(([type, [name]]) => h("option", { value: type, key: type }, capital(name))))),
     field("Text", h("textarea", { class: "text-edit", rows: "16", value: form.mine.content, spellcheck: form.mine.asset_type === "code" ? "false" : null, oninput: set("content") }), { hint: changed.includes("content") ? `Saving makes version ${asset.content_version + 1}. Older versions stay readable.` : null }),

@@ -4,6 +4,7 @@ let zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Sets the zone in which all times are shown. */
 export function showTimesIn(timezone) {
+  if (timezone === zone) return;
   try {
     Intl.DateTimeFormat("en", { timeZone: timezone });
     zone = timezone;

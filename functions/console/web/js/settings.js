@@ -114,6 +114,7 @@ function settingsForm(ctx, form) {
   const perMonth = microsTyped(form.mine.per_month);
   const isWrong = ["name", "goal", "timeline"].some((name) => form.mine[name].trim() === "") || perRun === undefined || perMonth === undefined;
   const holding = ctx.data.actions.data.filter((action) => action.approval && action.approval.hash === action.approval_hash);
+  const orMore = ctx.data.actions.has_more ? " or more" : "";
   const withdraws = changed.some((name) => BOUND.includes(name)) ? holding : [];
   const save = async () => {
     const body = {};
@@ -150,7 +151,7 @@ function settingsForm(ctx, form) {
       h(
         "div",
         { class: "drift-note", key: "withdraws", role: "status" },
-        h("p", {}, h("b", {}, `Saving withdraws ${counted(withdraws.length, "approval")}: `), listed(withdraws.slice(0, 5).map((action) => action.title)), withdraws.length > 5 && ` and ${withdraws.length - 5} more`, "."),
+        h("p", {}, h("b", {}, `Saving withdraws ${counted(withdraws.length, "approval")}${orMore}: `), listed(withdraws.slice(0, 5).map((action) => action.title)), withdraws.length > 5 && ` and ${withdraws.length - 5} more`, "."),
         h("p", { class: "muted" }, "Their due times are held until you have approved them again. What you have changed is part of what you approved."),
       ),
     failureOf(ctx, key),
@@ -159,7 +160,7 @@ function settingsForm(ctx, form) {
       "div",
       { class: "acts save-bar" },
       changed.length > 0 && press("Give up the changes", () => { endEdit(form); ctx.redraw(); }, { kind: "quiet" }),
-      h("div", { class: "end" }, button(ctx, withdraws.length > 0 ? `Save, and withdraw ${counted(withdraws.length, "approval")}` : "Save", { key, kind: "primary", disabled: changed.length === 0 || isWrong || hasClash(form), act: save })),
+      h("div", { class: "end" }, button(ctx, withdraws.length > 0 ? `Save, and withdraw ${counted(withdraws.length, "approval")}${orMore}` : "Save", { key, kind: "primary", disabled: changed.length === 0 || isWrong || hasClash(form), act: save })),
     ),
   );
 }
@@ -204,7 +205,7 @@ const AGENT_TIERS = [
 
 /** What a model costs, in words. Prices are for a million tokens. */
 export function priceText(price) {
-  if (!price) return "its price is not known";
+  if (!price) return "its price is not listed";
   if (price.input === 0 && price.output === 0) return "costs nothing";
   return `${money(price.input)} for a million tokens that it reads, ${money(price.output)} for a million that it writes`;
 }
