@@ -452,7 +452,7 @@ function themeReader(ctx, path, ranges) {
     h(
       "header",
       {},
-      h("h2", { tabindex: "-1", key: `${path} ${rangesText(ranges)}`, use: (node) => { queueMicrotask(() => { node.focus({ preventScroll: true }); node.scrollIntoView({ block: "nearest" }); }); } }, path),
+      h("h2", { tabindex: "-1", key: `${path} ${rangesText(ranges)}`, use: (node) => { queueMicrotask(() => showReader(node)); } }, path),
       h("span", { class: "muted" }, shows && `${bytes(shows.size)}${shows.lines ? `${betweenDots}${counted(shows.lines.length, "line")}` : ""}`),
       h(
         "span",
@@ -468,6 +468,13 @@ function themeReader(ctx, path, ranges) {
     shows && !shows.lines && h("p", { class: "pad" }, "This file is not shown, because it is not text or has more than 2 MB. You can save it."),
     shows?.lines && readerLines(ctx, file, path, shows.lines, ranges),
   );
+}
+
+/** Below the list, as on narrow pages, the reader comes into view as a whole. */
+function showReader(heading) {
+  heading.focus({ preventScroll: true });
+  const isBelow = heading.getBoundingClientRect().top > innerHeight / 2;
+  (isBelow ? heading.closest(".file-reader") : heading).scrollIntoView({ block: isBelow ? "start" : "nearest" });
 }
 
 async function saveThemeFile(id, path) {
