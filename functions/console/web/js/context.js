@@ -228,15 +228,17 @@ const DOCUMENT_TEMPLATE = "# Context Document\n\n## PLAN\n\n### Task\n- \n";
 
 /** What is being edited: the text, and the version that it began from. It is kept until it is saved or dropped. */
 function editedDocument(ctx) {
-  if (ctx.state.editing) return ctx.state.editing;
+  const key = documentDraft(ctx);
+  // Another workflow of the project is another document.
+  if (ctx.state.editing?.key === key) return ctx.state.editing;
   const { text, version } = ctx.data.markdown;
   let kept = null;
   try {
-    kept = JSON.parse(draftOf(documentDraft(ctx)).get() || "null");
+    kept = JSON.parse(draftOf(key).get() || "null");
   } catch {
     kept = null;
   }
-  ctx.state.editing = typeof kept?.text === "string" ? { text: kept.text, base: kept.base, isChanged: true } : { text: text ?? DOCUMENT_TEMPLATE, base: version, isChanged: false };
+  ctx.state.editing = typeof kept?.text === "string" ? { key, text: kept.text, base: kept.base, isChanged: true } : { key, text: text ?? DOCUMENT_TEMPLATE, base: version, isChanged: false };
   return ctx.state.editing;
 }
 
@@ -249,7 +251,6 @@ function changeDocumentText(ctx, edit) {
 function endDocumentEdit(ctx) {
   draftOf(documentDraft(ctx)).set("");
   ctx.state.editing = null;
-  ctx.state.theirs = null;
 }
 
 async function saveDocument(ctx) {
@@ -259,7 +260,7 @@ async function saveDocument(ctx) {
   try {
     await put(documentPath(id, workflow, ".md"), edit.text, { ifMatch: edit.base, headers: { "content-type": "text/markdown" } });
   } catch (error) {
-    if (error.code === "version_conflict") ctx.state.theirs = await fetchMarkdown(id, workflow);
+    if (error.code === "version_conflict") edit.theirs = await fetchMarkdown(id, workflow);
     throw error;
   }
   endDocumentEdit(ctx);
@@ -272,7 +273,7 @@ function documentEditor(ctx) {
   // Nothing is typed yet: the editor follows the newest version.
   if (!edit.isChanged && markdown.version !== edit.base) Object.assign(edit, { text: markdown.text ?? DOCUMENT_TEMPLATE, base: markdown.version });
   const newer = edit.isChanged && markdown.version > edit.base ? markdown : null;
-  const theirs = newer ?? (ctx.state.theirs && ctx.state.theirs.version > edit.base ? ctx.state.theirs : null);
+  const theirs = newer ?? (edit.theirs && edit.theirs.version > edit.base ? edit.theirs : null);
   const drop = () => {
     endDocumentEdit(ctx);
     ctx.forgive("save document");
@@ -322,7 +323,7 @@ function documentEditor(ctx) {
 function documentConflict(ctx, edit, theirs) {
   const takeBase = (text, mine) => {
     Object.assign(edit, { text, base: theirs.version, mine });
-    ctx.state.theirs = null;
+    edit.theirs = null;
     ctx.forgive("save document");
     changeDocumentText(ctx, edit);
   };

@@ -277,7 +277,7 @@ export const themePage = {
       h("p", { class: "crumb" }, h("a", { href: "#/themes" }, "Themes")),
       head(project.name, null, !isEmpty && press("Replace the theme…", () => askForArchive(ctx))),
       themeState(ctx, status),
-      isEmpty && [archiveDrop(ctx, status), importProgress(ctx, status)],
+      isEmpty && [archiveDrop(ctx), importProgress(ctx, status)],
       !isEmpty && !ctx.state.choosing && importProgress(ctx, status),
       !isEmpty &&
         tabs("Views of this theme", [
@@ -525,13 +525,20 @@ function readerLines(ctx, file, path, lines, ranges) {
       ),
     h(
       "div",
-      { class: "code", key: `code ${path} ${place}`, tabindex: "0", role: "region", "aria-label": `Lines of ${path}`, use: (node) => { requestAnimationFrame(() => jumpToLine(node.parentNode, first)); } },
+      { class: "code", key: `code ${path} ${place}`, tabindex: "0", role: "region", "aria-label": `Lines of ${path}`, use: (node) => { requestAnimationFrame(() => showLine(node.parentNode, first)); } },
       file.from > 0 && h("button", { class: "btn link", type: "button", key: "earlier", onclick: () => more(Math.max(0, file.from - LINES_SHOWN), file.to) }, `Show lines before ${figure(file.from + 1)}`),
       lines.length === 0 && h("p", { class: "muted" }, "The file is empty."),
       file.drawn,
       file.to < lines.length && h("button", { class: "btn link", type: "button", key: "later", onclick: () => more(file.from, Math.min(lines.length, file.to + LINES_SHOWN)) }, `Show lines after ${figure(file.to)}`),
     ),
   ];
+}
+
+/** When the lines have come: the first that is marked is in view, and the reader still is, unless the person has gone on. */
+function showLine(reader, number) {
+  jumpToLine(reader, number);
+  const heading = reader?.querySelector("h2");
+  if (heading && document.activeElement === heading) showReader(heading);
 }
 
 function jumpToLine(reader, number) {
@@ -550,7 +557,10 @@ function lookupView(ctx) {
   const find = (event) => {
     event.preventDefault();
     const text = event.target.elements.request.value.trim();
-    if (text) ctx.go(themeHref(id, "lookup", { q: text }));
+    if (!text) return;
+    // From here on, the field shows what the address asks.
+    ctx.state.request = undefined;
+    ctx.go(themeHref(id, "lookup", { q: text }));
   };
   return [
     h(
