@@ -134,6 +134,23 @@ def test_going_on_with_mine_replaces_theirs_which_stays_a_version(owner):
     assert "Their listener" in owner.get("/projects/default/context.md?version=2")
 
 
+def test_two_workflows_have_drafts_of_their_own(owner):
+    write(owner, FIRST)
+    write(owner, FIRST.replace("Cart drawer", "Checkout").replace("One listener", "No listener"), workflow="checkout")
+    page = owner.page("/context/documents/default?show=edit")
+    editor = page.get_by_label("The document as Markdown")
+    expect(editor).to_have_value(re.compile("One listener"))
+    editor.fill(FIRST + "- Only for the cart\n")
+    page.evaluate("location.hash = '#/context/documents/default?workflow=checkout&show=edit'")
+    expect(editor).to_have_value(re.compile("No listener"))
+    expect(page.get_by_role("button", name="Save as version 2")).to_be_disabled()
+    page.go_back()
+    expect(editor).to_have_value(re.compile("Only for the cart"))
+    page.get_by_role("button", name="Save as version 2").click()
+    expect(page.get_by_role("region", name="PLAN")).to_contain_text("Only for the cart")
+    assert "Only for the cart" not in markdown(owner, "checkout")
+
+
 def test_a_text_that_is_no_document_is_refused_and_kept(owner):
     write(owner, FIRST)
     page = owner.page("/context/documents/default?show=edit")
@@ -242,5 +259,6 @@ def test_narrow_and_dark_pages_fit(owner):
                 summary.click()
             fits(page)
             axe(page)
+            page.evaluate("document.activeElement.blur()")
             shot(page, f"context-{width}-{theme}-{name}")
             page.context.close()

@@ -113,8 +113,10 @@ def test_narrow_and_dark_pages_fit(owner):
             expect(page.get_by_role("heading", level=1)).to_be_visible()
             if "op=" in address:
                 expect(page.locator(".operation-body")).to_be_visible()
-                page.evaluate("document.querySelectorAll('.api-more').forEach((node) => { node.open = true; })")
+                page.evaluate("[...document.querySelectorAll('.api-more')].slice(0, 3).forEach((node) => { node.open = true; })")
             fits(page)
             axe(page)
+            # A picture of a long page with a focus far below takes seconds.
+            page.evaluate("document.activeElement.blur()")
             shot(page, f"reference-{width}-{theme}-{name}")
             page.context.close()

@@ -164,7 +164,7 @@ function documentView(ctx) {
   const id = ctx.params.id;
   const workflow = workflowOf(ctx);
   const show = ctx.query.show ?? (document ? "sections" : "none");
-  const isDraft = Boolean(draftOf(draftName(ctx)).get());
+  const isDraft = Boolean(draftOf(documentDraft(ctx)).get());
   return h(
     "div",
     { key: `document ${id} ${workflow}` },
@@ -184,7 +184,7 @@ function documentView(ctx) {
       { class: "context-body", key: show },
       show === "edit" && documentEditor(ctx),
       show === "markdown" && document && contextMarkdown(ctx),
-      show === "versions" && versionsView(ctx),
+      show === "versions" && documentVersions(ctx),
       show === "sections" && (document ? documentSections(document) : null),
       show === "none" && [empty("Nobody has written this document. An assistant begins it with the words PLAN or AUTO.", link("Write it by hand", documentHref(id, workflow, { show: "edit" }), { kind: "" }), link("All documents", contextHref(), { kind: "quiet" })), connectHelp(false)],
     ),
@@ -199,14 +199,14 @@ const DOCUMENT_PARTS = [
   ["notes", "Notes"],
 ];
 
-const STATUS_TONE = { completed: "ok", blocked: "bad", in_progress: "warn" };
+const SECTION_TONES = { completed: "ok", blocked: "bad", in_progress: "warn" };
 
 function documentSections(document) {
   if (document.sections.length === 0) return h("p", { class: "calm" }, "The document has no section yet.");
   return document.sections.map((part) =>
     section(
       part.mode,
-      { note: [part.primary_agent, moment(part.updated_at)].filter(Boolean).join(" · "), end: part.status && h("span", { class: `chip ${STATUS_TONE[part.status] ?? ""}` }, spaced(part.status)) },
+      { note: [part.primary_agent, moment(part.updated_at)].filter(Boolean).join(" · "), end: part.status && h("span", { class: `chip ${SECTION_TONES[part.status] ?? ""}` }, spaced(part.status)) },
       part.task && h("p", { class: "long pad" }, h("b", {}, "Task: "), part.task),
       DOCUMENT_PARTS.filter(([name]) => part[name]?.length > 0).map(([name, title]) => h("div", { class: "context-part", key: name }, h("h3", {}, title), h("ul", {}, part[name].map((text) => h("li", { class: "long" }, text))))),
       part.recommended_act_agent && facts([["Next agent", `${part.recommended_act_agent.name}${part.recommended_act_agent.confidence !== undefined && part.recommended_act_agent.confidence !== null ? ` (confidence ${part.recommended_act_agent.confidence})` : ""}`]]),
@@ -222,64 +222,65 @@ function contextMarkdown(ctx) {
 
 // ---- The editor ----
 
-const draftName = (ctx) => `context ${ctx.params.id} ${workflowOf(ctx)}`;
+const documentDraft = (ctx) => `context ${ctx.params.id} ${workflowOf(ctx)}`;
 
-const TEMPLATE = "# Context Document\n\n## PLAN\n\n### Task\n- \n";
+const DOCUMENT_TEMPLATE = "# Context Document\n\n## PLAN\n\n### Task\n- \n";
 
 /** What is being edited: the text, and the version that it began from. It is kept until it is saved or dropped. */
-function editing(ctx) {
-  if (ctx.state.editing) return ctx.state.editing;
+function editedDocument(ctx) {
+  const key = documentDraft(ctx);
+  // Another workflow of the project is another document.
+  if (ctx.state.editing?.key === key) return ctx.state.editing;
   const { text, version } = ctx.data.markdown;
   let kept = null;
   try {
-    kept = JSON.parse(draftOf(draftName(ctx)).get() || "null");
+    kept = JSON.parse(draftOf(key).get() || "null");
   } catch {
     kept = null;
   }
-  ctx.state.editing = typeof kept?.text === "string" ? { text: kept.text, base: kept.base, isChanged: true } : { text: text ?? TEMPLATE, base: version, isChanged: false };
+  ctx.state.editing = typeof kept?.text === "string" ? { key, text: kept.text, base: kept.base, isChanged: true } : { key, text: text ?? DOCUMENT_TEMPLATE, base: version, isChanged: false };
   return ctx.state.editing;
 }
 
-function changeText(ctx, edit) {
+function changeDocumentText(ctx, edit) {
   edit.isChanged = true;
-  draftOf(draftName(ctx)).set(JSON.stringify({ text: edit.text, base: edit.base }));
+  draftOf(documentDraft(ctx)).set(JSON.stringify({ text: edit.text, base: edit.base }));
   ctx.redraw();
 }
 
-function endEditing(ctx) {
-  draftOf(draftName(ctx)).set("");
+function endDocumentEdit(ctx) {
+  draftOf(documentDraft(ctx)).set("");
   ctx.state.editing = null;
-  ctx.state.theirs = null;
 }
 
 async function saveDocument(ctx) {
-  const edit = editing(ctx);
+  const edit = editedDocument(ctx);
   const id = ctx.params.id;
   const workflow = workflowOf(ctx);
   try {
     await put(documentPath(id, workflow, ".md"), edit.text, { ifMatch: edit.base, headers: { "content-type": "text/markdown" } });
   } catch (error) {
-    if (error.code === "version_conflict") ctx.state.theirs = await fetchMarkdown(id, workflow);
+    if (error.code === "version_conflict") edit.theirs = await fetchMarkdown(id, workflow);
     throw error;
   }
-  endEditing(ctx);
+  endDocumentEdit(ctx);
   ctx.go(documentHref(id, workflow));
 }
 
 function documentEditor(ctx) {
-  const edit = editing(ctx);
+  const edit = editedDocument(ctx);
   const { markdown } = ctx.data;
   // Nothing is typed yet: the editor follows the newest version.
-  if (!edit.isChanged && markdown.version !== edit.base) Object.assign(edit, { text: markdown.text ?? TEMPLATE, base: markdown.version });
+  if (!edit.isChanged && markdown.version !== edit.base) Object.assign(edit, { text: markdown.text ?? DOCUMENT_TEMPLATE, base: markdown.version });
   const newer = edit.isChanged && markdown.version > edit.base ? markdown : null;
-  const theirs = newer ?? (ctx.state.theirs && ctx.state.theirs.version > edit.base ? ctx.state.theirs : null);
+  const theirs = newer ?? (edit.theirs && edit.theirs.version > edit.base ? edit.theirs : null);
   const drop = () => {
-    endEditing(ctx);
+    endDocumentEdit(ctx);
     ctx.forgive("save document");
     ctx.redraw();
   };
   return [
-    theirs && conflictView(ctx, edit, theirs),
+    theirs && documentConflict(ctx, edit, theirs),
     h(
       "form",
       {
@@ -299,7 +300,7 @@ function documentEditor(ctx) {
           value: edit.text,
           oninput: (event) => {
             edit.text = event.target.value;
-            changeText(ctx, edit);
+            changeDocumentText(ctx, edit);
           },
           onkeydown: (event) => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit();
@@ -311,20 +312,20 @@ function documentEditor(ctx) {
       h(
         "div",
         { class: "acts" },
-        edit.isChanged && press("Drop my changes", () => (edit.text === (markdown.text ?? TEMPLATE) ? drop() : confirmation(ctx, { title: "Drop your changes?", label: "Drop my changes", text: "The text that you have written here is lost. The stored document stays as it is.", act: async () => drop() })), { kind: "quiet" }),
+        edit.isChanged && press("Drop my changes", () => (edit.text === (markdown.text ?? DOCUMENT_TEMPLATE) ? drop() : confirmation(ctx, { title: "Drop your changes?", label: "Drop my changes", text: "The text that you have written here is lost. The stored document stays as it is.", act: async () => drop() })), { kind: "quiet" }),
         h("div", { class: "end" }, button(ctx, edit.base === 0 ? "Save the first version" : theirs ? `Save over version ${theirs.version}…` : `Save as version ${edit.base + 1}`, { key: "save document", kind: "primary", disabled: !edit.isChanged || edit.text.trim() === "" || Boolean(theirs), act: () => saveDocument(ctx) })),
       ),
     ),
-    edit.mine && section("Your text, which is not saved", { end: press("Forget it", () => { edit.mine = null; changeText(ctx, edit); }, { kind: "link" }) }, copyBlock(edit.mine, "Your text, which is not saved")),
+    edit.mine && section("Your text, which is not saved", { end: press("Forget it", () => { edit.mine = null; changeDocumentText(ctx, edit); }, { kind: "link" }) }, copyBlock(edit.mine, "Your text, which is not saved")),
   ];
 }
 
-function conflictView(ctx, edit, theirs) {
+function documentConflict(ctx, edit, theirs) {
   const takeBase = (text, mine) => {
     Object.assign(edit, { text, base: theirs.version, mine });
-    ctx.state.theirs = null;
+    edit.theirs = null;
     ctx.forgive("save document");
-    changeText(ctx, edit);
+    changeDocumentText(ctx, edit);
   };
   return h(
     "section",
@@ -335,7 +336,7 @@ function conflictView(ctx, edit, theirs) {
     h(
       "div",
       { class: "acts" },
-      press("Take theirs, keep mine below", () => takeBase(theirs.text ?? TEMPLATE, edit.text)),
+      press("Take theirs, keep mine below", () => takeBase(theirs.text ?? DOCUMENT_TEMPLATE, edit.text)),
       h("div", { class: "end" }, press("Go on with mine", () => takeBase(edit.text, edit.mine), { kind: "primary" })),
     ),
     h("p", { class: "muted" }, "If you save yours, theirs stays among the versions for 90 days."),
@@ -344,16 +345,16 @@ function conflictView(ctx, edit, theirs) {
 
 // ---- Versions ----
 
-const CAUSES = { begun: "begun anew", updated: "updated by an assistant", imported: "written as a whole", restored: "restored" };
+const VERSION_CAUSES = { begun: "begun anew", updated: "updated by an assistant", imported: "written as a whole", restored: "restored" };
 
-function versionsView(ctx) {
+function documentVersions(ctx) {
   const { versions, markdown } = ctx.data;
   const id = ctx.params.id;
   const workflow = workflowOf(ctx);
   const chosen = /^\d{1,9}$/.test(ctx.query.v ?? "") ? Number(ctx.query.v) : null;
   if (versions.data.length === 0) return empty("There is no version yet.", link("Write the first one", documentHref(id, workflow, { show: "edit" }), { kind: "" }));
   return [
-    chosen !== null && versionDiff(ctx, chosen),
+    chosen !== null && documentVersionDiff(ctx, chosen),
     section(
       "Versions",
       { note: "each is kept for 90 days" },
@@ -362,7 +363,7 @@ function versionsView(ctx) {
           row({
             key: String(one.version),
             time: `No. ${one.version}`,
-            title: capital(CAUSES[one.cause] ?? spaced(one.cause)),
+            title: capital(VERSION_CAUSES[one.cause] ?? spaced(one.cause)),
             href: documentHref(id, workflow, { show: "versions", v: one.version }),
             note: `${moment(one.written_at)} · ${bytes(one.bytes)}`,
             end: one.version === markdown.version ? h("span", { class: "chip ok" }, "newest") : h("a", { class: "btn quiet", href: documentHref(id, workflow, { show: "versions", v: one.version }), "aria-label": `Compare version ${one.version}` }, "Compare"),
@@ -374,7 +375,7 @@ function versionsView(ctx) {
   ];
 }
 
-function versionDiff(ctx, version) {
+function documentVersionDiff(ctx, version) {
   const id = ctx.params.id;
   const workflow = workflowOf(ctx);
   const { markdown } = ctx.data;
@@ -511,7 +512,7 @@ function logReads(ctx) {
   return { log: path, ...(asText ? { text: reading(`${path} text`, (signal) => getText(logPath(ctx, "&format=text"), signal)) } : {}) };
 }
 
-const EVENT_WORDS = { agent_start: ["was asked", ""], agent_complete: ["answered", "ok"] };
+const LOG_EVENT_WORDS = { agent_start: ["was asked", ""], agent_complete: ["answered", "ok"] };
 
 function logView(ctx) {
   const { log, text } = ctx.data;
@@ -550,7 +551,7 @@ function logView(ctx) {
 }
 
 function logEntry(entry) {
-  const [says, tone] = EVENT_WORDS[entry.event] ?? [spaced(entry.event), ""];
+  const [says, tone] = LOG_EVENT_WORDS[entry.event] ?? [spaced(entry.event), ""];
   const body = entry.instruction ?? entry.output_summary ?? "";
   return h(
     "li",

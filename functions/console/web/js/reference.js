@@ -8,7 +8,7 @@ import { empty, head, link, press, section } from "./parts.js";
 import { codeSpans, copyBlock } from "./prose.js";
 import { h } from "./view.js";
 
-const METHODS = ["get", "post", "put", "patch", "delete"];
+const API_METHODS = ["get", "post", "put", "patch", "delete"];
 /** An example ends here, because schemas may contain themselves. */
 const DEEPEST_EXAMPLE = 6;
 const MOST_EXAMPLE_BYTES = 4_000;
@@ -20,16 +20,16 @@ let apiIndex = null;
 const readApi = reading("/openapi.json", async (signal) => {
   if (!apiDocument) {
     apiDocument = await get("/openapi.json", signal);
-    apiIndex = indexOf(apiDocument);
+    apiIndex = apiIndexOf(apiDocument);
   }
   return apiIndex;
 });
 
 /** All operations, in the order of the tags. */
-function indexOf(api) {
+function apiIndexOf(api) {
   const operations = [];
   for (const [path, item] of Object.entries(api.paths ?? {})) {
-    for (const method of METHODS) {
+    for (const method of API_METHODS) {
       const operation = item[method];
       if (!operation) continue;
       const tag = operation.tags?.[0] ?? "other";
@@ -93,16 +93,16 @@ function wholeSchema(api, schema) {
 
 const schemaName = (schema) => schema?.$ref?.split("/").at(-1).replace(/^Page_/, "page of ") ?? null;
 
-function typeText(api, schema) {
+function schemaType(api, schema) {
   const whole = wholeSchema(api, schema);
-  if (whole.type === "array") return `list of ${typeText(api, whole.items ?? {})}`;
-  if (whole.variants) return listed([...new Set(whole.variants.map((one) => schemaName(one) ?? typeText(api, one)))]).replace(" and ", " or ");
+  if (whole.type === "array") return `list of ${schemaType(api, whole.items ?? {})}`;
+  if (whole.variants) return listed([...new Set(whole.variants.map((one) => schemaName(one) ?? schemaType(api, one)))]).replace(" and ", " or ");
   const type = Array.isArray(whole.type) ? whole.type.join(" or ") : (whole.type ?? (whole.properties ? "object" : whole.enum ? "string" : "any value"));
   const format = whole.format && !/^u?int/.test(whole.format) ? `, ${whole.format}` : "";
   return `${type}${format}`;
 }
 
-function rangeText(least, most, one, many) {
+function limitText(least, most, one, many) {
   const unit = (count) => (one ? ` ${count === 1 ? one : many}` : "");
   if (least !== undefined && most !== undefined) return least === most ? `exactly ${figure(most)}${unit(most)}` : `${figure(least)} to ${figure(most)}${unit(most)}`;
   if (most !== undefined) return `at most ${figure(most)}${unit(most)}`;
@@ -110,49 +110,49 @@ function rangeText(least, most, one, many) {
   return null;
 }
 
-function limitsOf(whole) {
+function schemaLimits(whole) {
   return [
-    rangeText(whole.minLength, whole.maxLength, "character", "characters"),
+    limitText(whole.minLength, whole.maxLength, "character", "characters"),
     // Zero as the least value says only that numbers are not negative.
-    whole.type === "integer" || whole.type === "number" ? rangeText(whole.minimum === 0 && whole.maximum === undefined ? undefined : whole.minimum, whole.maximum) : null,
-    rangeText(whole.minItems, whole.maxItems, "item", "items"),
+    whole.type === "integer" || whole.type === "number" ? limitText(whole.minimum === 0 && whole.maximum === undefined ? undefined : whole.minimum, whole.maximum) : null,
+    limitText(whole.minItems, whole.maxItems, "item", "items"),
     whole.uniqueItems && "no item twice",
     whole.nullable && "may be null",
     whole.additionalProperties === false && "no other fields",
   ].filter(Boolean);
 }
 
-function exampleText(value) {
+function schemaExampleText(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** Whether a schema has fields of its own to show. */
-function inner(api, schema) {
+function innerSchema(api, schema) {
   const whole = wholeSchema(api, schema);
-  if (whole.type === "array") return inner(api, whole.items ?? {});
-  if (whole.variants) return whole.variants.some((one) => inner(api, one)) ? { whole } : null;
+  if (whole.type === "array") return innerSchema(api, whole.items ?? {});
+  if (whole.variants) return whole.variants.some((one) => innerSchema(api, one)) ? { whole } : null;
   if (Object.keys(whole.properties ?? {}).length > 0) return { whole };
-  if (whole.additionalProperties && typeof whole.additionalProperties === "object") return inner(api, whole.additionalProperties);
+  if (whole.additionalProperties && typeof whole.additionalProperties === "object") return innerSchema(api, whole.additionalProperties);
   return null;
 }
 
 /** An example of a value: what the document gives, else the fields that are required. */
-function exampleOf(api, schema, depth = 0) {
+function schemaExample(api, schema, depth = 0) {
   const whole = wholeSchema(api, schema);
   if (whole.example !== undefined) return whole.example;
   if (whole.examples?.length > 0) return whole.examples[0];
   if (whole.default !== undefined && whole.default !== null && depth > 0) return whole.default;
   if (whole.enum) return whole.enum[0];
-  if (whole.variants) return exampleOf(api, whole.variants[0], depth + 1);
+  if (whole.variants) return schemaExample(api, whole.variants[0], depth + 1);
   if (depth > DEEPEST_EXAMPLE) return null;
   switch (Array.isArray(whole.type) ? whole.type[0] : (whole.type ?? (whole.properties ? "object" : "string"))) {
     case "object": {
       const names = Object.keys(whole.properties ?? {});
       const required = names.filter((name) => whole.required?.includes(name));
-      return Object.fromEntries(required.map((name) => [name, exampleOf(api, whole.properties[name], depth + 1)]));
+      return Object.fromEntries(required.map((name) => [name, schemaExample(api, whole.properties[name], depth + 1)]));
     }
     case "array":
-      return whole.minItems > 0 || depth === 0 ? [exampleOf(api, whole.items ?? {}, depth + 1)] : [];
+      return whole.minItems > 0 || depth === 0 ? [schemaExample(api, whole.items ?? {}, depth + 1)] : [];
     case "integer":
     case "number":
       return whole.minimum ?? 1;
@@ -196,7 +196,7 @@ export const referencePage = {
             ctx.state.find = event.target.value;
             ctx.redraw();
           },
-          onkeydown: findKeys,
+          onkeydown: operationFindKeys,
         }),
       ),
       h(
@@ -205,26 +205,26 @@ export const referencePage = {
         h(
           "nav",
           { class: "reference-tags", "aria-label": "Parts of the API" },
-          h("a", { href: "#/reference", key: "all", "aria-current": ctx.params.tag || find ? null : "page", onclick: () => leaveFind(ctx) }, "Overview"),
-          api.tags.map((one) => h("a", { href: referenceHref(one.name), key: one.name, "aria-current": one === tag && !find ? "page" : null, onclick: () => leaveFind(ctx) }, one.name, h("span", { class: "muted" }, ` ${one.operations.length}`))),
+          h("a", { href: "#/reference", key: "all", "aria-current": ctx.params.tag || find ? null : "page", onclick: () => leaveFinding(ctx) }, "Overview"),
+          api.tags.map((one) => h("a", { href: referenceHref(one.name), key: one.name, "aria-current": one === tag && !find ? "page" : null, onclick: () => leaveFinding(ctx) }, one.name, h("span", { class: "muted" }, ` ${one.operations.length}`))),
         ),
         h(
           "div",
-          { class: "reference-body", key: find ? "found" : (ctx.params.tag ?? "referenceOverview") },
-          find.trim() ? foundOperations(ctx, api, find) : tag ? tagView(ctx, api.api, tag) : ctx.params.tag ? empty(`There is no part of the API that is called “${ctx.params.tag}”.`, link("See all parts", "#/reference", { kind: "" })) : referenceOverview(api),
+          { class: "reference-body", key: find ? "found" : (ctx.params.tag ?? "overview") },
+          find.trim() ? foundOperations(ctx, api, find) : tag ? referenceTag(ctx, api.api, tag) : ctx.params.tag ? empty(`There is no part of the API that is called “${ctx.params.tag}”.`, link("See all parts", "#/reference", { kind: "" })) : referenceOverview(api),
         ),
       ),
     );
   },
 };
 
-function leaveFind(ctx) {
+function leaveFinding(ctx) {
   ctx.state.find = "";
   ctx.redraw();
 }
 
 /** Enter opens the first that was found; the arrow goes into the list. */
-function findKeys(event) {
+function operationFindKeys(event) {
   if (event.isComposing || (event.key !== "Enter" && event.key !== "ArrowDown")) return;
   const first = document.querySelector(".operations a");
   if (!first) return;
@@ -235,7 +235,7 @@ function findKeys(event) {
 
 function referenceOverview({ api, tags }) {
   return [
-    paragraphs(api.info?.description),
+    proseOf(api.info?.description),
     h("p", { class: "muted pad", key: "base" }, "The address of this platform: ", h("code", {}, apiBase())),
     tags.map((tag) => section(capital(tag.name), { id: tag.name, end: h("a", { href: referenceHref(tag.name) }, "Details"), note: tag.description }, operationLinks(tag.operations))),
   ];
@@ -246,18 +246,18 @@ function foundOperations(ctx, { operations }, find) {
   const inTitle = operations.filter((one) => words.every((word) => one.title.includes(word)));
   const inText = operations.filter((one) => !inTitle.includes(one) && words.every((word) => one.title.includes(word) || one.words.includes(word)));
   const found = [...inTitle, ...inText];
-  return section("Found", { note: counted(found.length, "operation") }, found.length === 0 ? h("p", { class: "calm", role: "status" }, `No operation has the words “${find.trim()}”. `, press("Show all", () => leaveFind(ctx), { kind: "link" })) : operationLinks(found, () => leaveFind(ctx)));
+  return section("Found", { note: counted(found.length, "operation") }, found.length === 0 ? h("p", { class: "calm", role: "status" }, `No operation has the words “${find.trim()}”. `, press("Show all", () => leaveFinding(ctx), { kind: "link" })) : operationLinks(found, () => leaveFinding(ctx)));
 }
 
 function operationLinks(operations, onclick) {
   return h(
     "ul",
-    { class: "operations", onkeydown: listKeys },
+    { class: "operations", onkeydown: operationListKeys },
     operations.map((one) => h("li", { key: one.id }, h("a", { href: referenceHref(one.tag, one.id), onclick }, h("span", { class: `method ${one.method.toLowerCase()}` }, one.method), h("code", {}, one.path), h("span", { class: "muted" }, one.operation.summary ?? "")))),
   );
 }
 
-function listKeys(event) {
+function operationListKeys(event) {
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (!step) return;
   const all = [...document.querySelectorAll(".operations a")];
@@ -273,7 +273,7 @@ function followLink(ctx) {
   if (ctx.state.followed === op) return;
   ctx.state.followed = op;
   if (!op) return;
-  opened(ctx).add(op);
+  openedParts(ctx).add(op);
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
       const node = document.getElementById(`op-${op}`);
@@ -284,14 +284,14 @@ function followLink(ctx) {
 }
 
 /** What is open: operations by their id, fields by their path. */
-function opened(ctx) {
+function openedParts(ctx) {
   ctx.state.opened ??= new Set();
   return ctx.state.opened;
 }
 
 /** A part whose content is described only while it is open. */
-function lazily(ctx, key, props, summary, content) {
-  const open = opened(ctx).has(key);
+function lazyPart(ctx, key, props, summary, content) {
+  const open = openedParts(ctx).has(key);
   return h(
     "details",
     {
@@ -300,9 +300,9 @@ function lazily(ctx, key, props, summary, content) {
       open,
       ontoggle: (event) => {
         // The event also tells what the page itself has done.
-        if (event.target.open === opened(ctx).has(key)) return;
-        if (event.target.open) opened(ctx).add(key);
-        else opened(ctx).delete(key);
+        if (event.target.open === openedParts(ctx).has(key)) return;
+        if (event.target.open) openedParts(ctx).add(key);
+        else openedParts(ctx).delete(key);
         ctx.redraw();
       },
     },
@@ -311,9 +311,9 @@ function lazily(ctx, key, props, summary, content) {
   );
 }
 
-const paragraphs = (text) => (text ?? "").split(/\n\s*\n/).filter((one) => one.trim()).map((one) => h("p", { class: "prose" }, codeSpans(one.replaceAll("\n", " "))));
+const proseOf = (text) => (text ?? "").split(/\n\s*\n/).filter((one) => one.trim()).map((one) => h("p", { class: "prose" }, codeSpans(one.replaceAll("\n", " "))));
 
-function tagView(ctx, api, tag) {
+function referenceTag(ctx, api, tag) {
   return [
     h("h2", { class: "reference-title", key: "title" }, capital(tag.name)),
     tag.description && h("p", { class: "prose", key: "says" }, codeSpans(tag.description)),
@@ -321,7 +321,7 @@ function tagView(ctx, api, tag) {
       "div",
       { class: "operation-list", key: "list" },
       tag.operations.map((one) =>
-        lazily(
+        lazyPart(
           ctx,
           one.id,
           { id: `op-${one.id}`, class: "operation" },
@@ -346,14 +346,14 @@ function operationBody(ctx, api, one) {
   return h(
     "div",
     { class: "operation-body" },
-    paragraphs(operation.description),
+    proseOf(operation.description),
     h("p", { class: "muted" }, needsNone ? "Needs no credentials. " : scope ? ["Needs the scope ", h("code", {}, scope), ". "] : "Needs credentials. ", "Its name is ", h("code", {}, one.id), ". ", h("a", { href: referenceHref(one.tag, one.id) }, "Link to this operation")),
     copyBlock(curlOf(api, one), `A call of ${one.id}`),
-    parameters.length > 0 && [h("h3", {}, "Parameters"), h("ul", { class: "api-fields" }, parameters.map((parameter) => fieldItem(ctx, api, `${one.id} ${parameter.in} ${parameter.name}`, parameter.name, { ...parameter.schema, ...(parameter.description ? { description: parameter.description } : {}), ...(parameter.example !== undefined ? { example: parameter.example } : {}) }, parameter.required === true, parameter.in)))],
+    parameters.length > 0 && [h("h3", {}, "Parameters"), h("ul", { class: "api-fields" }, parameters.map((parameter) => schemaField(ctx, api, `${one.id} ${parameter.in} ${parameter.name}`, parameter.name, { ...parameter.schema, ...(parameter.description ? { description: parameter.description } : {}), ...(parameter.example !== undefined ? { example: parameter.example } : {}) }, parameter.required === true, parameter.in)))],
     body && [
       h("h3", {}, "Body", !body.required && h("span", { class: "muted" }, " optional")),
-      body.description && paragraphs(body.description),
-      contentOf(ctx, api, `${one.id} body`, body.content),
+      body.description && proseOf(body.description),
+      bodyForms(ctx, api, `${one.id} body`, body.content),
     ],
     answers.length > 0 && h("h3", {}, answers.length === 1 ? "Answer" : "Answers"),
     answers.map(([status, response]) =>
@@ -362,48 +362,48 @@ function operationBody(ctx, api, one) {
         { class: "api-answer", key: `answer ${status}` },
         h("p", {}, h("b", { class: "ok" }, status), " ", codeSpans(response.description)),
         response.headers && h("p", { class: "muted small" }, "Headers: ", Object.keys(response.headers).map((name, index) => [index > 0 && ", ", h("code", {}, name)])),
-        contentOf(ctx, api, `${one.id} ${status}`, response.content),
+        bodyForms(ctx, api, `${one.id} ${status}`, response.content),
       ),
     ),
     errors.length > 0 &&
-      lazily(ctx, `${one.id} errors`, { class: "api-more" }, `Errors: ${errors.map(([status]) => status).join(", ")}`, () => [
+      lazyPart(ctx, `${one.id} errors`, { class: "api-more" }, `Errors: ${errors.map(([status]) => status).join(", ")}`, () => [
         h("dl", { class: "facts" }, errors.map(([status, response]) => [h("dt", {}, status), h("dd", {}, codeSpans(response.description))])),
         h("p", { class: "muted" }, "Each is a problem with these fields:"),
-        contentOf(ctx, api, `${one.id} problem`, Object.fromEntries(Object.entries(errors[0][1].content ?? {}).slice(0, 1))),
+        bodyForms(ctx, api, `${one.id} problem`, Object.fromEntries(Object.entries(errors[0][1].content ?? {}).slice(0, 1))),
       ]),
   );
 }
 
 /** The forms of a body, each with its fields. */
-function contentOf(ctx, api, key, content) {
+function bodyForms(ctx, api, key, content) {
   return Object.entries(content ?? {}).map(([type, media]) => {
-    const fields = media.schema && inner(api, media.schema);
+    const fields = media.schema && innerSchema(api, media.schema);
     const whole = media.schema ? wholeSchema(api, media.schema) : {};
     return h(
       "div",
       { class: "api-content", key: type },
-      h("p", { class: "small muted" }, h("code", {}, type), " ", media.schema && whole.format !== "binary" && (schemaName(media.schema) ?? typeText(api, media.schema)), whole.format === "binary" && "the bytes"),
+      h("p", { class: "small muted" }, h("code", {}, type), " ", media.schema && whole.format !== "binary" && (schemaName(media.schema) ?? schemaType(api, media.schema)), whole.format === "binary" && "the bytes"),
       whole.description && whole.type !== "string" && h("p", { class: "small" }, codeSpans(whole.description)),
-      fields && fieldList(ctx, api, `${key} ${type}`, media.schema),
+      fields && schemaFields(ctx, api, `${key} ${type}`, media.schema),
     );
   });
 }
 
 /** The fields of an object, of the items of a list, or of each variant. */
-function fieldList(ctx, api, key, schema) {
+function schemaFields(ctx, api, key, schema) {
   const whole = wholeSchema(api, schema);
-  if (whole.type === "array") return fieldList(ctx, api, key, whole.items ?? {});
+  if (whole.type === "array") return schemaFields(ctx, api, key, whole.items ?? {});
   if (whole.variants) {
     return [
       h("p", { class: "small muted" }, "One of these:"),
-      h("ul", { class: "api-fields" }, whole.variants.map((one, index) => fieldItem(ctx, api, `${key} ${index}`, variantName(api, one, index), one, null))),
+      h("ul", { class: "api-fields" }, whole.variants.map((one, index) => schemaField(ctx, api, `${key} ${index}`, variantName(api, one, index), one, null))),
     ];
   }
   const isRequired = (name) => whole.required?.includes(name) ?? false;
   // What is required comes first.
   const names = Object.keys(whole.properties ?? {}).sort((a, b) => isRequired(b) - isRequired(a));
-  if (names.length === 0 && whole.additionalProperties && typeof whole.additionalProperties === "object") return fieldList(ctx, api, key, whole.additionalProperties);
-  return h("ul", { class: "api-fields" }, names.map((name) => fieldItem(ctx, api, `${key} ${name}`, name, whole.properties[name], isRequired(name))));
+  if (names.length === 0 && whole.additionalProperties && typeof whole.additionalProperties === "object") return schemaFields(ctx, api, key, whole.additionalProperties);
+  return h("ul", { class: "api-fields" }, names.map((name) => schemaField(ctx, api, `${key} ${name}`, name, whole.properties[name], isRequired(name))));
 }
 
 /** A variant is named by its value of the field that tells the variants apart. */
@@ -413,24 +413,24 @@ function variantName(api, schema, index) {
   return told ? `${told[0]}: ${wholeSchema(api, told[1]).enum[0]}` : (schemaName(schema) ?? whole.title ?? `${index + 1}. form`);
 }
 
-function fieldItem(ctx, api, key, name, schema, isRequired, place) {
+function schemaField(ctx, api, key, name, schema, isRequired, place) {
   const whole = wholeSchema(api, schema);
   const items = whole.type === "array" ? wholeSchema(api, whole.items ?? {}) : null;
-  const limits = [...limitsOf(whole), ...(items ? limitsOf(items).map((limit) => `each: ${limit}`) : [])];
+  const limits = [...schemaLimits(whole), ...(items ? schemaLimits(items).map((limit) => `each: ${limit}`) : [])];
   const values = whole.enum ?? items?.enum;
   const example = whole.example ?? whole.examples?.[0];
   const pattern = whole.pattern ?? items?.pattern;
   return h(
     "li",
     { key },
-    h("p", {}, h("code", { class: "name" }, name), " ", h("span", { class: "muted" }, typeText(api, schema), place && `, in the ${place}`), isRequired !== null && (isRequired ? h("b", { class: "required" }, " required") : h("span", { class: "muted" }, " optional"))),
+    h("p", {}, h("code", { class: "name" }, name), " ", h("span", { class: "muted" }, schemaType(api, schema), place && `, in the ${place}`), isRequired !== null && (isRequired ? h("b", { class: "required" }, " required") : h("span", { class: "muted" }, " optional"))),
     whole.description && h("p", { class: "small" }, codeSpans(whole.description.replaceAll("\n", " "))),
     limits.length > 0 && h("p", { class: "small" }, capital(limits.join(", "))),
-    values && values.length > 0 && h("p", { class: "small" }, values.length === 1 ? "Always " : "One of ", values.map((value, index) => [index > 0 && ", ", h("code", {}, exampleText(value))])),
-    whole.default !== undefined && h("p", { class: "small muted" }, "Default: ", h("code", {}, exampleText(whole.default))),
+    values && values.length > 0 && h("p", { class: "small" }, values.length === 1 ? "Always " : "One of ", values.map((value, index) => [index > 0 && ", ", h("code", {}, schemaExampleText(value))])),
+    whole.default !== undefined && h("p", { class: "small muted" }, "Default: ", h("code", {}, schemaExampleText(whole.default))),
     pattern && h("p", { class: "small muted" }, "Form: ", h("code", {}, pattern)),
-    example !== undefined && h("p", { class: "small muted" }, "Example: ", h("code", {}, exampleText(example).slice(0, 400))),
-    inner(api, schema) && lazily(ctx, key, { class: "api-more" }, [whole.variants ? "Forms of " : "Fields of ", h("code", {}, name)], () => fieldList(ctx, api, key, schema)),
+    example !== undefined && h("p", { class: "small muted" }, "Example: ", h("code", {}, schemaExampleText(example).slice(0, 400))),
+    innerSchema(api, schema) && lazyPart(ctx, key, { class: "api-more" }, [whole.variants ? "Forms of " : "Fields of ", h("code", {}, name)], () => schemaFields(ctx, api, key, schema)),
   );
 }
 
@@ -443,8 +443,8 @@ const quotedForShell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 export function curlOf(api, { method, path, parameters, operation }) {
   const valueOf = (parameter) => {
     const schema = wholeSchema(api, parameter.schema ?? {});
-    const value = parameter.example ?? schema.example ?? schema.examples?.[0] ?? (parameter.in === "path" ? `{${parameter.name}}` : exampleOf(api, parameter.schema ?? {}, 1));
-    return exampleText(value);
+    const value = parameter.example ?? schema.example ?? schema.examples?.[0] ?? (parameter.in === "path" ? `{${parameter.name}}` : schemaExample(api, parameter.schema ?? {}, 1));
+    return schemaExampleText(value);
   };
   const inPath = parameters.filter((one) => one.in === "path");
   const url = inPath.reduce((at, one) => at.replace(`{${one.name}}`, one.name === "path" ? encodeURI(valueOf(one)) : valueOf(one)), path);
@@ -458,7 +458,7 @@ export function curlOf(api, { method, path, parameters, operation }) {
   if (type) {
     lines.push(`-H ${quotedForShell(`content-type: ${type}`)}`);
     if (/json/.test(type)) {
-      const example = media.example ?? Object.values(media.examples ?? {})[0]?.value ?? exampleOf(api, media.schema ?? {});
+      const example = media.example ?? Object.values(media.examples ?? {})[0]?.value ?? schemaExample(api, media.schema ?? {});
       lines.push(`-d ${quotedForShell(JSON.stringify(example).slice(0, MOST_EXAMPLE_BYTES))}`);
     } else {
       lines.push(`--data-binary @${/zip/.test(type) ? "archive.zip" : /markdown/.test(type) ? "document.md" : "file"}`);

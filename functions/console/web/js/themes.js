@@ -24,7 +24,7 @@ const LARGEST_TEXT = 2_000_000;
 // ---- Addresses ----
 
 const projectPath = (id) => `/projects/${encodeURIComponent(id)}`;
-const filePath = (id, path) => `${projectPath(id)}/files/${path.split("/").map(encodeURIComponent).join("/")}`;
+const themeFilePath = (id, path) => `${projectPath(id)}/files/${path.split("/").map(encodeURIComponent).join("/")}`;
 
 /** The address of a view of a theme. `more` is the query: `q`, `file`, `lines`, `grep`, … */
 export function themeHref(id, view, more = {}) {
@@ -73,7 +73,7 @@ function askedOnce(ctx, slot, key, ask) {
   return mine;
 }
 
-function askAgain(ctx, slot) {
+function askOnceAgain(ctx, slot) {
   ctx.state[slot] = null;
   ctx.redraw();
 }
@@ -101,7 +101,7 @@ export const themesPage = {
     return h(
       "div",
       { key: "themes" },
-      head("Themes", "projects that hold a theme", press("New project…", () => newProject(ctx))),
+      head("Themes", "projects that hold a theme", press("New project…", () => askForProject(ctx))),
       h(
         "ul",
         { class: "rows projects" },
@@ -123,7 +123,7 @@ function projectRow(ctx, project, status) {
       "span",
       { class: "what" },
       h("a", { href: themeHref(id, "lookup") }, project.name),
-      h("small", {}, status ? `${counted(status.files, "file")}${dot_}${themeStateWord(status)}${status.degraded.length ? `${dot_}${counted(status.degraded.length, "place")} not understood` : ""}` : project.version === 0 ? "the project that everybody has" : " "),
+      h("small", {}, status ? `${counted(status.files, "file")}${betweenDots}${themeStateWord(status)}${status.degraded.length ? `${betweenDots}${counted(status.degraded.length, "place")} not understood` : ""}` : project.version === 0 ? "the project that everybody has" : " "),
     ),
     h(
       "span",
@@ -135,9 +135,9 @@ function projectRow(ctx, project, status) {
   );
 }
 
-const dot_ = " · ";
+const betweenDots = " · ";
 
-function newProject(ctx) {
+function askForProject(ctx) {
   const draft = draftOf("new project");
   const key = "new project";
   const make = async () => {
@@ -235,7 +235,7 @@ const THEME_STATES = {
 
 const themeStateWord = (status) => THEME_STATES[status.state]?.[1] ?? spaced(status.state);
 
-const DEGRADED = {
+const DEGRADED_WORDS = {
   unclosed_tag: "a tag {% is not closed",
   unclosed_output: "an output {{ is not closed",
   unclosed_block: "a block has no end",
@@ -277,7 +277,7 @@ export const themePage = {
       h("p", { class: "crumb" }, h("a", { href: "#/themes" }, "Themes")),
       head(project.name, null, !isEmpty && press("Replace the theme…", () => askForArchive(ctx))),
       themeState(ctx, status),
-      isEmpty && [archiveDrop(ctx, status), importProgress(ctx, status)],
+      isEmpty && [archiveDrop(ctx), importProgress(ctx, status)],
       !isEmpty && !ctx.state.choosing && importProgress(ctx, status),
       !isEmpty &&
         tabs("Views of this theme", [
@@ -301,9 +301,9 @@ function themeState(ctx, status) {
     "p",
     { class: "theme-state", key: "state", role: "status" },
     h("span", { class: `chip ${tone}` }, themeStateWord(status)),
-    status.files > 0 && h("span", { class: "muted" }, `${dot_}${counted(status.files, "file")}${dot_}${bytes(status.bytes)}`),
-    status.indexed_at && status.files > 0 && h("span", { class: "muted" }, dot_, when(status.indexed_at, { form: "relative", prefix: "index of " })),
-    status.reason && h("span", { class: "bad" }, `${dot_}${status.reason}`),
+    status.files > 0 && h("span", { class: "muted" }, `${betweenDots}${counted(status.files, "file")}${betweenDots}${bytes(status.bytes)}`),
+    status.indexed_at && status.files > 0 && h("span", { class: "muted" }, betweenDots, when(status.indexed_at, { form: "relative", prefix: "index of " })),
+    status.reason && h("span", { class: "bad" }, `${betweenDots}${status.reason}`),
   );
 }
 
@@ -375,19 +375,19 @@ function chooseArchive(ctx, files) {
   ctx.state.refused = null;
   const fault = archiveFault(files, limits.sizes.theme_archive_bytes);
   if (fault) return refuseArchive(ctx, fault);
-  if (status.files === 0 || ctx.state.choosing) return sendArchive(ctx, file);
+  if (status.files === 0 || ctx.state.choosing) return importArchive(ctx, file);
   confirmation(ctx, {
     title: "Replace the theme?",
     key: "replace",
     label: "Replace the theme",
     text: `All ${counted(status.files, "file")} are replaced by “${file.name}” (${bytes(file.size)}).`,
     act: () => {
-      sendArchive(ctx, file);
+      importArchive(ctx, file);
     },
   });
 }
 
-function sendArchive(ctx, file) {
+function importArchive(ctx, file) {
   ctx.state.choosing = false;
   ctx.close();
   return ctx.act("import", async () => {
@@ -424,7 +424,7 @@ function withReader(ctx, content) {
 const readerFile = (ctx) => (themeView(ctx) === "graph" ? ctx.query.open : ctx.query.file);
 
 async function readThemeFile(id, path, signal) {
-  const response = await succeed(await send(filePath(id, path), { signal, headers: { accept: "*/*" } }));
+  const response = await succeed(await send(themeFilePath(id, path), { signal, headers: { accept: "*/*" } }));
   const type = response.headers.get("content-type") ?? "";
   const size = Number(response.headers.get("content-length") ?? 0);
   if (!/^text\/|json|javascript|svg|xml/.test(type) || size > LARGEST_TEXT) {
@@ -452,31 +452,38 @@ function themeReader(ctx, path, ranges) {
     h(
       "header",
       {},
-      h("h2", { tabindex: "-1", key: `${path} ${rangesText(ranges)}`, use: (node) => { queueMicrotask(() => { node.focus({ preventScroll: true }); node.scrollIntoView({ block: "nearest" }); }); } }, path),
-      h("span", { class: "muted" }, shows && `${bytes(shows.size)}${shows.lines ? `${dot_}${counted(shows.lines.length, "line")}` : ""}`),
+      h("h2", { tabindex: "-1", key: `${path} ${rangesText(ranges)}`, use: (node) => { queueMicrotask(() => showReader(node)); } }, path),
+      h("span", { class: "muted" }, shows && `${bytes(shows.size)}${shows.lines ? `${betweenDots}${counted(shows.lines.length, "line")}` : ""}`),
       h(
         "span",
         { class: "end" },
         !inGraph && link("In the graph", themeHref(id, "graph", { file: path })),
         press("Save as a file", () => ctx.act("save file", () => saveThemeFile(id, path)), { kind: "link" }),
-        h("a", { href: closed, onclick: () => focusLater(own) }, "Close"),
+        h("a", { href: closed, onclick: () => focusLinkLater(own) }, "Close"),
       ),
     ),
     failureOf(ctx, "save file"),
-    file.error && problem(ctx, file.error, { title: file.error.status === 404 ? "There is no such file" : undefined, retry: () => askAgain(ctx, "reader") }),
+    file.error && problem(ctx, file.error, { title: file.error.status === 404 ? "There is no such file" : undefined, retry: () => askOnceAgain(ctx, "reader") }),
     !file.error && !shows && h("p", { class: "muted pad" }, "Reading…"),
     shows && !shows.lines && h("p", { class: "pad" }, "This file is not shown, because it is not text or has more than 2 MB. You can save it."),
     shows?.lines && readerLines(ctx, file, path, shows.lines, ranges),
   );
 }
 
+/** Below the list, as on narrow pages, the reader comes into view as a whole. */
+function showReader(heading) {
+  heading.focus({ preventScroll: true });
+  const isBelow = heading.getBoundingClientRect().top > innerHeight / 2;
+  (isBelow ? heading.closest(".file-reader") : heading).scrollIntoView({ block: isBelow ? "start" : "nearest" });
+}
+
 async function saveThemeFile(id, path) {
-  const response = await succeed(await send(filePath(id, path), { headers: { accept: "*/*" } }));
+  const response = await succeed(await send(themeFilePath(id, path), { headers: { accept: "*/*" } }));
   saveBlob(await response.blob(), path.split("/").at(-1));
 }
 
 /** When the reader is closed, the focus goes back to the link that opened it. */
-function focusLater(href) {
+function focusLinkLater(href) {
   requestAnimationFrame(() => requestAnimationFrame(() => [...document.querySelectorAll("main a")].find((node) => node.getAttribute("href") === href)?.focus()));
 }
 
@@ -513,12 +520,12 @@ function readerLines(ctx, file, path, lines, ranges) {
         "p",
         { class: "places", key: "places" },
         "Marked: ",
-        ranges.map((range, index) => [index > 0 && ", ", h("button", { class: "btn link", type: "button", onclick: (event) => jumpTo(event.target.closest(".file-reader"), range[0]) }, linesWord(range))]),
+        ranges.map((range, index) => [index > 0 && ", ", h("button", { class: "btn link", type: "button", onclick: (event) => jumpToLine(event.target.closest(".file-reader"), range[0]) }, linesWord(range))]),
         ranges[0][0] > lines.length && h("span", { class: "warn" }, ` The file has only ${counted(lines.length, "line")}.`),
       ),
     h(
       "div",
-      { class: "code", key: `code ${path} ${place}`, tabindex: "0", role: "region", "aria-label": `Lines of ${path}`, use: (node) => { requestAnimationFrame(() => jumpTo(node.parentNode, first)); } },
+      { class: "code", key: `code ${path} ${place}`, tabindex: "0", role: "region", "aria-label": `Lines of ${path}`, use: (node) => { requestAnimationFrame(() => showLine(node.parentNode, first)); } },
       file.from > 0 && h("button", { class: "btn link", type: "button", key: "earlier", onclick: () => more(Math.max(0, file.from - LINES_SHOWN), file.to) }, `Show lines before ${figure(file.from + 1)}`),
       lines.length === 0 && h("p", { class: "muted" }, "The file is empty."),
       file.drawn,
@@ -527,7 +534,14 @@ function readerLines(ctx, file, path, lines, ranges) {
   ];
 }
 
-function jumpTo(reader, number) {
+/** When the lines have come: the first that is marked is in view, and the reader still is, unless the person has gone on. */
+function showLine(reader, number) {
+  jumpToLine(reader, number);
+  const heading = reader?.querySelector("h2");
+  if (heading && document.activeElement === heading) showReader(heading);
+}
+
+function jumpToLine(reader, number) {
   const code = reader?.querySelector(".code");
   const line = code?.querySelector(`[data-line="${number}"]`);
   if (line) code.scrollTop = Math.max(0, line.offsetTop - 3 * line.offsetHeight);
@@ -543,7 +557,10 @@ function lookupView(ctx) {
   const find = (event) => {
     event.preventDefault();
     const text = event.target.elements.request.value.trim();
-    if (text) ctx.go(themeHref(id, "lookup", { q: text }));
+    if (!text) return;
+    // From here on, the field shows what the address asks.
+    ctx.state.request = undefined;
+    ctx.go(themeHref(id, "lookup", { q: text }));
   };
   return [
     h(
@@ -557,7 +574,7 @@ function lookupView(ctx) {
       h("button", { class: "btn primary", disabled: found?.working ?? false }, "Find the files"),
     ),
     !asked && h("p", { class: "calm", key: "calm" }, "Say what should change. The index names the files and the lines, without a model."),
-    found?.error && problem(ctx, found.error, { retry: () => askAgain(ctx, "lookup") }),
+    found?.error && problem(ctx, found.error, { retry: () => askOnceAgain(ctx, "lookup") }),
     asked && !found.answer && found.working && h("p", { class: "muted pad", key: "wait" }, "Looking…"),
     found?.answer && lookupAnswer(ctx, found.answer),
   ];
@@ -591,7 +608,7 @@ function lookupAnswer(ctx, answer) {
               { class: "what" },
               h("a", { href: openHref(ctx, one.path, one.ranges), "aria-current": readerFile(ctx) === one.path ? "true" : null }, one.path),
               h("span", { class: "places" }, one.ranges.map((range) => [h("a", { href: openHref(ctx, one.path, [range]) }, linesWord(range)), " "])),
-              h("small", {}, one.reasons.join(dot_)),
+              h("small", {}, one.reasons.join(betweenDots)),
             ),
             h("span", { class: "end" }, h("span", { class: "score", style: { "--w": `${(100 * one.score) / most}%` }, title: "Comparable within this answer only" }, h("span", { class: "vh" }, "score "), one.score.toFixed(2))),
           ),
@@ -629,7 +646,7 @@ function filesView(ctx) {
       "Files",
       { note: files.answer && (words.length ? `${figure(found.length)} of ${figure(all.length)}` : figure(all.length)) },
       h("label", { class: "filter" }, h("span", { class: "vh" }, "Filter by path or kind"), h("input", { type: "search", "data-filter": true, placeholder: "Filter by path or kind", autocomplete: "off", value: filter, oninput: (event) => { ctx.state.filter = event.target.value; ctx.redraw(); } })),
-      files.error && problem(ctx, files.error, { retry: () => askAgain(ctx, "files") }),
+      files.error && problem(ctx, files.error, { retry: () => askOnceAgain(ctx, "files") }),
       !files.error && !files.answer && h("p", { class: "muted pad" }, "Reading…"),
       files.answer && found.length === 0 && h("p", { class: "calm" }, `No path contains “${filter.trim()}”. `, press("Show all files", () => { ctx.state.filter = ""; ctx.redraw(); }, { kind: "link" })),
       shown.length > 0 &&
@@ -690,7 +707,7 @@ function grepAnswer(ctx) {
   return section(
     "Found",
     { note: answer && `${counted(answer.matches.length, "line")} in ${counted(byFile.size, "file")}`, end: h("a", { href: themeHref(ctx.params.project_id, "files") }, "Close the search") },
-    found.error && problem(ctx, found.error, { retry: () => askAgain(ctx, "grep") }),
+    found.error && problem(ctx, found.error, { retry: () => askOnceAgain(ctx, "grep") }),
     !found.error && !answer && h("p", { class: "muted pad" }, "Searching…"),
     answer && answer.matches.length === 0 && h("p", { class: "calm" }, `No line contains “${grep}”${answer.next_path ? " so far" : ""}.`),
     h(
@@ -734,8 +751,8 @@ function graphView(ctx) {
       h("datalist", { id: "theme-paths" }, all.slice(0, 2000).map((one) => h("option", { value: one.path, key: one.path }))),
       h("button", { class: "btn" }, "Show"),
     ),
-    files.error && problem(ctx, files.error, { retry: () => askAgain(ctx, "files") }),
-    graph?.error && problem(ctx, graph.error, { title: graph.error.status === 404 ? "There is no such file" : undefined, retry: () => askAgain(ctx, "graph") }),
+    files.error && problem(ctx, files.error, { retry: () => askOnceAgain(ctx, "files") }),
+    graph?.error && problem(ctx, graph.error, { title: graph.error.status === 404 ? "There is no such file" : undefined, retry: () => askOnceAgain(ctx, "graph") }),
     !answer && !graph?.error && !files.error && h("p", { class: "muted pad", key: "wait" }, "Reading…"),
     answer && graphDrawing(ctx, answer),
   ];
@@ -753,7 +770,7 @@ function byNeighbour(edges, side) {
   return [...all.values()];
 }
 
-const NATURES = { direct: null, indirect: "known at run time only", preset: "from a preset" };
+const EDGE_NATURES = { direct: null, indirect: "known at run time only", preset: "from a preset" };
 
 function graphDrawing(ctx, answer) {
   const needs = byNeighbour(answer.depends_on, "to");
@@ -793,7 +810,7 @@ function graphSide(ctx, side, title, none, neighbours) {
       {},
       neighbours.map((one) => {
         const kinds = [...new Set(one.edges.map((edge) => spaced(edge.kind)))];
-        const natures = [...new Set(one.edges.map((edge) => NATURES[edge.nature]).filter(Boolean))];
+        const natures = [...new Set(one.edges.map((edge) => EDGE_NATURES[edge.nature]).filter(Boolean))];
         const places = one.edges.slice(0, 5);
         return h(
           "li",
@@ -857,7 +874,7 @@ function drawCurves(graph) {
 
 // ---- Findings ----
 
-const SEVERITIES = [
+const FINDING_SEVERITIES = [
   ["error", "Errors", "bad", "the platform refuses the file, or a page breaks"],
   ["warning", "Warnings", "warn", "something silently does not work"],
   ["info", "Hints", "", "it works, but could be better"],
@@ -879,9 +896,9 @@ function findingsView(ctx) {
       { class: "verdict", key: "verdict", role: "status" },
       check.error ? "The check did not end." : !answer ? "Checking…" : answer.findings.length === 0 ? "The check finds nothing wrong." : [h("b", {}, listed([answer.errors && counted(answer.errors, "error"), answer.warnings && counted(answer.warnings, "warning"), answer.infos && counted(answer.infos, "hint")].filter(Boolean))), ` in ${counted(answer.files, "file")}.`],
     ),
-    check.error && problem(ctx, check.error, { retry: () => askAgain(ctx, "check") }),
+    check.error && problem(ctx, check.error, { retry: () => askOnceAgain(ctx, "check") }),
     answer && answer.findings.length > 8 && h("label", { class: "filter", key: "filter" }, h("span", { class: "vh" }, "Filter the findings"), h("input", { type: "search", "data-filter": true, placeholder: "Filter by path, code or words", value: ctx.state.finding ?? "", oninput: (event) => { ctx.state.finding = event.target.value; ctx.redraw(); } })),
-    SEVERITIES.map(([severity, title, tone, means]) => {
+    FINDING_SEVERITIES.map(([severity, title, tone, means]) => {
       const own = found.filter((one) => one.severity === severity);
       if (!counts[severity]) return null;
       return section(
@@ -898,8 +915,8 @@ function findingsView(ctx) {
     }),
     answer?.has_more && h("p", { class: "muted", key: "more" }, "There are more. These are the worst."),
     status.degraded.length > 0 &&
-      section("Not understood", { note: `${counted(status.degraded.length, "place")} · the rest of these files is indexed` }, h("ul", { class: "findings degraded" }, status.degraded.map((one) => h("li", { key: `${one.path} ${one.line} ${one.reason}` }, h("p", {}, capital(DEGRADED[one.reason] ?? spaced(one.reason))), h("small", {}, place(one.path, one.line), " ", h("code", { class: "muted" }, one.reason)))))),
-    graph.error && problem(ctx, graph.error, { retry: () => askAgain(ctx, "unused") }),
+      section("Not understood", { note: `${counted(status.degraded.length, "place")} · the rest of these files is indexed` }, h("ul", { class: "findings degraded" }, status.degraded.map((one) => h("li", { key: `${one.path} ${one.line} ${one.reason}` }, h("p", {}, capital(DEGRADED_WORDS[one.reason] ?? spaced(one.reason))), h("small", {}, place(one.path, one.line), " ", h("code", { class: "muted" }, one.reason)))))),
+    graph.error && problem(ctx, graph.error, { retry: () => askOnceAgain(ctx, "unused") }),
     graph.answer?.unresolved.length > 0 &&
       section("References to files that do not exist", { note: figure(graph.answer.unresolved.length) }, h("ul", { class: "findings" }, graph.answer.unresolved.slice(0, MOST_FINDINGS_SHOWN).map((one) => h("li", { key: `${one.from} ${one.name} ${one.kind} ${one.range}` }, h("p", {}, `${capital(spaced(one.kind))} “${one.name}”`), h("small", {}, place(one.from, one.range[0])))))),
     graph.answer?.probably_unused.length > 0 &&
