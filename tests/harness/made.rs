@@ -4,14 +4,15 @@
 
 use domain::accounts::quota::Charge;
 use domain::accounts::scopes::Scope;
+use domain::actions::Occurrence;
 use domain::agents::NewAgent;
 use domain::assets::NewAsset;
 use domain::ceilings::{Ceiling, CeilingOf};
 use domain::chats::{Proposal, ProposalBody};
-use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
+use domain::ids::{ActionId, AgentId, ChatId, Owner, ProposalId, RunId};
 use domain::models::ModelId;
 use domain::runs::Reservation;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use shared::Cx;
 use shared::edge::extract::{Actor, Caller};
@@ -84,6 +85,34 @@ pub async fn action_proposal(h: &Harness, agent: &str) -> ProposalId {
     let (origin, body) = (origin(cx, agent.agent_id, None), ProposalBody::Action(draft.unwrap()));
     let proposal = proposals::of_action(cx, &local(), &agent, origin, body).await.unwrap();
     proposed(cx, &local(), proposal).await
+}
+
+/// Actions that nobody has approved, oldest first.
+pub async fn drafts(h: &Harness, agent: &str, count: usize) -> Vec<ActionId> {
+    let (cx, agent) = (&h.platform.cx, agent.parse().unwrap());
+    let mut ids = Vec::new();
+    for n in 0..count {
+        let defined = serde_json::from_value(json!({
+            "title": format!("Draft {n}"), "task_config": {"instructions": "Look", "expected_output": "A list"},
+        }));
+        let made = actions::define(cx, &local(), &Once::none(), Actor::Person, agent, defined.unwrap()).await;
+        ids.push(made.unwrap().action.id);
+    }
+    ids
+}
+
+/// Runs by hand of each of these actions that have not begun, one in each of the next minutes.
+pub async fn occurrences(h: &Harness, of: &[ActionId], each: i64) {
+    let cx = &h.platform.cx;
+    for id in of {
+        let action = cx.store.action(&local(), *id).await.unwrap().unwrap().value;
+        let made = |n: i64| {
+            let at = cx.clock.now() + SignedDuration::from_mins(n);
+            let run = RunId::for_occurrence(*id, at);
+            Store::create_occurrence(&local(), &Occurrence::manual(&action, run, at)).unwrap()
+        };
+        assert!(cx.store.write_all((1..=each).map(made).collect()).await.unwrap().done());
+    }
 }
 
 /// Paths of existing things that belong to another owner.

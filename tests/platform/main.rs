@@ -112,6 +112,15 @@ mod models {
     mod servers;
 }
 
+/// What pages show first: what waits for a person, a day, all runs, a search.
+mod overview {
+    mod conditional;
+    mod day;
+    mod inbox;
+    mod runs;
+    mod search;
+}
+
 /// Runs of every kind: processes that die, calls that need a person, ceilings of costs, long results.
 mod runs {
     mod calls;

@@ -7,6 +7,7 @@
 mod agents;
 mod history;
 mod models;
+mod overview;
 mod routes;
 
 use ::models::Models;

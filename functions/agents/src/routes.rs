@@ -1,5 +1,5 @@
 //! All routes of this function.
 
-use crate::{agents, history, models};
+use crate::{agents, history, models, overview};
 
-shared::routes!(in agents, history, models);
+shared::routes!(in agents, history, models, overview);

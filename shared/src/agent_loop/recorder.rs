@@ -486,7 +486,13 @@ fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64, now: Timest
         "error": run.error,
     });
     let event = RunEvent::new(event_id, kind, now, data);
-    Ok(vec![Store::replace_run_write(owner, run, version)?, Store::event_write(owner, run.run_id, &event)?])
+    let mut writes =
+        vec![Store::replace_run_write(owner, run, version)?, Store::event_write(owner, run.run_id, &event)?];
+    // The runs of actions are not in this list.
+    if run.kind != RunKind::Action && run.state.has_ended() {
+        writes.push(Store::run_listed_write(owner, run)?);
+    }
+    Ok(writes)
 }
 
 /// Settles the reservation of a process that died. The cost is estimated from the input of the call and from the text that was

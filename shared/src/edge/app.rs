@@ -19,7 +19,7 @@ use tracing::Instrument;
 use crate::config::AuthConfig;
 use crate::context::Cx;
 use crate::edge::extract::{Caller, header_text};
-use crate::edge::{cors, deletions, guard, idempotency, query, rates};
+use crate::edge::{conditional, cors, deletions, guard, idempotency, query, rates};
 use crate::error::{Error, Result, caught};
 use crate::request::limits::MAX_BODY_BYTES;
 use crate::request::{BASE_PATH, BasePath, CURRENT_REQUEST_ID, ClientAddress, FOR_OPENAI_CLIENT};
@@ -87,6 +87,7 @@ pub fn app(cx: Cx, routes: Router<Cx>, authenticate: Option<Authenticate>) -> Ro
             from_fn_with_state(cx.clone(), deletions::layer),
             from_fn(check_call),
             from_fn_with_state(cx.clone(), idempotency::layer),
+            from_fn(conditional::layer),
         ));
     // CORS is the outermost layer: a preflight carries no credentials, and pages must be able to read refusals.
     let app = match cors {

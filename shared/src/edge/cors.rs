@@ -11,11 +11,12 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use crate::config::CorsConfig;
 
 /// The headers that a page may send.
-pub const REQUEST_HEADERS: [HeaderName; 10] = [
+pub const REQUEST_HEADERS: [HeaderName; 11] = [
     header::ACCEPT,
     header::AUTHORIZATION,
     header::CONTENT_TYPE,
     header::IF_MATCH,
+    header::IF_NONE_MATCH,
     HeaderName::from_static("idempotency-key"),
     HeaderName::from_static("last-event-id"),
     HeaderName::from_static("mcp-method"),

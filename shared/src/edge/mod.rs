@@ -2,6 +2,7 @@
 
 pub mod accept;
 pub mod app;
+pub mod conditional;
 pub mod cors;
 pub mod deletions;
 pub mod extract;

@@ -45,6 +45,7 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     ("GET", "/context/recall", &["session_id", "agent_type", "project_id", "workflow"]),
     // Clients of MCP try other methods with the same address, and must get 405.
     (ANY, "/mcp", &["project_id", "workflow", "tools"]),
+    ("GET", "/day", &["date", "timezone"]),
     ("GET", "/models", &["role", "tier", "task", "work"]),
     ("GET", "/projects", PAGE),
     ("GET", "/projects/{project_id}/context", &["workflow", "version"]),
@@ -63,7 +64,9 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
         &["q", "regex", "ignore_case", "glob", "limit", "from", "from_line"],
     ),
     ("GET", "/projects/{project_id}/map", PAGE),
+    ("GET", "/runs", &["limit", "cursor", "from", "to", "agent_id", "action_id", "state", "kind"]),
     ("GET", "/runs/{run_id}/events", &["after"]),
+    ("GET", "/search", &["q"]),
     ("GET", "/usage", &["month"]),
 ];
 

@@ -18,6 +18,12 @@ pub struct Created<T> {
     pub body: T,
 }
 
+/// 200 with a weak `ETag` that the handler has chosen, because a part of the body changes although nothing has happened.
+pub struct Weak<T> {
+    pub tag: String,
+    pub body: T,
+}
+
 fn etag(headers: &mut HeaderMap, version: u64) {
     if let Ok(value) = HeaderValue::try_from(format!("\"{version}\"")) {
         headers.insert(header::ETAG, value);
@@ -28,6 +34,19 @@ impl<T: Serialize> IntoResponse for Tagged<T> {
     fn into_response(self) -> Response {
         let mut response = Json(self.body).into_response();
         etag(response.headers_mut(), self.version);
+        response
+    }
+}
+
+impl<T: Serialize> IntoResponse for Weak<T> {
+    fn into_response(self) -> Response {
+        let mut response = Json(self.body).into_response();
+        if let Ok(tag) = HeaderValue::try_from(self.tag) {
+            response.headers_mut().insert(header::ETAG, tag);
+            response
+                .headers_mut()
+                .insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        }
         response
     }
 }

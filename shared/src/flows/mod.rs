@@ -16,6 +16,7 @@ mod history;
 pub mod lease;
 pub mod logs;
 pub mod messages;
+pub mod overview;
 pub mod page;
 pub mod projects;
 pub mod proposals;

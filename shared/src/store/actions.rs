@@ -3,6 +3,8 @@
 //! Every write of an action computes its place in the `due` index from its next fire time, the check before it, and its live run. So the
 //! index always matches the record. An action and its occurrences are written together in one transaction.
 
+use std::collections::{BTreeMap, HashMap};
+
 use domain::actions::{Action, ApprovalRecord, Occurrence};
 use domain::ids::{ActionId, AgentId, Owner, RunId};
 use jiff::{SignedDuration, Timestamp};
@@ -79,6 +81,28 @@ impl Store {
     pub async fn approval(&self, owner: &Owner, id: ActionId) -> Result<Option<ApprovalRecord>, StoreError> {
         let found: Option<Versioned<ApprovalRecord>> = self.get(&keys::approval(owner, id)).await?;
         Ok(found.map(|found| found.value))
+    }
+
+    /// The hash of what was last approved of each of these actions. Those that were never approved are left out.
+    pub async fn last_approvals(
+        &self,
+        owner: &Owner,
+        ids: &[ActionId],
+    ) -> Result<BTreeMap<ActionId, String>, StoreError> {
+        let of: HashMap<_, _> = ids.iter().map(|id| (keys::approval(owner, *id), *id)).collect();
+        let keys: Vec<_> = of.keys().cloned().collect();
+        let found = self.get_many_keyed::<ApprovalRecord>(&keys).await?;
+        Ok(found.into_iter().filter_map(|(key, record)| Some((*of.get(&key)?, record.value.hash))).collect())
+    }
+
+    /// Occurrences by their actions and ids. Those that do not exist are left out.
+    pub async fn occurrences_of(
+        &self,
+        owner: &Owner,
+        ids: &[(ActionId, RunId)],
+    ) -> Result<Vec<Occurrence>, StoreError> {
+        let keys: Vec<_> = ids.iter().map(|(action, run)| keys::occurrence(owner, *action, *run)).collect();
+        self.get_many(&keys).await
     }
 
     pub async fn occurrence(

@@ -31,6 +31,12 @@ impl Store {
         self.get(&keys::agent(owner, id)).await
     }
 
+    /// Agents by their ids. Those that do not exist are left out.
+    pub async fn agents_of(&self, owner: &Owner, ids: &[AgentId]) -> Result<Vec<Agent>, StoreError> {
+        let keys: Vec<_> = ids.iter().map(|id| keys::agent(owner, *id)).collect();
+        self.get_many(&keys).await
+    }
+
     /// Replaces the agent that was read at `version`. `change` is for the ledger, if people have changed something.
     pub async fn replace_agent(
         &self,

@@ -84,6 +84,16 @@ impl Store {
         self.commit(once, vec![Write::Replace { key, version, item: item(chat, &Extras::default())? }]).await
     }
 
+    /// All chats, newest first.
+    pub async fn chats(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<QueryPage<Chat>, StoreError> {
+        self.query(&keys::chats(owner), after, limit, Order::Newest).await
+    }
+
     /// An agent's chats, newest first.
     pub async fn agent_chats(
         &self,

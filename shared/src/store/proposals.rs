@@ -28,6 +28,16 @@ impl Store {
         Ok(found.map(|found| found.value).filter(|proposal| proposal.expires_at > now))
     }
 
+    /// All proposals, newest first. Some may have expired.
+    pub async fn proposals(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<QueryPage<Proposal>, StoreError> {
+        self.query(&keys::proposals(owner), after, limit, Order::Newest).await
+    }
+
     /// An agent's proposals, newest first.
     pub async fn agent_proposals(
         &self,

@@ -125,7 +125,8 @@ macro_rules! records {
         }
         Chats = "CHAT" (kind: "chats", exported: true, setting: false) {
             /// A chat.
-            chat(id: ChatId) = "{id}" guards Chat => [restored by chats::chat] as "chats";
+            chat(id: ChatId) = "{id}" guards Chat
+                lists chats(ChatId::PREFIX) => [restored by chats::chat] as "chats";
         }
         Chat(chat: ChatId) = "CHAT#{chat}" (kind: "chats", exported: true, setting: false) {
             /// An asset or action that a chat has produced, by its id.
@@ -286,7 +287,8 @@ macro_rules! records {
         }
         Proposals = "PROPOSAL" (kind: "proposals", exported: true, setting: false) {
             /// A proposal.
-            proposal(id: ProposalId) = "{id}" guards Proposal deleted "30 days" => [left out] as "proposals";
+            proposal(id: ProposalId) = "{id}" guards Proposal
+                lists proposals(ProposalId::PREFIX) deleted "30 days" => [left out] as "proposals";
         }
         ProviderKeys = "PROVIDERKEY" (kind: "provider_keys", exported: false, setting: true) {
             /// The key of a model provider, encrypted.
@@ -301,7 +303,7 @@ macro_rules! records {
         /// The list of the runs that no action lists.
         Runs = "RUN" (kind: "runs", exported: true, setting: false) {
             /// The run of a turn, in the list of these runs.
-            /// It is created with the run.
+            /// It is created with the run, and written again when the run ends.
             run_listed(id: RunId) = "{id}" lists runs_listed("") deleted "30 days" => [restored by runs::listed];
         }
         Run(run: RunId) = "RUN#{run}" (kind: "runs", exported: true, setting: false) {

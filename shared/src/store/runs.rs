@@ -50,6 +50,19 @@ impl CancelCause {
     }
 }
 
+/// A run in the list of the runs that no action lists. It says what a look at all of them must know, so that such a look need not
+/// read the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedRun {
+    pub run_id: RunId,
+    /// Earlier versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<RunKind>,
+    /// Whether the run has ended. It is written in the transaction that ends the run. Earlier versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<bool>,
+}
+
 /// The mark that somebody asked a run to stop.
 #[derive(Serialize, Deserialize)]
 struct Cancel {
@@ -80,14 +93,27 @@ impl Store {
         Ok(Write::Create { key: keys::run(owner, run.run_id), item: item(run, &extras(run))? })
     }
 
-    /// The write that adds a run to the list of the runs that no action lists. The entry expires with the run.
+    /// The write of a run's entry in the list of the runs that no action lists, as the run is now. The entry expires with the run.
     pub fn run_listed_write(owner: &Owner, run: &Run) -> Result<Write, StoreError> {
-        #[derive(Serialize)]
-        struct Listed {
-            run_id: RunId,
-        }
-        let listed = item(&Listed { run_id: run.run_id }, &kept(run.run_id))?;
+        let (kind, ended) = (Some(run.kind), Some(run.state.has_ended()));
+        let listed = item(&ListedRun { run_id: run.run_id, kind, ended }, &kept(run.run_id))?;
         Ok(Write::Put { key: keys::run_listed(owner, run.run_id), item: listed })
+    }
+
+    /// The list of the runs that no action lists, newest first.
+    pub async fn listed_runs(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<QueryPage<ListedRun>, StoreError> {
+        self.query(&keys::runs_listed(owner), after, limit, Order::Newest).await
+    }
+
+    /// Runs by their ids. Those that do not exist are left out.
+    pub async fn runs(&self, owner: &Owner, ids: &[RunId]) -> Result<Vec<Run>, StoreError> {
+        let keys: Vec<_> = ids.iter().map(|id| keys::run(owner, *id)).collect();
+        self.get_many(&keys).await
     }
 
     /// The runs of turns, newest first.

@@ -3,8 +3,10 @@
 //! The mark is created together with the run and deleted together with its end, each in one transaction. It is only a
 //! mark: the run's own record says whether the run is live. So a crash can't leave a conversation locked.
 
+use std::collections::BTreeMap;
+
 use domain::chats::Thread;
-use domain::ids::{Owner, RunId};
+use domain::ids::{ChatId, Owner, RunId};
 use domain::runs::{Run, RunKind};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,20 @@ impl Store {
         thread: Thread,
     ) -> Result<Option<Versioned<LiveTurn>>, StoreError> {
         self.get(&keys::live_turn(owner, thread)).await
+    }
+
+    /// The live turns of these chats. Chats without one are left out.
+    pub async fn live_turns(
+        &self,
+        owner: &Owner,
+        chats: &[ChatId],
+    ) -> Result<BTreeMap<ChatId, RunId>, StoreError> {
+        let keys: Vec<_> = chats.iter().map(|id| keys::chat_live_turn(owner, *id)).collect();
+        let marks: Vec<LiveTurn> = self.get_many(&keys).await?;
+        let runs: Vec<RunId> = marks.iter().map(|mark| mark.run_id).collect();
+        // The mark may be older than the end of its run.
+        let live = self.runs(owner, &runs).await?.into_iter().filter(|run| !run.state.has_ended());
+        Ok(live.filter_map(|run| Some((run.chat_id?, run.run_id))).collect())
     }
 
     /// The write that deletes the mark, for a transaction that ends its run. It is refused if the mark belongs to

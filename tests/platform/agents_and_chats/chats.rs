@@ -6,9 +6,12 @@ use domain::chats::proposal::LIFETIME;
 use futures::future::join_all;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tests::Harness;
 use tests::made;
+use tests::model::{Says, ScriptedModel};
+use tests::stage::{Stage, noon};
 
 fn said(role: &str, content: &str) -> Value {
     json!({"role": role, "content": content})
@@ -281,4 +284,35 @@ async fn an_agents_deletion_takes_its_assets_chats_and_proposals() {
         h.get(&path).await.refused(404, "not_found");
     }
     assert_eq!(h.get("/assets").await.expect(200)["data"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_says_when_it_was_last_written_and_which_turn_is_live() {
+    let model = ScriptedModel::held(|_| Says::Text("Here it is.".into())).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let h = &stage.h;
+    let quiet = chat(h, &stage.agent, json!({"title": "Quiet"})).await;
+    stage.at(5);
+    let path = format!("/agents/{}/chat", stage.agent);
+    let request = h.request(Method::POST, &path).header("accept", "text/event-stream");
+    let streamed = request.json(&json!({"message": "Hello"})).send().await.unwrap();
+    let run = streamed.headers()["location"].to_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    model.asked_times(1).await;
+    let chats = async || h.get(&format!("/agents/{}/chats", stage.agent)).await.expect(200)["data"].clone();
+    let at = |minutes| json!(noon() + SignedDuration::from_mins(minutes));
+    let [busy, other] = &chats().await.as_array().unwrap().clone()[..] else { panic!("two chats") };
+    assert_eq!((&busy["live_run"], &busy["updated_at"]), (&json!(run), &at(5)), "{busy:#}");
+    assert_eq!((other.get("live_run"), &other["updated_at"]), (None, &at(0)));
+    let read = h.get(&format!("/chats/{}", busy["chat_id"].as_str().unwrap())).await.expect(200);
+    assert_eq!((&read["live_run"], &read["updated_at"]), (&json!(run), &at(5)));
+
+    stage.at(7);
+    model.allow(1);
+    streamed.text().await.unwrap();
+    let busy = chats().await[0].clone();
+    assert_eq!((busy.get("live_run"), &busy["updated_at"]), (None, &at(7)), "{busy:#}");
+    stage.at(9);
+    let more = json!({"messages": [said("user", "more")]});
+    h.post(&format!("{quiet}/messages"), more).await.expect(201);
+    assert_eq!(chats().await[1]["updated_at"], at(9));
 }

@@ -60,6 +60,11 @@ const WITHOUT_IDS: &[&str] = &[
     // The body names the agent: `completions.rs` looks.
     "POST /v1/chat/completions",
     "GET /v1/models",
+    // Their answers are empty for a stranger: `overview.rs` looks.
+    "GET /inbox",
+    "GET /day",
+    "GET /runs",
+    "GET /search",
     "GET /mcp",
     "DELETE /mcp",
 ];

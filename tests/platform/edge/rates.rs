@@ -286,6 +286,7 @@ async fn there_are_no_limits_unless_they_are_configured() {
         ("turns", 30),
         ("mcp", 300),
         ("hooks", 600),
+        ("overview", 120),
         ("others", 60),
     ];
     assert_eq!(rates, expected);

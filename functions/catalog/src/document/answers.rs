@@ -79,6 +79,19 @@ pub(super) fn add(document: &mut Value) {
                 matches!(&**status, "201" | "202") || status == "200" && (begins_something || streams);
             complete_response(status, response, &versioned, has_place);
         }
+        if let Some(tagged) = responses.get_mut("200").filter(|_| method == "get").map(object)
+            && has_weak_tag(tagged)
+        {
+            object(tagged.entry("headers").or_insert_with(|| json!({})))
+                .insert("ETag".to_owned(), reference("headers", "WeakETag"));
+            responses.insert("304".to_owned(), reference("responses", "NotModified"));
+            let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
+            parameters
+                .as_array_mut()
+                .into_iter()
+                .for_each(|all| all.push(reference("parameters", "IfNoneMatch")));
+        }
+        let responses = object(&mut operation["responses"]);
         for (name, status, _) in PROBLEMS.iter().filter(|(_, status, _)| statuses.contains(status)) {
             responses.entry(status.to_string()).or_insert_with(|| reference("responses", name));
         }
@@ -190,6 +203,12 @@ fn complete_response(status: &str, response: &mut Object, versioned: &[String], 
     }
 }
 
+/// Whether an answer is JSON without a version. The shared layers give it a weak `ETag`.
+fn has_weak_tag(response: &Object) -> bool {
+    let is_json = response.get("content").is_some_and(|content| content.get("application/json").is_some());
+    is_json && response.get("headers").is_none_or(|headers| headers.get("ETag").is_none())
+}
+
 /// Describes an archive as bytes, not as an array of numbers.
 fn bodies_of_bytes(content: &mut Object) {
     for (media, body) in content {
@@ -231,6 +250,13 @@ fn parameters() -> Value {
             "schema": {"type": "string", "pattern": "^(\\*|(W/)?(\"[0-9]{1,19}\"|[0-9]{1,19}))$"},
             "example": "\"3\"",
         },
+        "IfNoneMatch": {
+            "name": "If-None-Match",
+            "in": "header",
+            "description": "The `ETag` of an answer that the client has. If the answer is still the same, it is 304 without a body.",
+            "schema": {"type": "string"},
+            "example": "W/\"9f86d081884c7d659a2feaa0c55ad015\"",
+        },
         "Limit": {
             "name": "limit",
             "in": "query",
@@ -257,6 +283,10 @@ fn headers() -> Value {
             json!({"type": "string"}),
         ),
         "ETag": header("The version, for `If-Match`.", json!({"type": "string", "examples": ["\"3\""]})),
+        "WeakETag": header(
+            "A hash of the answer, for `If-None-Match`. It is no version. Answers of more than 4 MiB have none.",
+            json!({"type": "string", "examples": ["W/\"9f86d081884c7d659a2feaa0c55ad015\""]}),
+        ),
         "Location": header("Where to read what was created or started.", json!({"type": "string", "format": "uri-reference"})),
         "RetryAfter": header("After how many seconds the same request may succeed.", json!({"type": "integer", "minimum": 0})),
         "RateLimitLimit": header(
@@ -302,9 +332,12 @@ fn problems() -> Value {
             "content": problem_content(),
         })
     };
-    PROBLEMS
-        .iter()
-        .map(|(name, status, text)| ((*name).to_owned(), problem(*status, text)))
-        .collect::<Object>()
-        .into()
+    let mut all: Object =
+        PROBLEMS.iter().map(|(name, status, text)| ((*name).to_owned(), problem(*status, text))).collect();
+    let not_modified = json!({
+        "description": "The answer is the one whose `ETag` is in `If-None-Match`.",
+        "headers": {"x-request-id": reference("headers", "RequestId"), "ETag": reference("headers", "WeakETag")},
+    });
+    all.insert("NotModified".to_owned(), not_modified);
+    all.into()
 }

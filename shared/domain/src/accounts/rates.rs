@@ -28,13 +28,22 @@ pub enum RouteClass {
     Mcp,
     /// Reports of a coding assistant's hooks. It sends one before and one after each tool call of each of its agents.
     Hooks,
+    /// What pages show first, and ask for again every few seconds.
+    Overview,
     /// All other routes.
     Others,
 }
 
 impl RouteClass {
-    pub const ALL: [Self; 6] =
-        [Self::ThemeAgent, Self::StreamedTurns, Self::Turns, Self::Mcp, Self::Hooks, Self::Others];
+    pub const ALL: [Self; 7] = [
+        Self::ThemeAgent,
+        Self::StreamedTurns,
+        Self::Turns,
+        Self::Mcp,
+        Self::Hooks,
+        Self::Overview,
+        Self::Others,
+    ];
 
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -44,6 +53,7 @@ impl RouteClass {
             Self::Turns => "turns",
             Self::Mcp => "mcp",
             Self::Hooks => "hooks",
+            Self::Overview => "overview",
             Self::Others => "others",
         }
     }
@@ -56,6 +66,8 @@ impl RouteClass {
             Self::StreamedTurns => 20,
             Self::Turns => 30,
             Self::Others => 60,
+            // A page that asks for two of them every three seconds makes 40, and people have several pages open.
+            Self::Overview => 120,
             // Five calls a second, as long as an assistant works.
             Self::Mcp => 300,
             // Ten agents at once, each with a tool call every two seconds, report 600 times a minute.
@@ -81,6 +93,7 @@ impl RouteClass {
                 Self::Hooks
             }
             (_, "/mcp") => Self::Mcp,
+            ("GET" | "HEAD", "/inbox" | "/day" | "/runs" | "/search") => Self::Overview,
             _ => Self::Others,
         })
     }
@@ -236,7 +249,7 @@ mod tests {
         assert_eq!(RateLimits::parse("off").unwrap(), RateLimits::OFF);
         let limits = RateLimits::parse("turns=7, hooks = off").unwrap();
         let read = RouteClass::ALL.map(|class| limits.per_minute(class));
-        assert_eq!(read, [Some(10), Some(20), Some(7), Some(300), None, Some(60)]);
+        assert_eq!(read, [Some(10), Some(20), Some(7), Some(300), None, Some(120), Some(60)]);
         for (text, told) in [
             ("chat=1", "names `chat`"),
             ("turns", "must set `turns` to 1 to 1000000 requests a minute or `off`, sets it to ``"),
@@ -264,6 +277,10 @@ mod tests {
             ("POST", "/context/hooks", Some(RouteClass::Hooks)),
             ("GET", "/context/hooks/rejected", Some(RouteClass::Others)),
             ("POST", "/mcp", Some(RouteClass::Mcp)),
+            ("GET", "/inbox", Some(RouteClass::Overview)),
+            ("GET", "/runs", Some(RouteClass::Overview)),
+            ("GET", "/runs/{run_id}", Some(RouteClass::Others)),
+            ("POST", "/inbox", Some(RouteClass::Others)),
             ("GET", "/agents", Some(RouteClass::Others)),
             ("GET", "-", Some(RouteClass::Others)),
         ] {

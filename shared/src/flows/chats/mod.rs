@@ -6,10 +6,11 @@
 
 use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
 use domain::chats::{Chat, ChatMessage, Summary};
-use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner};
+use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner, RunId};
 use domain::models::{Block, Role};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -24,6 +25,9 @@ use crate::flows::page::{self, Page, PageQuery};
 use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};
 use crate::store::{Once, Store, Tries, Versioned};
+
+/// How many chats of a list are looked into at once.
+const AT_ONCE: usize = 32;
 
 /// The maximum number of ids of one kind in one call.
 const MAX_GENERATED: usize = 40;
@@ -68,6 +72,11 @@ pub struct ChatView {
     pub agent_id: Option<AgentId>,
     pub title: String,
     pub created_at: Timestamp,
+    /// When the newest message was stored. Without messages: when the chat was created.
+    pub updated_at: Timestamp,
+    /// The turn that is running, or waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live_run: Option<RunId>,
     pub version: u64,
 }
 
@@ -96,11 +105,28 @@ pub struct Appended {
     pub messages: Vec<MessageView>,
 }
 
-impl From<Versioned<Chat>> for ChatView {
-    fn from(Versioned { value, version }: Versioned<Chat>) -> Self {
+/// Chats for clients, with the time of their newest messages and their live turns.
+async fn views(cx: &Cx, owner: &Owner, chats: Vec<Versioned<Chat>>) -> Result<Vec<ChatView>> {
+    let ids: Vec<ChatId> = chats.iter().map(|chat| chat.value.chat_id).collect();
+    let newest = stream::iter(ids.iter().copied().map(async |id| {
+        let found = cx.store.messages(owner, id, None, 1, Order::Newest).await?;
+        Ok::<_, Error>(found.items.into_iter().next().map(|(_, stored)| stored.value.message.created_at))
+    }));
+    let (newest, live) =
+        tokio::try_join!(newest.buffered(AT_ONCE).try_collect::<Vec<Option<Timestamp>>>(), async {
+            Ok::<_, Error>(cx.store.live_turns(owner, &ids).await?)
+        })?;
+    let view = |(Versioned { value, version }, newest): (Versioned<Chat>, Option<Timestamp>)| {
         let Chat { chat_id, agent_id, title, created_at, .. } = value;
-        Self { chat_id, agent_id, title, created_at, version }
-    }
+        let updated_at = newest.map_or(created_at, |newest| newest.max(created_at));
+        let live_run = live.get(&chat_id).copied();
+        ChatView { chat_id, agent_id, title, created_at, updated_at, live_run, version }
+    };
+    Ok(chats.into_iter().zip(newest).map(view).collect())
+}
+
+async fn view(cx: &Cx, owner: &Owner, chat: Versioned<Chat>) -> Result<ChatView> {
+    views(cx, owner, vec![chat]).await?.pop().ok_or_else(|| Error::internal("a chat has no view"))
 }
 
 impl Append {
@@ -187,10 +213,11 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ChatId, query: &PageQuery) -> Resu
     let ((generated_assets, generated_actions), summary) =
         tokio::try_join!(cx.store.generated(owner, id), cx.store.summary(owner, id.into()))?;
     let reset_after = chat.value.reset_after;
+    let chat = view(cx, owner, chat).await?;
     Ok(ChatDetail {
         summary: summary.map(|stored| stored.value).filter(|summary| summary.is_after(reset_after)),
         messages: messages.filter(|message| !message.content.is_empty()).collect(),
-        chat: chat.into(),
+        chat,
         next_cursor: found.next_cursor,
         has_more: found.has_more,
         generated_assets,
@@ -208,7 +235,8 @@ pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> 
     let newest = |after: Option<String>, limit| {
         async move { cx.store.agent_chats(owner, agent, after.as_deref(), limit).await }.boxed()
     };
-    Ok(page::filtered(owner, &list, query, newest, |_| true).await?.map(ChatView::from))
+    let Page { data, next_cursor, has_more } = page::filtered(owner, &list, query, newest, |_| true).await?;
+    Ok(Page { data: views(cx, owner, data).await?, next_cursor, has_more })
 }
 
 /// Appends messages, in order of arrival.

@@ -2,13 +2,12 @@
 
 use domain::ids::RunId;
 use domain::runs::{Run, RunEvent};
-use serde::Serialize;
 use serde_json::Value;
 
 use super::{KeptOrNot, Location, Named, is_number, naming, read};
 use crate::blobs::BlobKey;
 use crate::store::keys;
-use crate::store::runs::{LIFETIME, RunOutput};
+use crate::store::runs::{LIFETIME, ListedRun, RunOutput};
 use crate::store::steps::StepPart;
 
 /// The highest number of a step or of a call. Keys have four digits for it.
@@ -17,13 +16,10 @@ const MANY_STEPS: u32 = 9_999;
 /// The highest number of an event. Keys have ten digits for it.
 const MANY_EVENTS: u64 = 9_999_999_999;
 
-pub(super) fn listed(place: &Location<'_>, _: &Value) -> KeptOrNot {
-    #[derive(Serialize)]
-    struct Listed {
-        run_id: RunId,
-    }
+pub(super) fn listed(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let id: RunId = place.sk.parse().map_err(|_| "has no valid key".to_owned())?;
-    place.expiring(keys::run_listed(place.owner, id), &Listed { run_id: id }, id.instant(), LIFETIME)
+    let listed = ListedRun { run_id: id, ..read(record)? };
+    place.expiring(keys::run_listed(place.owner, id), &listed, id.instant(), LIFETIME)
 }
 
 pub(super) fn run(place: &Location<'_>, id: &RunId, record: &Value) -> KeptOrNot {

@@ -26,7 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::get`].
-    async fn get_many_keyed<T: DeserializeOwned>(
+    pub(in crate::store) async fn get_many_keyed<T: DeserializeOwned>(
         &self,
         keys: &[Key],
     ) -> Result<Vec<(Key, Versioned<T>)>, StoreError> {
@@ -61,6 +61,15 @@ impl Store {
             }
         }
         Ok(keys.iter().filter_map(|key| found.remove_entry(key)).collect())
+    }
+
+    /// Reads many records, in the order of `keys`. Missing records are left out.
+    pub(in crate::store) async fn get_many<T: DeserializeOwned>(
+        &self,
+        keys: &[Key],
+    ) -> Result<Vec<T>, StoreError> {
+        let found = self.get_many_keyed(keys).await?;
+        Ok(found.into_iter().map(|(_, record)| record.value).collect())
     }
 
     /// The records that the marks refer to. [`Store::agent_children`] finds the marks.
