@@ -17,6 +17,7 @@ pub const OURS: &[&str] = &[
     "authorizer",
     "base",
     "catalog",
+    "console",
     "context",
     "domain",
     "lamplighter_local",

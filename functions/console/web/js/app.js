@@ -229,14 +229,25 @@ async function readAll(reads, signal) {
 
 let refreshing = null;
 
-/** Reads everything again that the page and the frame show. */
-export function refresh() {
+/** Whether all of these were read without an error a short time ago. */
+function areFresh(reads, now = Date.now()) {
+  return Object.values(reads).every((source) => {
+    const entry = cache.get(readOf(source).key);
+    return entry && !entry.error && now - entry.at < RESTING_MS - 1000;
+  });
+}
+
+/**
+ * Reads everything again that the page and the frame show. With `live`, the frame only if it is old: a page that shows something running reads
+ * often, and the platform limits the requests of a minute.
+ */
+export function refresh({ live = false } = {}) {
   clearTimeout(timer);
   if (!isIn()) return Promise.resolve();
   const mine = current;
   const work = (async () => {
     await Promise.all([
-      readAll(surroundings.reads(), mine.abort.signal),
+      live && areFresh(surroundings.reads()) ? null : readAll(surroundings.reads(), mine.abort.signal),
       readAll(mine.page.reads?.(mine.ctx) ?? {}, mine.abort.signal),
     ]);
     if (mine !== current || refreshing !== work) return;
@@ -246,7 +257,7 @@ export function refresh() {
     const missing = Object.values(mine.page.reads?.(mine.ctx) ?? {}).some((source) => !cache.has(readOf(source).key));
     const ms = missing ? 0 : (mine.page.every?.(mine.ctx) ?? RESTING_MS);
     clearTimeout(timer);
-    if ((ms > 0 || missing) && !document.hidden) timer = setTimeout(refresh, ms);
+    if ((ms > 0 || missing) && !document.hidden) timer = setTimeout(() => refresh({ live: true }), ms);
   })();
   refreshing = work;
   return work;

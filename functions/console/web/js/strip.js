@@ -20,7 +20,10 @@ export function itemWords(item) {
   return parts.join(", ");
 }
 
-export const itemHref = (item) => (item.run_id && !isAhead(item) ? `#/runs/${item.run_id}` : `#/actions/${item.action_id}`);
+/** States in which a run has begun. Of all others there is only the record of the due time. */
+const BEGUN = new Set(["running", "in_progress", "succeeded", "completed", "nothing_new", "failed", "waiting", "cancelled", "unknown"]);
+
+export const itemHref = (item) => (item.run_id && BEGUN.has(item.state) ? `#/runs/${item.run_id}` : `#/actions/${item.action_id}`);
 
 function placed(items, position) {
   const rows = [];
