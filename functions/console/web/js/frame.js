@@ -252,6 +252,7 @@ function commands(ctx) {
   return [
     ...[...places, ACCOUNT].map((one) => ({ title: one.name, kind: "page", href: one.href })),
     { title: "Set up an agent", kind: "do", href: "#/setup" },
+    { title: "API reference", kind: "page", href: "#/reference" },
     { title: ctx.shared.account?.stopped_at ? "Start again" : "Stop everything", kind: "do", act: () => askToStop(ctx) },
     { title: "Keys of this page", kind: "help", act: () => help(ctx) },
     ...(access.auth === "off" ? [] : [{ title: "Sign out", kind: "do", act: () => forgetCredential() }]),

@@ -21,6 +21,8 @@ export const todayPage = {
   title: () => "Today",
   reads: (ctx) => ({
     day: optional("/day"),
+    // The frame reads it too, but less often.
+    inbox: optional("/inbox"),
     ...Object.fromEntries(approvals(ctx).map((item) => [`approval ${item.action_id}`, optional(`/actions/${item.action_id}/approval`)])),
   }),
   every: (ctx) => ((ctx.data.day?.data ?? []).some((item) => item.state === "running" || item.state === "claimed") ? LIVE_MS : RESTING_MS),

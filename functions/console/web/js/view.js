@@ -123,6 +123,8 @@ function patch(old, next, svg) {
     patchChildren(node, old.children, next.children, isSvg && next.tag !== "foreignObject");
   }
   if (next.tag === "select" && next.props.value !== old.props.value) node.value = next.props.value;
+  // What a person has typed since the last description is part of this one, or the page has replaced it.
+  if ((next.tag === "input" || next.tag === "textarea") && next.props.value !== undefined && node.value !== String(next.props.value)) node.value = next.props.value;
 }
 
 function remove(parent, child) {
