@@ -57,7 +57,10 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
         onsubmit: (event) => {
           event.preventDefault();
           const text = state.text.trim();
-          if (text && !state.live) sendAbout(ctx, state, action, text);
+          if (!text || state.live) return;
+          // The last letters may not have been drawn yet, so the field would keep them.
+          event.target.querySelector("textarea").value = "";
+          sendAbout(ctx, state, action, text);
         },
       },
       h("label", { class: "vh", for: "talk-text" }, "Message about this action"),
