@@ -178,6 +178,41 @@ def test_setting_up_chatting_saving_and_defining_by_mouse(owner):
     assert owner.get(f"/actions/{page.url.split('/')[-1]}")["agent_id"] == agent["agent_id"]
 
 
+def test_a_setup_is_kept_and_what_the_person_wrote_is_never_overwritten(owner):
+    page = owner.page("/setup")
+    send(page, "A research agent that watches the prices of three competitors")
+    idle(page)
+    page.get_by_role("link", name="Keep and leave").click()
+    expect(page).to_have_url(re.compile("#/$"))
+    page.goto(f"{owner.platform.url}/#/setup")
+    expect(page.locator(".said")).to_contain_text("watches the prices")
+    send(page, "It works if I get one page that names every change, until March")
+    timeline = page.get_by_label("Timeline")
+    expect(timeline).to_have_value("Until March")
+    idle(page)
+    timeline.fill("Until the summer")
+    send(page, "Timeline: until June")
+    offer = page.get_by_text("You have changed this part. The conversation proposes:")
+    expect(offer).to_be_visible()
+    expect(timeline).to_have_value("Until the summer")
+    idle(page)
+    page.get_by_role("button", name="Take it").click()
+    expect(timeline).to_have_value(re.compile("June", re.I))
+    expect(offer).to_have_count(0)
+    # Another browser has no draft of its own: it finds the one of the conversation.
+    other = owner.page(page.url.split("#")[1])
+    expect(other.get_by_label("Timeline")).to_have_value(re.compile("June", re.I))
+    # Without a goal there is nothing to create.
+    page.get_by_label("Goal").fill("")
+    expect(page.get_by_role("button", name="Create")).to_be_disabled()
+    page.get_by_role("button", name="Delete draft").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page).to_have_url(re.compile("#/$"))
+    assert owner.get("/agents")["data"] == []
+    page.goto(f"{owner.platform.url}/#/setup")
+    expect(page.get_by_text("What should it look after?")).to_be_visible()
+
+
 def test_the_same_by_keyboard_alone(owner):
     page = owner.page("/setup", theme="dark")
     field = page.get_by_label("Your message")
