@@ -364,6 +364,48 @@ def test_a_chat_of_another_agent_is_not_mixed_in(owner):
     expect(page.get_by_role("heading", name="This does not exist")).to_be_visible()
 
 
+def test_what_happens_within_a_run_is_said_quietly(owner):
+    """The events of one stream, as docs/api.md describes them; after them the connection is lost."""
+    agent = owner.agent()
+    page = owner.page(f"/agents/{agent}")
+    run = "run_01a215f40ec97000a585a7d7e00f868e"
+    said = [
+        ("run.started", {"run_id": run, "kind": "chat", "agent_id": agent, "chat_id": None}),
+        ("message.delta", {"step": 1, "text": "One *two*"}),
+        ("message.delta", {"step": 1, "text": " void"}),
+        ("step.restarted", {"step": 1, "void_from": 3}),
+        ("message.delta", {"step": 1, "text": "Again."}),
+        ("message.completed", {"step": 1, "text": "Again."}),
+        ("tool.requested", {"step": 1, "call_id": "1.0", "tool": "void_tool", "input": {}}),
+        ("step.restarted", {"step": 2, "void_from": 7}),
+        ("model.fallback", {"step": 2, "from": "a/one", "to": "b/two", "code": "model_overloaded", "reason": "busy"}),
+        ("context.reduced", {"step": 2, "results_shortened": 0, "images_left_out": 1, "messages_left_out": 2}),
+        ("deliverable.invalid", {"step": 2, "kind": "asset", "reason": "it has no title"}),
+        ("thinking.delta", {"step": 2, "text": "Hm"}),
+        ("thinking.delta", {"step": 2, "text": "mm."}),
+        ("tool.requested", {"step": 2, "call_id": "2.0", "tool": "read_asset", "input": {"asset_id": "ast_1"}}),
+        ("tool.result", {"step": 2, "call_id": "2.0", "tool": "read_asset", "result": "gone", "is_error": True}),
+        ("from.the.future", {"step": 2}),
+        ("message.delta", {"step": 2, "text": "Done so far"}),
+    ]
+    # The first event twice: what was seen already is ignored.
+    numbered = list(enumerate(said, 1))
+    body = "".join(f"id: {number}\nevent: {name}\ndata: {json.dumps({'at': '2026-11-26T09:00:00Z', **data})}\n\n" for number, (name, data) in [*numbered[:2], *numbered[1:]])
+    page.route("**/agents/*/chat", lambda route: route.fulfill(body=body, content_type="text/event-stream"))
+    page.route("**/runs/*/events?*", lambda route: route.fulfill(status=503, json={"code": "busy", "detail": "not now"}))
+    send(page, "Do it")
+    expect(replies(page)).to_contain_text("Done so far")
+    assert page.locator(".reply .md").all_inner_texts() == ["One two", "Again.", "Done so far"]
+    assert page.get_by_text("Void tool").count() == 0
+    expect(replies(page)).to_contain_text("a/one did not answer (model overloaded). b/two answers.")
+    expect(replies(page)).to_contain_text("written without 2 old messages, 1 image.")
+    expect(replies(page)).to_contain_text("made again: it has no title")
+    expect(page.locator("details.step", has_text="Thinking")).to_contain_text("Hmmm.")
+    expect(page.locator("details.step", has_text="Read asset")).to_contain_text("failed")
+    # Nothing of this is announced piece by piece.
+    expect(page.locator("#said")).to_have_text("")
+
+
 def test_two_tabs_and_one_turn_at_a_time(slow, pace):
     agent = slow.agent()
     first = slow.page(f"/agents/{agent}")
