@@ -178,6 +178,41 @@ def test_setting_up_chatting_saving_and_defining_by_mouse(owner):
     assert owner.get(f"/actions/{page.url.split('/')[-1]}")["agent_id"] == agent["agent_id"]
 
 
+def test_a_setup_is_kept_and_what_the_person_wrote_is_never_overwritten(owner):
+    page = owner.page("/setup")
+    send(page, "A research agent that watches the prices of three competitors")
+    idle(page)
+    page.get_by_role("link", name="Keep and leave").click()
+    expect(page).to_have_url(re.compile("#/$"))
+    page.goto(f"{owner.platform.url}/#/setup")
+    expect(page.locator(".said")).to_contain_text("watches the prices")
+    send(page, "It works if I get one page that names every change, until March")
+    timeline = page.get_by_label("Timeline")
+    expect(timeline).to_have_value("Until March")
+    idle(page)
+    timeline.fill("Until the summer")
+    send(page, "Timeline: until June")
+    offer = page.get_by_text("You have changed this part. The conversation proposes:")
+    expect(offer).to_be_visible()
+    expect(timeline).to_have_value("Until the summer")
+    idle(page)
+    page.get_by_role("button", name="Take it").click()
+    expect(timeline).to_have_value(re.compile("June", re.I))
+    expect(offer).to_have_count(0)
+    # Another browser has no draft of its own: it finds the one of the conversation.
+    other = owner.page(page.url.split("#")[1])
+    expect(other.get_by_label("Timeline")).to_have_value(re.compile("June", re.I))
+    # Without a goal there is nothing to create.
+    page.get_by_label("Goal").fill("")
+    expect(page.get_by_role("button", name="Create")).to_be_disabled()
+    page.get_by_role("button", name="Delete draft").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page).to_have_url(re.compile("#/$"))
+    assert owner.get("/agents")["data"] == []
+    page.goto(f"{owner.platform.url}/#/setup")
+    expect(page.get_by_text("What should it look after?")).to_be_visible()
+
+
 def test_the_same_by_keyboard_alone(owner):
     page = owner.page("/setup", theme="dark")
     field = page.get_by_label("Your message")
@@ -327,6 +362,48 @@ def test_a_chat_of_another_agent_is_not_mixed_in(owner):
     expect(page.locator(".said")).to_contain_text("For the first")
     page.goto(f"{owner.platform.url}/#/agents/{first}/chat/cht_01a215f3b63970009874111fe8005541")
     expect(page.get_by_role("heading", name="This does not exist")).to_be_visible()
+
+
+def test_what_happens_within_a_run_is_said_quietly(owner):
+    """The events of one stream, as docs/api.md describes them; after them the connection is lost."""
+    agent = owner.agent()
+    page = owner.page(f"/agents/{agent}")
+    run = "run_01a215f40ec97000a585a7d7e00f868e"
+    said = [
+        ("run.started", {"run_id": run, "kind": "chat", "agent_id": agent, "chat_id": None}),
+        ("message.delta", {"step": 1, "text": "One *two*"}),
+        ("message.delta", {"step": 1, "text": " void"}),
+        ("step.restarted", {"step": 1, "void_from": 3}),
+        ("message.delta", {"step": 1, "text": "Again."}),
+        ("message.completed", {"step": 1, "text": "Again."}),
+        ("tool.requested", {"step": 1, "call_id": "1.0", "tool": "void_tool", "input": {}}),
+        ("step.restarted", {"step": 2, "void_from": 7}),
+        ("model.fallback", {"step": 2, "from": "a/one", "to": "b/two", "code": "model_overloaded", "reason": "busy"}),
+        ("context.reduced", {"step": 2, "results_shortened": 0, "images_left_out": 1, "messages_left_out": 2}),
+        ("deliverable.invalid", {"step": 2, "kind": "asset", "reason": "it has no title"}),
+        ("thinking.delta", {"step": 2, "text": "Hm"}),
+        ("thinking.delta", {"step": 2, "text": "mm."}),
+        ("tool.requested", {"step": 2, "call_id": "2.0", "tool": "read_asset", "input": {"asset_id": "ast_1"}}),
+        ("tool.result", {"step": 2, "call_id": "2.0", "tool": "read_asset", "result": "gone", "is_error": True}),
+        ("from.the.future", {"step": 2}),
+        ("message.delta", {"step": 2, "text": "Done so far"}),
+    ]
+    # The first event twice: what was seen already is ignored.
+    numbered = list(enumerate(said, 1))
+    body = "".join(f"id: {number}\nevent: {name}\ndata: {json.dumps({'at': '2026-11-26T09:00:00Z', **data})}\n\n" for number, (name, data) in [*numbered[:2], *numbered[1:]])
+    page.route("**/agents/*/chat", lambda route: route.fulfill(body=body, content_type="text/event-stream"))
+    page.route("**/runs/*/events?*", lambda route: route.fulfill(status=503, json={"code": "busy", "detail": "not now"}))
+    send(page, "Do it")
+    expect(replies(page)).to_contain_text("Done so far")
+    assert page.locator(".reply .md").all_inner_texts() == ["One two", "Again.", "Done so far"]
+    assert page.get_by_text("Void tool").count() == 0
+    expect(replies(page)).to_contain_text("a/one did not answer (model overloaded). b/two answers.")
+    expect(replies(page)).to_contain_text("written without 2 old messages, 1 image.")
+    expect(replies(page)).to_contain_text("made again: it has no title")
+    expect(page.locator("details.step", has_text="Thinking")).to_contain_text("Hmmm.")
+    expect(page.locator("details.step", has_text="Read asset")).to_contain_text("failed")
+    # Nothing of this is announced piece by piece.
+    expect(page.locator("#said")).to_have_text("")
 
 
 def test_two_tabs_and_one_turn_at_a_time(slow, pace):
@@ -528,9 +605,8 @@ def test_two_thousand_messages(slow, pace):
     older = page.get_by_role("button", name="Older messages")
     count = 50
     while older.count():
-        top = page.locator(".talk > li").first
         older.click()
-        count = min(count + 50, 2000)
+        count = min(count + 200, 2000)
         expect(page.locator(".talk > li")).to_have_count(count)
     assert count == 2000
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")

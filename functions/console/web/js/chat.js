@@ -49,7 +49,7 @@ export const chatPage = {
     ctx.state.isReading = true;
     const chatId = chatIdOf(ctx);
     ctx.state.isReading = false;
-    return { ...reads, proposals: `${at}/proposals?limit=50`, ...(chatId && { chat: chatPath(chatId) }) };
+    return { ...reads, proposals: `${at}/proposals?limit=20`, ...(chatId && { chat: chatPath(chatId) }) };
   },
   every: (ctx) => (ctx.state.talk?.run?.state === "waiting" ? LIVE_MS : IDLE_MS),
   view(ctx) {

@@ -22,11 +22,16 @@ const PARTS = [
 
 const setupPath = (chatId) => `/chats/${chatId}?limit=${TALK_PAGE}`;
 
-/** The conversation of the address, or the one that was kept. */
 function setupChat(ctx) {
   const { chat_id: chatId } = ctx.params;
   if (chatId === "begin" || ctx.state.isNew) return ctx.state.talk?.chatId ?? null;
-  return chatId ?? (draftOf(KEPT).get() || null);
+  return chatId ?? null;
+}
+
+/** The page stays, and its address becomes that of a conversation. */
+function addressSetup(ctx, chatId) {
+  ctx.params.chat_id = chatId;
+  history.replaceState(null, "", `#/setup/${chatId}`);
 }
 
 function setupTalk(ctx) {
@@ -36,9 +41,8 @@ function setupTalk(ctx) {
     onchat: (chatId) => {
       keep(setupPath(chatId), { chat_id: chatId, messages: [], has_more: false });
       draftOf(KEPT).set(chatId);
-      ctx.params.chat_id = chatId;
       ctx.state.isNew = false;
-      history.replaceState(null, "", `#/setup/${chatId}`);
+      addressSetup(ctx, chatId);
     },
     onagent: (proposed) => takeProposed(ctx, proposed),
   });
@@ -107,6 +111,8 @@ export const setupPage = {
   },
   every: () => IDLE_SETUP_MS,
   enter(ctx) {
+    const kept = draftOf(KEPT).get();
+    if (!ctx.params.chat_id && kept) addressSetup(ctx, kept);
     if (ctx.params.chat_id !== "begin") return;
     const sentence = draftOf("setup");
     const text = sentence.get();

@@ -14,6 +14,7 @@ import { sendOnEnter } from "./today.js";
 import { h } from "./view.js";
 
 export const TALK_PAGE = 50;
+const OLDER_PAGE = 200;
 /** Nearer to the end than this, the page follows the reply. */
 const NEAR_PX = 64;
 
@@ -507,7 +508,7 @@ function summaryMark(summary) {
 }
 
 async function readOlder(ctx, talk) {
-  const page = await get(`/chats/${talk.chatId}?limit=${TALK_PAGE}&cursor=${encodeURIComponent(talk.cursor)}`, ctx.signal);
+  const page = await get(`/chats/${talk.chatId}?limit=${OLDER_PAGE}&cursor=${encodeURIComponent(talk.cursor)}`, ctx.signal);
   const height = document.documentElement.scrollHeight;
   talk.messages = [...page.messages, ...talk.messages];
   talk.cursor = page.next_cursor ?? null;
