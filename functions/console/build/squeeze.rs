@@ -133,7 +133,8 @@ fn begins_regex(out: &[u8]) -> bool {
     if last.is_ascii_alphanumeric() || last == b'_' || last == b'$' {
         let word = out[..end].rsplit(|b| !b.is_ascii_alphanumeric() && *b != b'_' && *b != b'$').next();
         return word.is_some_and(|word| {
-            [&b"return"[..], b"typeof", b"case", b"of", b"in", b"do", b"else", b"await", b"yield"].contains(&word)
+            [&b"return"[..], b"typeof", b"case", b"of", b"in", b"do", b"else", b"await", b"yield"]
+                .contains(&word)
         });
     }
     !matches!(last, b')' | b']' | b'}' | b'"' | b'\'' | b'`')

@@ -4,11 +4,11 @@
 #[cfg(test)]
 #[path = "../build/join.rs"]
 mod join;
+mod page;
+mod routes;
 #[cfg(test)]
 #[path = "../build/squeeze.rs"]
 mod squeeze;
-mod page;
-mod routes;
 #[cfg(test)]
 mod tests;
 

@@ -284,7 +284,8 @@ fn advice(url: &str, authenticates: bool, program: &str) -> String {
     };
     format!(
         "  auth       {auth}\n\n\
-         Try it:\n\
+         Open {url} in a browser, and say what somebody should look after for you.\n\n\
+         Or try it from a shell:\n\
          {key}\
          \x20 curl -s {url}/health\n\
          \x20 curl -s {url}/setup/chat{header} -H 'content-type: application/json' -H 'accept: application/json' \
