@@ -81,7 +81,7 @@ fn only_what_readers_need_is_left_out() {
         ("f(\n  1,\n  2,\n);\n", "f(1,2,);"),
         ("x = \"// no  comment\" + '/* \\' no */';\n", "x=\"// no  comment\"+'/* \\' no */';"),
         ("t = `a  ${ f({ b: `//  ${c}` }) }  // text`;\n", "t=`a  ${f({b:`//  ${c}`})}  // text`;"),
-        ("r = /[/\"]  \\/ x/g.test(s) ? a / b : c / d;\n", "r=/[/\"]  \\/ x/g.test(s)?a/b:c/d;"),
+        ("r = /[/\"]  \\/ x/g.test(s) ? a / b : c / d;\n", "r=/[/\"]  \\/ x/g.test(s)?a / b:c / d;"),
         ("return /a b/;\n", "return /a b/;"),
         ("/* a\n b */ x\n", "x\n"),
         ("for (const x of [1]) y;\n", "for(const x of[1])y;"),
