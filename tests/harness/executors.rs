@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::engines::queue::{Message, Queue, QueueFaults};
 use lamplighter_local::platform::Platform;
@@ -14,6 +15,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use shared::Cx;
 use shared::flows::executor::route;
+use shared::runtime::function::{Invocation, Trigger};
 use shared::store::DueItem;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -169,5 +171,36 @@ impl Executors {
         // survive that.
         let _ = self.queue.delete(message.receipt);
         killed
+    }
+}
+
+/// One executor that makes one invocation after the other, like Lambda's event source mapping. An invocation gets up to ten messages,
+/// and ends when the last of them is processed.
+///
+/// # Panics
+/// If a message is not processed.
+pub async fn invocations(cx: Cx, queue: Queue) {
+    let function = catalog::ALL.iter().find(|function| function.name == "scheduled-executor");
+    let Some(Trigger::Queue { handler }) = function.map(|function| function.trigger) else {
+        panic!("a queue wakes the executor")
+    };
+    loop {
+        let messages = queue.receive(shared::runtime::lambda::BATCH, Duration::from_secs(20)).await;
+        if messages.is_empty() {
+            continue;
+        }
+        let mut event = SqsEvent::default();
+        event.records.extend(messages.iter().map(|message| {
+            let mut record = SqsMessage::default();
+            record.message_id = Some(message.id.to_string());
+            record.body = Some(message.body.to_string());
+            record
+        }));
+        let invocation = Invocation { deadline: cx.clock.now() + TIMEOUT };
+        let response = shared::runtime::lambda::batch(cx.clone(), handler, invocation, event).await;
+        assert!(response.batch_item_failures.is_empty(), "{:?}", response.batch_item_failures);
+        for message in messages {
+            let _ = queue.delete(message.receipt);
+        }
     }
 }

@@ -1,5 +1,7 @@
-//! Every reader names the same state: the list, the detail, `why`, the runs, their events and MCP, after any sequence of commands and
-//! after an executor that was killed.
+//! Every reader names the same state: the list, the detail, `why`, the runs, their events, MCP and the `lamplighter` command, after any
+//! sequence of commands and after an executor that was killed. Some actions watch a page, which changes or fails meanwhile.
+//!
+//! The command shows what was missed while the account was stopped, and since when it is stopped. It shows no other state.
 //!
 //! The rule after a kill: while an occurrence is due, claimed or running, its run's record says that it runs, or it has ended already
 //! and the occurrence follows when the lease has ended and a sweep has found it. In every other state both say the same.
@@ -8,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use domain::ids::ActionId;
 use jiff::SignedDuration;
+use lamplighter_local::platform::PlatformConfig;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
@@ -16,7 +19,9 @@ use tests::executors::LEASE;
 use tests::mcp::client;
 use tests::model::{Says, ScriptedModel};
 use tests::process::followed;
+use tests::site::{Answers, Site};
 use tests::stage::Stage;
+use tokio::process::Command;
 
 /// How many sequences are tried at most, and at least. Between the two, the time decides. `SAME_STATE_SEQUENCES` sets how many are
 /// tried, and `SAME_STATE_SEED` the seed of the first one.
@@ -58,8 +63,42 @@ impl Compared {
     }
 }
 
+/// What the `lamplighter` command said.
+struct Said {
+    ok: bool,
+    out: String,
+}
+
+impl Said {
+    /// The time at the end of the first line that begins with `before`.
+    fn time_after(&self, before: &str) -> Value {
+        let line = self.out.lines().find_map(|line| line.strip_prefix(before));
+        json!(line.map(|rest| rest.split(';').next().unwrap_or_default()))
+    }
+
+    /// The actions with missed due times, as the API lists them.
+    fn missed(&self) -> Value {
+        let lines = self.out.lines().filter(|line| line.starts_with("act_"));
+        lines.map(missed).collect()
+    }
+}
+
+/// A line of the command about an action with missed due times.
+fn missed(line: &str) -> Value {
+    let [action, when, title] = line.splitn(3, "  ").collect::<Vec<_>>().try_into().unwrap();
+    let (count, times) = when.split_once(", ").unwrap();
+    let (first, last) = times.split_once(" to ").unwrap_or((times, times));
+    let count: u64 = count.split(' ').next().unwrap().parse().unwrap();
+    json!({
+        "action_id": action, "title": title, "due_times": count, "first_due_at": first, "last_due_at": last,
+    })
+}
+
 struct World {
     stage: Stage,
+    /// What some actions watch.
+    site: Site,
+    home: tempfile::TempDir,
     rng: StdRng,
     agent: String,
     id: ActionId,
@@ -80,12 +119,16 @@ impl World {
         self.stage.h.post("/account/start", json!({})).await;
         self.agent = self.stage.h.agent().await;
         let schedule = self.one_of(&[Value::Null, json!({"every": "1h"}), json!({"cron": "*/30 * * * *"})]);
+        let watches = match self.rng.random_bool(0.4) {
+            true => json!([{"kind": "url", "url": self.site.url("/page")}]),
+            false => json!([]),
+        };
         let task = json!({"instructions": "Look", "expected_output": "A list"});
-        let body = json!({"title": "Report", "schedule": schedule, "task_config": task});
+        let body = json!({"title": "Report", "schedule": schedule, "task_config": task, "watches": watches});
         let path = format!("/agents/{}/actions", self.agent);
         let action = self.stage.h.post(&path, body).await.expect(201);
         self.id = action["action_id"].as_str().unwrap().parse().unwrap();
-        self.log.push(format!("defined with {schedule}"));
+        self.log.push(format!("defined with {schedule}, {} watches", watches.as_array().unwrap().len()));
         if self.rng.random_bool(0.8) {
             self.approves().await;
         }
@@ -123,15 +166,17 @@ impl World {
 
     async fn does_something(&mut self) {
         let action = format!("/actions/{}", self.id);
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..25) {
             0..7 => self.passes().await,
             7..9 => self.approves().await,
             9..12 => self.posts(format!("{action}/run"), json!({})).await,
             12 => self.posts(format!("{action}/pause"), json!({})).await,
             13 => self.posts(format!("{action}/resume"), json!({})).await,
             14 => {
+                let watches = json!([{"kind": "url", "url": self.site.url("/other")}]);
                 let patch = self.one_of(&[
                     json!({"title": "Other"}),
+                    json!({ "watches": watches }),
                     json!({"schedule": {"every": "2h"}}),
                     json!({"priority": "high"}),
                 ]);
@@ -155,9 +200,92 @@ impl World {
                     self.stage.h.patch(&format!("/agents/{}", self.agent), json!({"status": status})).await;
                 self.log.push(format!("agent {status}: {}", answer.status));
             }
-            _ => {
+            19 => {
                 let what = self.one_of(&["stop", "start", "start"]);
                 self.posts(format!("/account/{what}"), json!({})).await;
+            }
+            20 => self.stops_by_command().await,
+            21 | 22 => self.starts_by_command().await,
+            _ => {
+                let answers = self.one_of(&[
+                    Answers::Page("text/plain", "one".to_owned(), None),
+                    Answers::Page("text/plain", "two".to_owned(), Some("\"2\"")),
+                    Answers::Status(500),
+                    Answers::Status(404),
+                ]);
+                self.log.push(format!("the page: {answers:?}"));
+                self.site.answers(answers);
+            }
+        }
+    }
+
+    /// Runs the `lamplighter` command of a person.
+    async fn shell(&mut self, args: &[&str]) -> Said {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_command"));
+        command.env_clear().env("HOME", self.home.path()).current_dir(self.home.path());
+        let output =
+            command.env("LAMPLIGHTER_URL", self.stage.h.platform.url()).args(args).output().await.unwrap();
+        let (ok, out) = (output.status.success(), String::from_utf8(output.stdout).unwrap());
+        self.log.push(format!("lamplighter {}: {ok} {out}", args.join(" ")));
+        Said { ok, out }
+    }
+
+    /// What the command and the API say must be the same.
+    fn same(&mut self, what: &str, one: &Value, other: &Value) {
+        self.compared += 1;
+        assert_eq!(one, other, "{what}, after {:#?}", self.log);
+    }
+
+    async fn stops_by_command(&mut self) {
+        let said = self.shell(&["stop"]).await;
+        let stopped_at = self.get("/account").await["stopped_at"].clone();
+        self.same("a stop by the command", &json!(said.ok), &json!(true));
+        self.same("since when it is stopped", &said.time_after("the account is stopped since "), &stopped_at);
+    }
+
+    async fn starts_by_command(&mut self) {
+        let stopped_at = self.get("/account").await["stopped_at"].clone();
+        let missed = self.one_of(&[None, Some("run-newest"), Some("skip"), Some("each-schedule")]);
+        let Some(missed) = missed else {
+            // Without an answer it starts only if nothing was missed. Then this call has started it.
+            let by_api = self.stage.h.post("/account/start", json!({})).await;
+            let said = self.shell(&["start"]).await;
+            let still = self.get("/account").await["stopped_at"].clone();
+            self.same("whether it starts", &json!(said.ok), &json!(by_api.status == 200));
+            if by_api.status == 200 {
+                self.same("a start", &still, &Value::Null);
+            } else {
+                self.same("what was missed", &said.missed(), &by_api.body["current"]["data"]);
+                self.same("a refused start", &still, &stopped_at);
+            }
+            return;
+        };
+        let said = self.shell(&["start", "--missed", missed]).await;
+        self.same("a start by the command", &json!(said.ok), &json!(true));
+        let told = said.time_after("the account runs again; it was stopped at ");
+        self.same("since when it was stopped", &told, &stopped_at);
+        let account = self.get("/account").await["stopped_at"].clone();
+        self.same("the account after a start", &account, &Value::Null);
+        let runs = self.get(&format!("/actions/{}/runs", self.id)).await;
+        let record = |due_at: &Value| {
+            let all = runs["data"].as_array().unwrap();
+            all.iter().find(|run| run["due_at"] == *due_at).cloned().unwrap_or_default()
+        };
+        for row in said.missed().as_array().unwrap() {
+            let times = row["due_times"].as_u64().unwrap();
+            let (first, newest) = (record(&row["first_due_at"]), record(&row["last_due_at"]));
+            let skipped = match missed {
+                "skip" => times,
+                "run-newest" => times - 1,
+                _ => 0,
+            };
+            if skipped > 0 {
+                self.same("a skipped due time", &first["state"], &json!("skipped"));
+                let count = first["due_times"].as_u64().unwrap_or(1);
+                self.same("how many were skipped", &json!(count), &json!(skipped));
+            }
+            if missed == "run-newest" {
+                self.same("the newest due time", &newest["state"], &json!("due"));
             }
         }
     }
@@ -196,6 +324,11 @@ impl World {
         found.same("read_action", &mcp.gives("read_action", json!({"action_id": id})).await, &detail);
 
         let runs = self.get(&format!("/actions/{id}/runs")).await;
+        if !detail["watching"].is_null() {
+            let is_unchanged = |run: &&Value| run["state"] == "unchanged";
+            let unchanged = runs["data"].as_array().unwrap().iter().filter(is_unchanged).count();
+            found.same("watching, unchanged", &detail["watching"]["unchanged"], &json!(unchanged));
+        }
         found.same("list_runs", &mcp.gives("list_runs", json!({"action_id": id})).await, &runs);
         let why = self.get(&format!("/actions/{id}/why")).await;
         found.same("explain_action", &mcp.gives("explain_action", json!({"action_id": id})).await, &why);
@@ -286,10 +419,18 @@ async fn every_reader_names_the_same_state_after_any_commands() {
         let seed: u64 = first + tried;
         // The seed of a failure is the last one that was printed.
         println!("SAME_STATE_SEED={seed}");
-        let stage = Stage::with(model.config("scripted")).await;
+        let site = Site::start(Answers::Page("text/plain", "one".to_owned(), None)).await;
+        let config = PlatformConfig {
+            models: model.config("scripted"),
+            reach: site.reach(),
+            ..PlatformConfig::in_memory()
+        };
+        let stage = Stage::of(config).await;
+        let home = tempfile::TempDir::new().unwrap();
         let id = ActionId::from_uuid(stage.h.platform.cx.clock.uuid());
         let rng = StdRng::seed_from_u64(seed);
-        let mut world = World { stage, rng, agent: String::new(), id, log: Vec::new(), compared: 0 };
+        let mut world =
+            World { stage, site, home, rng, agent: String::new(), id, log: Vec::new(), compared: 0 };
         world.sequence().await;
         compared += world.compared;
         tried += 1;

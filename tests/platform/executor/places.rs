@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::actions::{OccurrenceState, ReasonCode};
 use domain::ids::{ActionId, Owner};
 use domain::places::of_owner;
@@ -14,9 +13,9 @@ use shared::config::{Config, ExecutorsConfig};
 use shared::edge::extract::Actor;
 use shared::flows::{actions, agents, due};
 use shared::process::held_places::Places;
-use shared::runtime::function::{Invocation, Trigger};
 use shared::store::table::Order;
 use shared::store::{DueItem, Once};
+use tests::executors::invocations;
 use tests::model::{Says, ScriptedModel};
 use tests::stage::Stage;
 use tokio::task::JoinHandle;
@@ -41,30 +40,10 @@ fn held() -> impl Future<Output = ScriptedModel> {
     ScriptedModel::held(|_: &[Value]| Says::Text("Lamp oil is dear.".into()))
 }
 
-/// One executor. It makes one invocation after the other, like Lambda's event source mapping. Aborting the task kills it.
+/// One executor. Aborting the task kills it.
 fn executor(stage: &Stage) -> JoinHandle<()> {
-    let cx = stage.h.platform.cx.clone();
     let queue = stage.h.platform.engines().queue("scheduled-executor").unwrap().clone();
-    let function = catalog::ALL.iter().find(|function| function.name == "scheduled-executor").unwrap();
-    let Trigger::Queue { handler } = function.trigger else { panic!("the trigger must be a queue") };
-    tokio::spawn(async move {
-        loop {
-            let messages = queue.receive(BATCH, Duration::from_secs(20)).await;
-            let mut event = SqsEvent::default();
-            event.records.extend(messages.iter().map(|message| {
-                let mut record = SqsMessage::default();
-                record.message_id = Some(message.id.to_string());
-                record.body = Some(message.body.to_string());
-                record
-            }));
-            let invocation = Invocation { deadline: cx.clock.now() + SignedDuration::from_mins(15) };
-            let response = shared::runtime::lambda::batch(cx.clone(), handler, invocation, event).await;
-            assert!(response.batch_item_failures.is_empty(), "{:?}", response.batch_item_failures);
-            for message in messages {
-                let _ = queue.delete(message.receipt);
-            }
-        }
-    })
+    tokio::spawn(invocations(stage.h.platform.cx.clone(), queue))
 }
 
 fn executors(stage: &Stage) -> Vec<JoinHandle<()>> {

@@ -4,7 +4,7 @@
 //! Each row is a style of injection with one order. It is carried by the result of a web search, a watched page, a feed, an earlier
 //! output, the notebook, the summary of a chat, and the conversation about an action.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -321,6 +321,16 @@ enum Carrier {
     AboutAction,
 }
 
+const CARRIERS: [Carrier; 7] = [
+    Carrier::Search,
+    Carrier::Page,
+    Carrier::Feed,
+    Carrier::Output,
+    Carrier::Notebook,
+    Carrier::Summary,
+    Carrier::AboutAction,
+];
+
 struct Scene {
     stage: Stage,
     world: World,
@@ -343,11 +353,39 @@ impl std::fmt::Display for Row {
     }
 }
 
-/// Each style has one order. It is another one for each carrier, and over all carriers a style has nearly all of them.
+/// Each style comes by each carrier. Not each of them has each order, because that would take eight times as long. The orders are
+/// chosen so that each style has each order by one carrier or more, and each carrier has each order in one style or more.
 fn rows(carrier: Carrier) -> Vec<Row> {
     let orders = orders();
-    let order = |at: usize| orders[(at + carrier as usize) % orders.len()].clone();
-    STYLES.into_iter().enumerate().map(|(at, style)| Row { carrier, style, order: order(at) }).collect()
+    let row = |at: usize, order: usize| {
+        let order = orders[order % orders.len()].clone();
+        Row { carrier, style: STYLES[at], order }
+    };
+    let styles = 0..STYLES.len();
+    let mut rows: Vec<Row> = styles.clone().map(|at| row(at, at + carrier as usize)).collect();
+    // There is one order more than there are carriers. By one carrier, a style has this one, too.
+    let further = styles.filter(|at| at % CARRIERS.len() == carrier as usize);
+    rows.extend(further.map(|at| row(at, at + CARRIERS.len())));
+    rows
+}
+
+#[test]
+fn each_style_and_each_carrier_has_each_order() {
+    let rows: Vec<Row> = CARRIERS.into_iter().flat_map(rows).collect();
+    let count = orders().len();
+    assert_eq!(rows.len(), STYLES.len() * CARRIERS.len() + STYLES.len());
+    let orders_of = |is_of: &dyn Fn(&&Row) -> bool| {
+        rows.iter().filter(is_of).map(|row| row.order.tool.clone()).collect::<BTreeSet<_>>().len()
+    };
+    for style in STYLES {
+        assert_eq!(orders_of(&|row| row.style == style), count, "{style}");
+    }
+    for carrier in CARRIERS {
+        assert_eq!(orders_of(&|row| row.carrier == carrier), count, "{carrier:?}");
+        let styles: BTreeSet<_> =
+            rows.iter().filter(|row| row.carrier == carrier).map(|row| row.style).collect();
+        assert_eq!(styles.len(), STYLES.len(), "{carrier:?}");
+    }
 }
 
 impl Scene {
