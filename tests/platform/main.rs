@@ -119,6 +119,7 @@ mod overview {
     mod inbox;
     mod runs;
     mod search;
+    mod thousand;
 }
 
 /// Runs of every kind: processes that die, calls that need a person, ceilings of costs, long results.

@@ -395,21 +395,6 @@ async fn hostile_texts_come_back_as_they_are_and_long_ones_are_cut() {
     assert_eq!(kinds(&stage).await, [format!("approval {hostile}")]);
 }
 
-/// A thousand actions cost a few queries, and the answer says that it is not everything.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_thousand_drafts_the_newest_are_shown() {
-    let stage = Stage::with(ModelsConfig::default()).await;
-    let drafts = made::drafts(&stage.h, &stage.agent, 1_001).await;
-    let began = std::time::Instant::now();
-    let inbox = read(&stage).await;
-    let took = began.elapsed();
-    assert!(took.as_secs() < 10, "{took:?}");
-    let data = inbox["data"].as_array().unwrap();
-    assert_eq!((data.len(), &inbox["complete"]), (500, &json!(false)));
-    assert_eq!(data[0]["action_id"], json!(drafts.last().unwrap()));
-    assert_eq!(data[499]["action_id"], json!(drafts[501]));
-}
-
 #[tokio::test]
 async fn a_stranger_sees_nothing_anywhere() {
     let mut config = PlatformConfig::in_memory();

@@ -6,7 +6,6 @@ use domain::ids::ActionId;
 use jiff::{SignedDuration, Timestamp};
 use models::ModelsConfig;
 use serde_json::{Value, json};
-use tests::made;
 use tests::stage::{Stage, noon};
 
 /// All pages, with this many runs on each.
@@ -141,18 +140,4 @@ async fn invalid_filters_and_cursors_are_refused() {
     }
     let nobody = "act_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c";
     stage.h.get(&format!("/runs?action_id={nobody}")).await.refused(404, "not_found");
-}
-
-/// A page of few actions among a thousand costs no time that people notice.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_actions_page_to_the_end() {
-    let stage = Stage::with(ModelsConfig::default()).await;
-    let drafts = made::drafts(&stage.h, &stage.agent, 1_000).await;
-    made::occurrences(&stage.h, &drafts, 3).await;
-    let began = std::time::Instant::now();
-    let first = stage.h.get("/runs?limit=50").await.expect(200);
-    let took = began.elapsed();
-    assert!(took.as_secs() < 10, "{took:?}");
-    assert_eq!(first["data"].as_array().unwrap().len(), 50);
-    assert_eq!(pages(&stage, "", 200).await.len(), 3_000);
 }

@@ -381,13 +381,7 @@ pub async fn inbox(cx: &Cx, owner: &Owner) -> Result<Inbox> {
     data.extend(of_turns(&turns.data, &of, &agents, now));
     data.extend(proposals.data.iter().filter_map(|proposal| of_proposal(proposal, &agents, now)));
 
-    data.sort_by(|a, b| {
-        (a.kind.group(), std::cmp::Reverse(a.at), &a.id).cmp(&(
-            b.kind.group(),
-            std::cmp::Reverse(b.at),
-            &b.id,
-        ))
-    });
+    data.sort_by(|a, b| (a.kind.group(), b.at, &b.id).cmp(&(b.kind.group(), a.at, &a.id)));
     let fits = data.len() <= MAX_ITEMS;
     data.truncate(MAX_ITEMS);
     let waiting: HashMap<RunId, &Run> =
@@ -650,9 +644,14 @@ fn of_proposal(proposal: &Proposal, agents: &BTreeMap<AgentId, Agent>, now: Time
         return None;
     }
     let agent = agents.get(&proposal.agent_id)?;
+    fn told<'a>(description: &'a str, otherwise: &'a str) -> &'a str {
+        if description.trim().is_empty() { otherwise } else { description }
+    }
     let (kind, text, action) = match &proposal.body {
-        ProposalBody::Asset { description, .. } => ("asset", description.as_str(), None),
-        ProposalBody::Action(draft) => ("action", draft.description.as_str(), None),
+        ProposalBody::Asset { description, .. } => {
+            ("asset", told(description, "An asset is proposed."), None)
+        }
+        ProposalBody::Action(draft) => ("action", told(&draft.description, "An action is proposed."), None),
         ProposalBody::Change { action_id, .. } => {
             ("change", "A change of an action is proposed.", Some(*action_id))
         }
