@@ -1,8 +1,7 @@
 """The console in a real Chromium.
 
-One platform runs for all tests, with authentication on, so that each test is an owner of its own. A test gets `owner`, which calls the
-API and opens pages. Each page fails its test if the browser reports a violation of the content security policy, or if a script
-throws.
+Each test gets a platform of its own, and `owner`, which calls the API and opens pages. Each page fails its test if the browser reports a
+violation of the content security policy, or if a script throws.
 
 `LAMPLIGHTER_BIN` is the program of the local platform (default: `target/debug/lamplighter-local`). With `CONSOLE_SOURCES=1`, the pages
 come from the sources through `functions/console/serve.mjs`, so that a change needs no build.
@@ -82,10 +81,6 @@ class Platform:
         self.stop()
         if self.sources:
             self.sources.terminate()
-
-    def key(self):
-        """A key of a new owner: the program makes it, like an operator would."""
-        raise NotImplementedError
 
 
 def wait_for(url, seconds=30):

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+import urllib.parse
 
 from playwright.sync_api import expect
 
@@ -126,8 +127,11 @@ def test_hostile_names_are_only_text(owner):
     page = owner.page()
     expect(page.get_by_role("heading", name=name, level=3)).to_be_visible()
     assert page.locator("img").count() == 0
-    page.goto(f"{owner.platform.url}/#/agents/{name}")
-    expect(page.get_by_text("This does not exist")).to_be_visible()
+    page.goto(f"{owner.platform.url}/#/agents/{urllib.parse.quote(name, safe='')}")
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("This (does not exist|could not be read)"))
+    page.goto(f"{owner.platform.url}/#/{name}")
+    expect(page.get_by_text("There is no such page")).to_be_visible()
+    assert page.locator("img").count() == 0
 
 
 def test_a_phone(owner):

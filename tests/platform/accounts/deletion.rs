@@ -87,6 +87,10 @@ async fn everything_of_the_owner_is_removed_and_nothing_else() {
     let accepted = accepted.expect(202);
     let path = accepted["receipt"].as_str().unwrap().to_owned();
     let problem = h.get("/agents").await.refused(410, "account_deleted");
+    // The page that shows the receipt.
+    for path in ["/", "/console/icon.svg", "/health", "/openapi.json"] {
+        assert_eq!(h.get(path).await.status, 200, "{path}");
+    }
     assert_eq!(problem["current"]["receipt_id"], accepted["receipt_id"]);
     h.post("/agents", json!({"name": "A", "goal": "G"})).await.refused(410, "account_deleted");
     assert_eq!(h.delete("/account?confirm=local").await.expect(202), accepted, "a repeated call");

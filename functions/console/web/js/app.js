@@ -210,19 +210,30 @@ export function keep(path, data) {
   redraw();
 }
 
+/** The number of the newest read that was begun, and of the newest one that has answered, by key. */
+const begunReads = new Map();
+const answeredReads = new Map();
+
 async function readAll(reads, signal) {
   await Promise.all(
     Object.values(reads).map(async (source) => {
       const { key, read } = readOf(source);
-      const before = cache.get(key);
+      const number = (begunReads.get(key) ?? 0) + 1;
+      begunReads.set(key, number);
+      let entry;
       try {
-        const data = await read(signal);
-        cache.delete(key);
-        cache.set(key, { data, at: Date.now() });
-        if (cache.size > MOST_CACHED) cache.delete(cache.keys().next().value);
+        entry = { data: await read(signal), at: Date.now() };
       } catch (error) {
-        if (!signal.aborted) cache.set(key, { data: before?.data, at: before?.at, error });
+        if (signal.aborted) return;
+        const before = cache.get(key);
+        entry = { data: before?.data, at: before?.at, error };
       }
+      // An answer that comes late does not replace that of a later question.
+      if (number < (answeredReads.get(key) ?? 0)) return;
+      answeredReads.set(key, number);
+      cache.delete(key);
+      cache.set(key, entry);
+      if (cache.size > MOST_CACHED) cache.delete(cache.keys().next().value);
     }),
   );
 }
@@ -280,7 +291,7 @@ function render() {
   const failed = reads.find((entry) => entry?.error);
   const complete = reads.every((entry) => entry && (entry.data !== undefined));
   // What all pages are described with, such as the time zone, comes first.
-  frame.prepare(ctx);
+  surroundings.prepare(ctx);
   let content;
   let title = "";
   if (!isIn()) {
