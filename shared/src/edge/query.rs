@@ -76,8 +76,8 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
 /// With the parameters that the route does not have.
 pub fn check(request: &Request, path: &str) -> Result<(), FieldErrors> {
     let Some(query) = request.uri().query().filter(|query| !query.is_empty()) else { return Ok(()) };
-    // Load balancers and monitors add parameters of their own.
-    if path == "/health" {
+    // Load balancers and monitors add parameters of their own, and so do the providers that send people back to the console.
+    if path == "/health" || path == "/" {
         return Ok(());
     }
     // A server answers `HEAD` by the route of `GET`.

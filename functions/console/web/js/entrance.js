@@ -11,6 +11,11 @@ let works = false;
 let remember = false;
 let key = "";
 
+/** Shows why a sign-in failed. `reason` is a sentence, or null. */
+export function refuseEntrance(reason) {
+  error = reason === null ? null : new Error(reason);
+}
+
 export function entrancePage(ctx) {
   const enter = async (event) => {
     event.preventDefault();

@@ -4,11 +4,12 @@ import { accountPage } from "./account.js";
 import { actionPage } from "./action.js";
 import { actionsPage } from "./actions.js";
 import { agentsPage } from "./agents.js";
-import { contextNow, redraw, run, say } from "./app.js";
+import { contextNow, redraw, run } from "./app.js";
 import { agentAssetsPage, assetPage, assetsPage } from "./assets.js";
 import { chatPage } from "./chat.js";
 import { contextPage } from "./context.js";
 import { access } from "./credentials.js";
+import { refuseEntrance } from "./entrance.js";
 import { frame, listenToKeys, offer, watchVersion } from "./frame.js";
 import { lostPage } from "./lost.js";
 import { finishSignIn } from "./openid.js";
@@ -48,9 +49,8 @@ const PAGES = [
   ["/*rest", lostPage],
 ];
 
-const refused = await finishSignIn(access.openid);
+refuseEntrance(await finishSignIn(access.openid));
 offer(new Set(PAGES.map(([, page]) => page.nav)));
 run(PAGES, frame);
 listenToKeys(contextNow);
 watchVersion(redraw);
-if (refused) say(refused);
