@@ -20,6 +20,15 @@ def test_first_visit_asks_for_one_sentence(owner):
     expect(page.get_by_text("A research agent that reports on three competitors").first).to_be_visible()
 
 
+def test_the_zone_of_the_browser_is_offered_once(owner):
+    page = owner.page(timezone_id="Asia/Tokyo")
+    offer = page.get_by_role("region", name="Time zone")
+    offer.get_by_role("button", name="Use Asia/Tokyo").click()
+    expect(offer).to_have_count(0)
+    assert owner.get("/account")["timezone"] == "Asia/Tokyo"
+    expect(page.locator(".head")).to_contain_text("Tokyo")
+
+
 def test_the_day_and_what_waits(owner):
     owner.call("PATCH", "/account", {"timezone": "Europe/Vienna"})
     agent = owner.agent()

@@ -1,6 +1,6 @@
 // Today: what has happened, what is to come, and what waits for the person.
 
-import { post } from "./api.js";
+import { edit, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, optional } from "./app.js";
 import { inboxCard } from "./cards.js";
 import { clock, counted, longDay, money, monthName, relative, shownZone } from "./format.js";
@@ -34,6 +34,7 @@ export const todayPage = {
       "div",
       { key: "today" },
       head(longDay(day?.now ?? Date.now()), place(), !isFirst && link("Set up an agent", "#/setup", { kind: "" })),
+      zoneOffer(ctx, account),
       isFirst && firstVisit(ctx),
       day && !isFirst && daySection(day),
       !isFirst &&
@@ -46,6 +47,25 @@ export const todayPage = {
     );
   },
 };
+
+const ZONE_KEPT = "lamplighter.zone";
+
+/** A new account has its times in UTC. The browser knows where the person is. */
+function zoneOffer(ctx, account) {
+  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (account?.timezone !== "UTC" || here === "UTC" || here === undefined || localStorage.getItem(ZONE_KEPT)) return null;
+  return h(
+    "div",
+    { class: "banner zone", key: "zone", role: "region", "aria-label": "Time zone" },
+    h("p", {}, `Times are shown, and schedules are read, in UTC. You seem to be in ${here.replaceAll("_", " ")}.`),
+    button(ctx, `Use ${here.replaceAll("_", " ")}`, { key: "zone", act: () => edit("/account", { timezone: here }) }),
+    press("Stay with UTC", () => {
+      localStorage.setItem(ZONE_KEPT, "UTC");
+      ctx.redraw();
+    }, { kind: "quiet" }),
+    failureOf(ctx, "zone"),
+  );
+}
 
 function firstVisit(ctx) {
   const draft = draftOf("setup");
@@ -69,9 +89,9 @@ function firstVisit(ctx) {
     h(
       "ol",
       { class: "how" },
-      h("li", {}, h("b", {}, "You say it."), " A short conversation makes an agent. One sentence is enough to begin."),
-      h("li", {}, h("b", {}, "You approve it."), " Nothing runs by itself before you have seen exactly what will run, when, and what it may cost."),
-      h("li", {}, h("b", {}, "It keeps the appointment."), " Here you see what ran, what did not, and why."),
+      h("li", {}, h("b", {}, "You say it."), h("span", {}, "A short conversation makes an agent. One sentence is enough to begin.")),
+      h("li", {}, h("b", {}, "You approve it."), h("span", {}, "Nothing runs by itself before you have seen exactly what will run, when, and what it may cost.")),
+      h("li", {}, h("b", {}, "It keeps the appointment."), h("span", {}, "Here you see what ran, what did not, and why.")),
     ),
   );
 }
