@@ -70,7 +70,8 @@ export const actionPage = {
           usage: `/usage?month=${monthNow()}`,
           ...(action?.live_run && { live: optional(`/runs/${action.live_run}`) }),
           ...(rehearsal && { rehearsal: optional(`/runs/${rehearsal}`) }),
-          ...(approval && !action?.next_due && { first: reading(`first time of ${id}`, () => firstTime(approval.current.schedule)) }),
+          // The schedule is part of the name: a time of an older schedule must not stand on the ticket.
+          ...(approval && !action?.next_due && { first: reading(`first time of ${JSON.stringify(approval.current.schedule ?? null)}`, () => firstTime(approval.current.schedule)) }),
         };
       }
     }
@@ -210,7 +211,7 @@ export function plainTimes(sentence) {
 function verdict(ctx) {
   const { action, approval, why } = ctx.data;
   const lead = leadOf(action, approval);
-  let sentence = plainTimes(why.sentence);
+  let sentence = plainTimes(why.sentence).replace(/ Start it with `POST \/account\/start`\./, " Start again when you want.");
   if (action.state !== "dismissed" && !approval.holds) {
     sentence = approval.approved
       ? `Your approval of ${dayMonth(approval.approved.approved_at)} no longer covers it, because this has changed: ${fieldsInWords(approval.changes.map((change) => change.field))}. ${action.held_text ? `It was ${action.held_text}; nothing ran and nothing was spent.` : "Nothing runs until you approve it again."}`

@@ -312,6 +312,23 @@ function render() {
   draw(document.querySelector("#app"), surroundings.view(ctx, { content, title, page, stale, dialog: current.dialog }));
 }
 
+const FLASH_MS = 8_000;
+let flashed = null;
+
+/** What was just done, in a sentence, for a few seconds. It is shown and announced. */
+export function flash(text) {
+  const mine = { text };
+  flashed = mine;
+  redraw();
+  setTimeout(() => {
+    if (flashed !== mine) return;
+    flashed = null;
+    redraw();
+  }, FLASH_MS);
+}
+
+export const flashedText = () => flashed?.text ?? null;
+
 /** Tells people who do not see the page what has happened. */
 export function say(text) {
   const region = document.querySelector("#said");

@@ -6,6 +6,7 @@ import { reading } from "./app.js";
 import { changedIn, clashView, editOf, endEdit, freshen, hasClash, hasEdit, sendEdit, setIn } from "./conflict-view.js";
 import { diffView } from "./diff.js";
 import { bytes, capital, counted, dayMonth, dayMonthYear, moment } from "./format.js";
+import { readContent } from "./markdown.js";
 import { button, confirmation, copyButton, empty, facts, failureOf, field, head, link, press, row, rows, tabs, when } from "./parts.js";
 import { h } from "./view.js";
 
@@ -125,11 +126,6 @@ function assetRow(asset, agent) {
 
 /** Texts longer than this are shown in part at first. */
 const FIRST_CHARACTERS = 100_000;
-
-/** Shows the content of an asset. */
-export function assetBody(content, type) {
-  return h("pre", { class: "reader", tabindex: "0", role: "region", "aria-label": `Text of the ${assetTypeName(type)}` }, content);
-}
 
 /** The subject and the text of an e-mail. A subject may stand in its first lines; otherwise its title is the subject. */
 export function emailParts(title, content) {
@@ -269,7 +265,7 @@ function assetReader(ctx, whole, agent) {
         h("p", {}, h("a", { href: mailto(email), rel: "noreferrer" }, "Open in your mail program")),
       ),
     against === null
-      ? h("div", { class: "asset-body", key: "body" }, assetBody(isLong ? body.slice(0, FIRST_CHARACTERS) : body, asset.asset_type), isLong && press(`Show all ${bytes(asset.bytes)}`, () => { ctx.state.whole = true; ctx.redraw(); }))
+      ? h("div", { class: "asset-body", key: "body" }, h("div", { role: "region", "aria-label": `Text of the ${assetTypeName(asset.asset_type)}` }, readContent(isLong ? body.slice(0, FIRST_CHARACTERS) : body, asset.asset_type)), isLong && press(`Show all ${bytes(asset.bytes)}`, () => { ctx.state.whole = true; ctx.redraw(); }))
       : h("div", { class: "asset-body", key: "diff" }, h("h2", { class: "diff-title" }, `From version ${against} to version ${shown}`), whole.before === text ? h("p", { class: "muted pad" }, "The texts are equal.") : diffView(whole.before, text)),
     h("div", { class: "acts asset-end" }, press("Delete…", () => deleteAsset(ctx, asset), { kind: "danger" })),
   ];

@@ -5,6 +5,7 @@ import { optional, reading } from "./app.js";
 import { access } from "./credentials.js";
 import { diffView } from "./diff.js";
 import { bytes, capital, counted, figure, moment, spaced } from "./format.js";
+import { markdownView } from "./markdown.js";
 import { button, confirmation, copyButton, draftOf, empty, facts, failureOf, field, head, link, press, row, rows, section, tabs, when } from "./parts.js";
 import { copyBlock } from "./prose.js";
 import { archiveFault, archiveInput, sendArchiveTo, sendingState } from "./upload.js";
@@ -16,13 +17,7 @@ const LOG_LINES = [50, 200, 1000];
 const LOG_ARCHIVE_BYTES = 128_000_000;
 const LONG_TEXT = 600;
 
-/** How the Markdown of a document is shown. */
-let shownMarkdown = (text) => h("pre", { class: "reader tall", tabindex: "0", role: "region", "aria-label": "The document as Markdown" }, text);
-
-/** Replaces how the Markdown of a document is shown. `show(text)` describes it. */
-export function showContextMarkdown(show) {
-  shownMarkdown = show;
-}
+const shownMarkdown = (text) => h("div", { class: "reading", role: "region", "aria-label": "The document as Markdown" }, markdownView(text));
 
 // ---- Addresses ----
 

@@ -1,7 +1,7 @@
 // What stands around every page: the rail, the bar of a phone, banners, the palette, and the one button that stops everything.
 
 import { get, post, send } from "./api.js";
-import { cached, optional } from "./app.js";
+import { cached, flashedText, optional } from "./app.js";
 import { access, forgetCredential } from "./credentials.js";
 import { entrancePage } from "./entrance.js";
 import { clock, counted, moment, showTimesIn } from "./format.js";
@@ -74,6 +74,7 @@ export function banners(ctx, stale) {
   const { account } = ctx.shared;
   return [
     account?.stopped_at && stoppedBanner(ctx, account),
+    h("div", { class: flashedText() ? "flash" : "flash none", role: "status", key: "flash" }, flashedText()),
     !ctx.isOnline && h("div", { class: "banner offline", role: "status", key: "offline" }, icon("offline"), h("p", {}, "No connection. You can go on writing: it is kept here."), press("Try now", () => ctx.refresh())),
     newVersion && h("div", { class: "banner", role: "status", key: "version" }, h("p", {}, "A new version of this page is there."), press("Load it", () => location.reload())),
     stale && ctx.isOnline && h("div", { class: "banner stale", role: "status", key: "stale" }, h("p", {}, `This may be old: ${stale.message}`), press("Retry", () => ctx.refresh())),

@@ -51,6 +51,9 @@ export function failureOf(ctx, key) {
   return error && problem(ctx, error, { compact: true, close: () => ctx.forgive(key) });
 }
 
+/** Errors of which the platform speaks to programs. The page has a button for what they advise. */
+const OWN_WORDS = { account_stopped: "Everything is stopped, so nothing begins. Start again first: the red banner above has the button." };
+
 /** An error: the reason first, then what to quote. */
 export function problem(ctx, error, { title, retry, compact, close } = {}) {
   const isProblem = error instanceof Problem;
@@ -58,7 +61,7 @@ export function problem(ctx, error, { title, retry, compact, close } = {}) {
     "div",
     { class: compact ? "problem compact" : "problem", role: "alert", key: "problem" },
     title && h("h3", {}, title),
-    h("p", {}, error.message),
+    h("p", {}, OWN_WORDS[error.code] ?? error.message),
     isProblem && error.fields.length > 0 && h("ul", {}, error.fields.map((one) => h("li", {}, h("code", {}, one.field), `: ${one.message}`))),
     isProblem &&
       h(

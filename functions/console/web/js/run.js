@@ -181,7 +181,8 @@ function runVerdict({ run, occurrence }, outputs, isLive) {
   const made = outputs?.data.length ?? 0;
   if (!occurrence) return ["Answered on ", h("b", { class: "ok" }, due), took && `, and took ${took}`, run?.cut_off && ". The reply reached its limit and ends early", "."];
   if (state === "nothing_new") return ["Ran on ", h("b", { class: "ok" }, due), ", ", dueWords(occurrence), `, took ${took}, and found nothing new${reason ? `: ${reason}` : ""}.`];
-  const judged = occurrence.reason_code === "not_checked" ? "nobody could judge it" : "meets what was expected";
+  const isScored = occurrence.score !== null && occurrence.score !== undefined;
+  const judged = occurrence.reason_code === "not_checked" ? "nobody could judge it" : isScored ? `the check gave it ${occurrence.score} of 100` : "it meets what was expected";
   return [
     "Ran on ",
     h("b", { class: "ok" }, due),
@@ -189,7 +190,7 @@ function runVerdict({ run, occurrence }, outputs, isLive) {
     dueWords(occurrence),
     took && `, took ${took}`,
     made > 0 && `, saved ${counted(made, "output")}`,
-    `, and ${judged}${occurrence.score !== null && occurrence.score !== undefined ? ` (${occurrence.score} of 100)` : ""}.`,
+    `, and ${judged}.`,
     occurrence.reason_code === "same_as_last" && " Its outputs equal those of the run before.",
     occurrence.attempts > 1 && ` It was tried ${figure(occurrence.attempts)} times.`,
   ];

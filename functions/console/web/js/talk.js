@@ -677,7 +677,8 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
         key: "input",
         use: (node) => {
           talk.input = node;
-          node.value = talk.draft.get();
+          // What was sent before this field was there, and is not stored yet, is not offered again.
+          node.value = talk.asked && talk.asked.text === talk.draft.get() ? "" : talk.draft.get();
         },
         oninput: (event) => talk.draft.set(event.target.value),
         onkeydown: sendOnEnter,

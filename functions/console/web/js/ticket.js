@@ -2,7 +2,8 @@
 
 import { del, post } from "./api.js";
 import { diffView } from "./diff.js";
-import { clock, dayMonthYear, isoDate, money, shortHash, weekdayShort, zoneName } from "./format.js";
+import { flash } from "./app.js";
+import { clock, dayMonthYear, isoDate, moment, money, shortHash, weekdayShort, zoneName } from "./format.js";
 import { button, confirmation, facts, failureOf, press } from "./parts.js";
 import { h } from "./view.js";
 
@@ -156,7 +157,10 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
           button(ctx, consequence(nextAt), {
             key,
             kind: "primary",
-            act: () => post(`/actions/${actionId}/approve`, rehearsal ? { approval_hash: hash, rehearsal: rehearsal.run_id } : { approval_hash: hash }),
+            act: async () => {
+              const approved = await post(`/actions/${actionId}/approve`, rehearsal ? { approval_hash: hash, rehearsal: rehearsal.run_id } : { approval_hash: hash });
+              flash(approved.next_due ? `Approved. “${title}” runs next ${moment(approved.next_due)}.` : `Approved. “${title}” runs when you run it.`);
+            },
           }),
         ),
       ),

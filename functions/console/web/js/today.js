@@ -3,7 +3,8 @@
 import { edit, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, optional } from "./app.js";
 import { inboxCard } from "./cards.js";
-import { clock, counted, longDay, money, monthName, relative, shownZone } from "./format.js";
+import { clock, counted, longDay, moment, money, monthName, relative, shownZone } from "./format.js";
+import { agentName } from "./frame.js";
 import { button, chip, draftOf, failureOf, head, link, oil, press, row, rows, section } from "./parts.js";
 import { agenda, dayFigures, isAhead, itemHref, strip, tookText } from "./strip.js";
 import { h } from "./view.js";
@@ -23,6 +24,7 @@ export const todayPage = {
     day: optional("/day"),
     // The frame reads it too, but less often.
     inbox: optional("/inbox"),
+    later: "/actions?state=scheduled&limit=100",
     ...Object.fromEntries(approvals(ctx).map((item) => [`approval ${item.action_id}`, optional(`/actions/${item.action_id}/approval`)])),
   }),
   every: (ctx) => ((ctx.data.day?.data ?? []).some((item) => item.state === "running" || item.state === "claimed") ? LIVE_MS : RESTING_MS),
@@ -42,7 +44,7 @@ export const todayPage = {
           "div",
           { class: "cols" },
           h("div", {}, waitsForYou(ctx, inbox)),
-          h("div", {}, day && next(ctx, day), day && justHappened(day), usage && spending(usage, account)),
+          h("div", {}, day && next(ctx, day, ctx.data.later.data), day && justHappened(day), usage && spending(usage, account)),
         ),
     );
   },
@@ -137,17 +139,30 @@ function waitsForYou(ctx, inbox) {
   );
 }
 
-function next(ctx, day) {
-  const items = day.data.filter((item) => isAhead(item) && Date.parse(item.at) >= Date.now() - 60_000).slice(0, 3);
+const MOST_NEXT = 3;
+
+/** What comes next: today, and then the first time of each action on a later day. */
+function comingNext(ctx, day, scheduled) {
+  const today = day.data.filter((item) => isAhead(item) && Date.parse(item.at) >= Date.now() - 60_000);
+  const later = scheduled
+    .filter((action) => action.next_due && action.next_due >= day.to && !action.paused)
+    .map((action) => ({ action_id: action.action_id, action_title: action.title, agent_name: agentName(ctx, action.agent_id), at: action.next_due }))
+    .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  return [...today, ...later].slice(0, MOST_NEXT);
+}
+
+function next(ctx, day, scheduled) {
+  const items = comingNext(ctx, day, scheduled);
   return section(
     "Next",
     {},
-    items.length === 0 && h("p", { class: "muted pad" }, "Nothing more today."),
+    items.length === 0 && h("p", { class: "muted pad" }, "No action is scheduled."),
     rows(
       items.map((item) => {
         const key = `run ${item.action_id}`;
+        const isToday = Date.parse(item.at) < Date.parse(day.to);
         return [
-          row({ key: `${item.action_id} ${item.at}`, time: clock(item.at), title: item.action_title, href: `#/actions/${item.action_id}`, note: `${item.agent_name ?? ""} · ${relative(item.at)}`, end: button(ctx, "Run now", { key, kind: "quiet", act: () => post(`/actions/${item.action_id}/run`, {}) }) }),
+          row({ key: `${item.action_id} ${item.at}`, time: isToday ? clock(item.at) : moment(item.at), title: item.action_title, href: `#/actions/${item.action_id}`, note: [item.agent_name, isToday && relative(item.at)].filter(Boolean).join(" · "), end: button(ctx, "Run now", { key, kind: "quiet", act: () => post(`/actions/${item.action_id}/run`, {}) }) }),
           failureOf(ctx, key),
         ];
       }),

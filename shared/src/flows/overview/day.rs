@@ -254,7 +254,7 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
         let why = not_running(&action, agent, stopped_at.is_some());
         Some((action, agent.name.clone(), why))
     });
-    let of: Vec<(Action, String, Option<(NotRunningCode, String)>)> = of.collect();
+    let of: Vec<_> = of.collect();
     let span_of = &span;
     let of = stream::iter(of).map(async |(action, agent_name, why)| {
         let (past, more_past) = past(cx, owner, &action, span_of).await?;
@@ -280,7 +280,7 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
             *more.entry(item.action_id).or_default() += 1;
         }
     }
-    data.sort_by(|a, b| (a.at, a.action_id, a.run_id).cmp(&(b.at, b.action_id, b.run_id)));
+    data.sort_by_key(|item| (item.at, item.action_id, item.run_id));
     let complete = all_actions && all_coming && more.is_empty();
     let more = more.into_iter().map(|(action_id, count)| MoreOfAction { action_id, count }).collect();
     let Span { date, timezone, from, to } = span;
