@@ -62,6 +62,7 @@ async fn start() -> (Engines, Cx) {
         budget: BudgetConfig::default(),
         logs: LogsConfig::default(),
         cors: CorsConfig::default(),
+        sign_in: None,
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
         reach: ReachConfig::default(),
