@@ -21,7 +21,12 @@ const ASK: HeaderValue = HeaderValue::from_static("no-cache");
 /// The page for people. Needs no credentials: the page asks for them, and its calls send them.
 #[utoipa::path(
     get, path = "/", tag = "console", operation_id = "read_console", security(()),
-    responses((status = 200, description = "The page", content_type = "text/html", body = String)),
+    responses(
+        (status = 200, description = "The page", content_type = "text/html", body = String,
+            headers(("ETag" = String, description = "The version of the page, for `If-None-Match`"))),
+        (status = 304, description = "The client has this version of the page",
+            headers(("ETag" = String, description = "The version of the page"))),
+    ),
 )]
 async fn read_page(State(cx): State<Cx>, headers: HeaderMap) -> Response {
     let html = page::html(&cx.config, &path_for_client(""));
@@ -59,7 +64,10 @@ async fn read_page(State(cx): State<Cx>, headers: HeaderMap) -> Response {
 #[utoipa::path(
     get, path = "/console/{file}", tag = "console", operation_id = "read_console_file", security(()),
     params(("file" = String, Path, description = "The name of the file, as the page has it")),
-    responses((status = 200, description = "The file", content_type = "application/octet-stream")),
+    responses((status = 200, description = "The file", content(
+        (String = "text/javascript"), (String = "text/css"), (String = "image/svg+xml"), (Vec<u8> = "image/png"),
+        (String = "application/manifest+json"),
+    ))),
 )]
 async fn read_file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, Error> {
     let file = FILES.iter().find(|file| file.name == name).ok_or(Error::NotFound("file"))?;
