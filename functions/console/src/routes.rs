@@ -65,7 +65,7 @@ async fn read_page(State(cx): State<Cx>, headers: HeaderMap) -> Response {
     get, path = "/console/{file}", tag = "console", operation_id = "read_console_file", security(()),
     params(("file" = String, Path, description = "The name of the file, as the page has it")),
     responses((status = 200, description = "The file", content(
-        (String = "text/javascript"), (String = "text/css"), (String = "image/svg+xml"), (Vec<u8> = "image/png"),
+        (String = "text/javascript"), (String = "text/css"), (String = "image/svg+xml"), (String = "image/png"),
         (String = "application/manifest+json"),
     ))),
 )]
