@@ -9,6 +9,8 @@ use tests::{Harness, send};
 
 /// Routes without the id of a thing: lists, routes that create something, and public routes.
 const WITHOUT_IDS: &[&str] = &[
+    "GET /",
+    "GET /console/{file}",
     "GET /health",
     "GET /openapi.json",
     "POST /setup/chat",
