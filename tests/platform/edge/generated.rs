@@ -41,7 +41,7 @@ async fn output(program: impl AsRef<Path>, arguments: &[&str]) -> String {
         .kill_on_drop(true)
         .output();
     let ran =
-        tokio::time::timeout(Duration::from_secs(300), run).await.expect("it ends in time").expect("it runs");
+        tokio::time::timeout(Duration::from_secs(600), run).await.expect("it ends in time").expect("it runs");
     let printed = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{} {arguments:?}: {printed}", program.as_ref().display());
     printed
