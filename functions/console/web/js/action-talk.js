@@ -4,9 +4,8 @@ import { get, getAll, post } from "./api.js";
 import { proposalCard, questionCard } from "./cards.js";
 import { figure } from "./format.js";
 import { markdownStream, markdownView } from "./markdown.js";
-import { button, draftOf, empty, failureOf, section, when } from "./parts.js";
+import { button, draftOf, empty, failureOf, section, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
-import { sendOnEnter } from "./today.js";
 import { h } from "./view.js";
 
 /** How the text of a message is shown: what a person has typed as it is, what the agent says as Markdown. */

@@ -210,27 +210,24 @@ export function keep(path, data) {
   redraw();
 }
 
-/** The number of the newest read that was begun, and of the newest one that has answered, by key. */
-const begunReads = new Map();
-const answeredReads = new Map();
+/** How many reads were begun. Each entry of the cache has the number of its read. */
+let readsBegun = 0;
 
 async function readAll(reads, signal) {
   await Promise.all(
     Object.values(reads).map(async (source) => {
       const { key, read } = readOf(source);
-      const number = (begunReads.get(key) ?? 0) + 1;
-      begunReads.set(key, number);
+      const number = ++readsBegun;
       let entry;
       try {
-        entry = { data: await read(signal), at: Date.now() };
+        entry = { data: await read(signal), at: Date.now(), number };
       } catch (error) {
         if (signal.aborted) return;
         const before = cache.get(key);
-        entry = { data: before?.data, at: before?.at, error };
+        entry = { data: before?.data, at: before?.at, error, number };
       }
-      // An answer that comes late does not replace that of a later question.
-      if (number < (answeredReads.get(key) ?? 0)) return;
-      answeredReads.set(key, number);
+      // An answer that comes late does not replace that of a later read.
+      if (number < cache.get(key)?.number) return;
       cache.delete(key);
       cache.set(key, entry);
       if (cache.size > MOST_CACHED) cache.delete(cache.keys().next().value);
@@ -262,7 +259,6 @@ export function refresh({ live = false } = {}) {
       readAll(mine.page.reads?.(mine.ctx) ?? {}, mine.abort.signal),
     ]);
     if (mine !== current || refreshing !== work) return;
-    mine.read = true;
     redraw();
     // Reads may depend on what others have answered.
     const missing = Object.values(mine.page.reads?.(mine.ctx) ?? {}).some((source) => !cache.has(readOf(source).key));
@@ -286,7 +282,6 @@ export function redraw() {
 
 function render() {
   const { page, ctx } = current;
-  surroundings.prepare(ctx);
   const reads = Object.values(page.reads?.(ctx) ?? {}).map((source) => cache.get(readOf(source).key));
   const failed = reads.find((entry) => entry?.error);
   const complete = reads.every((entry) => entry && (entry.data !== undefined));

@@ -51,10 +51,10 @@ function walkBack(a, b, trace, last, count) {
     const down = k === -edits || (k !== edits && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
     const before = down ? k + 1 : k - 1;
     const fromX = reach.get(before) ?? 0;
-    const fromY = fromX - before;
-    while (x > Math.max(fromX, 0) && y > Math.max(fromY, 0) && x > 0 && y > 0 && a[x - 1] === b[y - 1] && (x > fromX + (down ? 0 : 1) || y > fromY + (down ? 1 : 0))) {
-      path.push(["same", a[x - 1]]);
-      x--;
+    // Equal parts follow the one step of this round.
+    const begin = edits === 0 ? 0 : down ? fromX : fromX + 1;
+    while (x > begin) {
+      path.push(["same", a[--x]]);
       y--;
     }
     if (edits === 0) break;

@@ -1,10 +1,10 @@
 // What stands around every page: the rail, the bar of a phone, banners, the palette, and the one button that stops everything.
 
 import { get, post, send } from "./api.js";
-import { cached, flashedText, optional } from "./app.js";
+import { flashedText, optional } from "./app.js";
 import { access, forgetCredential } from "./credentials.js";
 import { entrancePage } from "./entrance.js";
-import { clock, counted, moment, showTimesIn } from "./format.js";
+import { counted, moment, showTimesIn } from "./format.js";
 import { button, confirmation, dialog, failureOf, press, problem } from "./parts.js";
 import { h, icon } from "./view.js";
 
@@ -44,8 +44,7 @@ function prepare(ctx) {
 }
 
 function view(ctx, { content, page, stale, dialog: opened }) {
-  if (page.bare || !content?.tag) return [page.bare && content ? content : framed(ctx, page, content, stale), opened?.()];
-  return [framed(ctx, page, content, stale), opened?.()];
+  return [page.bare && content ? content : framed(ctx, page, content, stale), opened?.()];
 }
 
 function framed(ctx, page, content, stale) {
@@ -210,7 +209,6 @@ function askToStart(ctx) {
       missed = error.current;
     }
   };
-  const start_ = button;
   ctx.open(() =>
     dialog(
       { title: "Start again", onclose: () => ctx.close() },
@@ -241,7 +239,7 @@ function askToStart(ctx) {
           ]
         : h("p", {}, "Schedules run again from now on. A run that was cancelled does not begin again."),
       failureOf(ctx, "start"),
-      h("div", { class: "acts" }, press("Stay stopped", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, start_(ctx, "Start", { key: "start", kind: "primary", act: start }))),
+      h("div", { class: "acts" }, press("Stay stopped", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, "Start", { key: "start", kind: "primary", act: start }))),
     ),
   );
 }
@@ -463,8 +461,5 @@ export function watchVersion(redraw) {
   }, ASK_EVERY_MS);
 }
 
-/** The time of day, for the head of a page. */
-export const nowClock = () => clock(Date.now());
-
 /** The agents by id, for names beside what belongs to them. */
-export const agentName = (ctx, agentId) => (ctx.shared.agents?.data ?? cached("/agents?limit=100")?.data ?? []).find((agent) => agent.agent_id === agentId)?.name ?? null;
+export const agentName = (ctx, agentId) => (ctx.shared.agents?.data ?? []).find((agent) => agent.agent_id === agentId)?.name ?? null;

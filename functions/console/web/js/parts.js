@@ -2,7 +2,7 @@
 
 import { Problem } from "./api.js";
 import { moment, money, relative, shownZone, wholeTime } from "./format.js";
-import { h, icon } from "./view.js";
+import { h } from "./view.js";
 
 /** A section: a title on a hairline. `note` stands beside the title, `end` at its end. */
 export function section(title, { note, end, id } = {}, ...content) {
@@ -274,5 +274,9 @@ export function draftOf(key) {
 /** A dot between two texts. */
 export const dot = () => h("span", { class: "muted", "aria-hidden": "true" }, " · ");
 
-/** An icon with its name, for buttons that show no text. */
-export const iconButton = (name, label, onclick) => h("button", { class: "btn quiet icon", type: "button", "aria-label": label, title: label, onclick }, icon(name, "ic s"));
+/** Enter sends, Shift Enter begins a new line. While a word is being composed, Enter belongs to the input method. */
+export function sendOnEnter(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  event.preventDefault();
+  event.target.form.requestSubmit();
+}

@@ -1,7 +1,7 @@
 // The day strip: midnight to midnight in the person's zone, drawn from instants, so that a day has 23, 24 or 25 hours.
 
 import { clock, duration, money, relative } from "./format.js";
-import { LAMPS, chip, lamp, row, stateWord } from "./parts.js";
+import { chip, lamp, row, stateWord } from "./parts.js";
 import { h } from "./view.js";
 
 const STRIP_HOUR = 3_600_000;
@@ -103,5 +103,4 @@ export function dayFigures(day) {
   return all.filter(([number]) => number > 0);
 }
 
-export const lampStates = Object.keys(LAMPS);
 export const tookText = (item) => (item.started_at && item.finished_at ? duration(Date.parse(item.finished_at) - Date.parse(item.started_at)) : null);

@@ -7,10 +7,9 @@ import { get, post } from "./api.js";
 import { callCard, proposalCard } from "./cards.js";
 import { bytes, capital, counted, moment, spaced } from "./format.js";
 import { foreignLink, markdownStream, markdownView, readContent } from "./markdown.js";
-import { button, confirmation, draftOf, failureOf, press, when } from "./parts.js";
+import { button, confirmation, draftOf, failureOf, press, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
 import { asText } from "./ticket.js";
-import { sendOnEnter } from "./today.js";
 import { h } from "./view.js";
 
 export const TALK_PAGE = 50;

@@ -5,7 +5,7 @@ import { LIVE_MS, RESTING_MS, optional } from "./app.js";
 import { inboxCard } from "./cards.js";
 import { clock, counted, longDay, moment, money, monthName, relative, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
-import { button, chip, draftOf, failureOf, head, link, oil, press, row, rows, section } from "./parts.js";
+import { button, chip, draftOf, failureOf, head, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
 import { agenda, dayFigures, isAhead, itemHref, strip, tookText } from "./strip.js";
 import { h } from "./view.js";
 
@@ -96,13 +96,6 @@ function firstVisit(ctx) {
       h("li", {}, h("b", {}, "It keeps the appointment."), h("span", {}, "Here you see what ran, what did not, and why.")),
     ),
   );
-}
-
-/** Enter sends, Shift Enter begins a new line. While a word is being composed, Enter belongs to the input method. */
-export function sendOnEnter(event) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-  event.preventDefault();
-  event.target.form.requestSubmit();
 }
 
 function daySection(day) {
