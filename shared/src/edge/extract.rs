@@ -51,7 +51,8 @@ impl Stage {
 impl<S: Sync> FromRequestParts<S> for Stage {
     type Rejection = Infallible;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let variables = parts.extensions.stage_variables_ref().into_iter().flat_map(|variables| variables.iter());
+        let variables =
+            parts.extensions.stage_variables_ref().into_iter().flat_map(|variables| variables.iter());
         Ok(Self(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
     }
 }

@@ -186,7 +186,9 @@ fn about(ask: &Ask) -> DemoReply {
     if intent::greets(said) {
         return not_understood(said);
     }
-    let is_only_time = is_only_time(&reading);
+    let changed = when::read_change(said, told_of(&ask.view, "schedule: "), ask.now.as_ref());
+    let is_only_time = is_only_time(&changed);
+    let reading = if is_only_time { changed } else { reading };
     let mut change = json!({});
     match reading.when {
         When::Unclear(why) if reading.is_certain || is_only_time => {
@@ -228,14 +230,16 @@ fn told(view: &str) -> String {
     }
 }
 
+/// The line with this name of an action in view. Its instructions may have such lines, too, and do not count.
+fn told_of<'a>(view: &'a str, name: &str) -> &'a str {
+    let mut head = view.lines().take_while(|line| *line != "instructions:");
+    head.find_map(|line| line.strip_prefix(name)).unwrap_or_default()
+}
+
 /// Says when an action in view is due next.
 fn told_next(view: &str, now: Option<&Zoned>) -> String {
-    let of = |name: &str| {
-        let head = view.lines().take_while(|line| *line != "instructions:");
-        head.into_iter().find_map(|line| line.strip_prefix(name)).unwrap_or_default()
-    };
-    let (state, schedule) = (of("state: "), of("schedule: "));
-    match of("next due: ").parse::<Timestamp>() {
+    let (state, schedule) = (told_of(view, "state: "), told_of(view, "schedule: "));
+    match told_of(view, "next due: ").parse::<Timestamp>() {
         Ok(due) => format!("It is next due on {}. Its schedule: {schedule}", in_zone(due, now)),
         Err(_) if schedule == "none" || schedule.is_empty() => {
             format!("It has no schedule, so nothing is due. Its state is: {state}.")

@@ -202,6 +202,24 @@ fn a_message_about_an_action_is_a_question_or_a_change() {
     assert_eq!(proposed("Make it more detailed"), json!({"task_config": {"instructions": longer}}));
     assert_eq!(proposed("Do it every Friday at 8"), json!({"schedule": {"cron": "0 8 * * FRI"}}));
 
+    // What repeats goes on to repeat.
+    let weekly = VIEW.replace(
+        "\ninstructions:",
+        "\nschedule: Every Monday at 09:00 (Europe/Berlin).\ninstructions:\nschedule: Every day at 01:00.",
+    );
+    let proposed = |said: &str| {
+        let tools = ["change_action"];
+        let ask = Ask { view: weekly.clone(), ..ask(Scene::About, &tools, &["Hello", said]) };
+        answer(&ask).call.expect(said).1
+    };
+    let wednesday = json!({"schedule": {"cron": "0 9 * * WED", "timezone": "Europe/Berlin"}});
+    assert_eq!(proposed("Make it Wednesday"), wednesday);
+    assert_eq!(proposed("On Wednesday instead, please"), wednesday);
+    assert_eq!(
+        proposed("at 10:30 instead"),
+        json!({"schedule": {"cron": "30 10 * * MON", "timezone": "Europe/Berlin"}})
+    );
+
     let told = |view: &str, said: &str| {
         let ask = Ask { view: view.into(), ..ask(Scene::About, &["change_action"], &["Hello", said]) };
         let DemoReply { text, call } = answer(&ask);
