@@ -1,5 +1,6 @@
 """Actions: approving, rehearsing, editing, running, and what their pages show."""
 
+import datetime
 import http.server
 import json
 import re
@@ -496,6 +497,44 @@ def test_an_action_is_changed_in_a_conversation(owner):
     card.get_by_role("button", name="Change the action").click()
     expect(page.get_by_role("article", name=re.compile("changed since you approved"))).to_be_visible()
     assert "Name the sources, too" in owner.get(f"/actions/{action}")["task_config"]["instructions"]
+
+
+def test_a_proposed_time_is_said_in_words(owner):
+    day = datetime.date.today() + datetime.timedelta(days=30)
+    words = f"Once, on {day:%A} {day.day} {day:%B %Y} at 09:00 (UTC)"
+    agent = owner.agent()
+    action = owner.action(agent, "Weekly price report", schedule={"cron": "0 9 * * MON"})
+    owner.post(f"/actions/{action}/messages", {"content": f"Run it once on {day.day} {day:%B %Y} at 9:00 instead"})
+    page = owner.page("/")
+    card = page.get_by_role("article", name="Proposed change of an action: Weekly price report")
+    for text in ("It no longer repeats.", "At 09:00 on Monday (UTC)", words, "It also changes: Instructions.", "Its title stays “Weekly price report”."):
+        expect(card).to_contain_text(text)
+    card.get_by_role("button", name="Read").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(words)
+    expect(dialog).not_to_contain_text("cron")
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        axe(page)
+        shot(page, f"proposed-time-{theme}")
+    page.keyboard.press("Escape")
+    card.get_by_role("button", name="Change the action").click()
+    ticket = page.get_by_role("article", name=re.compile("Approval of Weekly price report"))
+    expect(ticket.locator(".resched")).to_contain_text(f"At 09:00 on Monday (UTC) →  to: {words}")
+    expect(ticket).to_contain_text("It no longer repeats.")
+    expect(ticket).not_to_contain_text("cron")
+    ticket.get_by_role("button", name=re.compile("^Approve")).click()
+    expect(ticket).to_have_count(0)
+    # And what was proposed is answered where it was proposed.
+    page.get_by_role("link", name="Talk about it").click()
+    line = page.locator(".outcome")
+    expect(line).to_have_text(f"You approved the change of Weekly price report: runs once, on {day.day} {day:%B %Y} at 09:00.")
+    page.goto(f"{owner.platform.url}/#/actions/{action}/history")
+    page.get_by_role("listitem").filter(has_text="Changed the instructions and the schedule").get_by_role("button", name="See").click()
+    detail = page.locator(".detail")
+    expect(detail).to_contain_text("It no longer repeats: one single time")
+    expect(detail).to_contain_text(words)
+    expect(detail).not_to_contain_text("cron")
 
 
 def occurrence(action, due_at, **fields):

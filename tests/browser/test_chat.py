@@ -213,6 +213,39 @@ def test_a_setup_is_kept_and_what_the_person_wrote_is_never_overwritten(owner):
     expect(page.get_by_text("What should it look after?")).to_be_visible()
 
 
+def test_what_was_decided_stays_in_the_chat(owner):
+    agent = owner.agent()
+    owner.post(f"/agents/{agent}/chat", {"message": "Schedule a report on lamp oil prices every Monday at 9"})
+    page = owner.page(f"/agents/{agent}")
+    card = page.get_by_role("article", name=re.compile("Draft action"))
+    expect(card).to_contain_text("At 09:00 on Monday (UTC).")
+    card.get_by_role("button", name="Define…").click()
+    expect(page).to_have_url(re.compile("#/actions/act_"))
+    action = page.url.split("/")[-1]
+    page.go_back()
+    lines = page.locator(".outcome")
+    title = owner.get(f"/actions/{action}")["title"]
+    expect(lines).to_have_text(f"You added {title}. It waits for your approval, then runs at 09:00 on Monday.")
+    lines.get_by_role("link", name="waits for your approval").click()
+    page.get_by_role("button", name=re.compile("^Approve")).click()
+    expect(page.get_by_role("article", name=re.compile("^Approval"))).to_have_count(0)
+    page.goto(f"{owner.platform.url}/#/agents/{agent}")
+    expect(lines).to_have_text(f"You approved {title}: runs at 09:00 on Monday.")
+    send(page, "Write a brief about wicks")
+    draft = page.get_by_role("article", name=re.compile("Proposed document"))
+    expect(draft).to_be_visible()
+    idle(page)
+    draft.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(lines.last).to_have_text(re.compile("^You deleted the draft “.*wicks.*”.$"))
+    shot(page, "chat-decided")
+    page.reload()
+    expect(lines).to_have_count(2)
+    owner.call("DELETE", f"/actions/{action}")
+    page.reload()
+    expect(lines.first).to_have_text(f"You added “{title}”. It was deleted since.")
+
+
 def test_the_same_by_keyboard_alone(owner):
     page = owner.page("/setup", theme="dark")
     field = page.get_by_label("Your message")

@@ -1,10 +1,9 @@
 // The form of an action: all that a person may set, with the next times of the schedule as it is typed.
 
 import { edit, get, post } from "./api.js";
-import { diffView } from "./diff.js";
+import { changeView, fieldName } from "./changes.js";
 import { clock, dayMonthYear, listed, shownZone, weekdayShort } from "./format.js";
 import { draftOf, failureOf, field, press, section } from "./parts.js";
-import { asText, fieldName } from "./ticket.js";
 import { h } from "./view.js";
 
 const FORM_DAYS = [
@@ -667,7 +666,7 @@ function conflictPart(ctx, state) {
         "div",
         { class: "change", key: name },
         h("h4", {}, `${fieldName(name)}: from theirs to yours`),
-        diffView(asText(theirs[name]), asText(mine[name])),
+        changeView(ctx, name, theirs[name], mine[name]),
         h("div", { class: "acts" }, press("Take theirs", () => settle(name, conflict.theirs)), press("Keep mine", () => settle(name, conflict.mine))),
       ),
     ),

@@ -4,6 +4,7 @@ import { get, getAll, post } from "./api.js";
 import { proposalCard, questionCard } from "./cards.js";
 import { figure } from "./format.js";
 import { markdownStream, markdownView } from "./markdown.js";
+import { outcomeLines } from "./outcomes.js";
 import { button, draftOf, empty, failureOf, section, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
 import { h } from "./view.js";
@@ -33,6 +34,7 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
   state.text ??= state.draft.get();
   goOnTalking(ctx, state, talk);
   const { live } = state;
+  const lastOf = new Map(talk.data.filter((message) => message.run_id).map((message) => [message.run_id, message]));
   const isStored = live && talk.data.some((message) => message.run_id === live.runId && message.role === "user");
   return h(
     "section",
@@ -42,7 +44,7 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
     h(
       "ol",
       { class: "about-said" },
-      talk.data.filter((message) => !live || message.run_id !== live.runId || message.role === "user").map((message) => [oneMessage(message), talk.summary?.up_to === message.message_id && h("li", { class: "about-mark", key: `mark ${message.message_id}` }, `A summary of ${figure(talk.summary.count)} messages replaces what is above for the agent.`)]),
+      talk.data.filter((message) => !live || message.run_id !== live.runId || message.role === "user").map((message) => [oneMessage(message), lastOf.get(message.run_id) === message && outcomesOf(ctx, message.run_id), talk.summary?.up_to === message.message_id && h("li", { class: "about-mark", key: `mark ${message.message_id}` }, `A summary of ${figure(talk.summary.count)} messages replaces what is above for the agent.`)]),
       live && !isStored && live.mine && h("li", { class: "about-mine", key: "mine now" }, messageText(live.mine, true)),
       live && h("li", { class: "about-theirs", key: "theirs now", "aria-busy": "true" }, live.text ? h("div", { class: "md", key: `stream ${live.restarts}`, opaque: true, use: (node) => liveText(live, node) }) : h("p", { class: "muted" }, live.tool ? `It calls ${live.tool}…` : "It reads…")),
     ),
@@ -84,6 +86,12 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
       ),
     ),
   );
+}
+
+/** What the person has decided about the changes that a reply proposed. */
+function outcomesOf(ctx, runId) {
+  const lines = outcomeLines(ctx, runId);
+  return lines.length > 0 && h("li", { class: "about-theirs", key: `outcomes ${runId}` }, lines);
 }
 
 function oneMessage(message) {

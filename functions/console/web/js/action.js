@@ -8,11 +8,11 @@ import { notebookPage, notebookSection } from "./action-notebook.js";
 import { approvalWith, askToRehearse, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
 import { actionTalkView, readActionTalk, readChanges } from "./action-talk.js";
 import { callCard, questionCard } from "./cards.js";
-import { diffView } from "./diff.js";
+import { changeView, fieldName, scheduleWords, watchText } from "./changes.js";
 import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, monthName, shortHash, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
 import { button, confirmation, empty, facts, failureOf, head, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
-import { asText, contentFacts, deleteAction, fieldName, ticket, watchText } from "./ticket.js";
+import { contentFacts, deleteAction, ticket } from "./ticket.js";
 import { h } from "./view.js";
 
 const FIRST_CHANGES = 6;
@@ -140,13 +140,6 @@ function actionHead(ctx) {
     ),
     ["rehearse", "run", "pause", "resume"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
   ];
-}
-
-/** `At 09:00 on Monday (Europe/Vienna).` without its full stop, and without the zone if it is the shown one. */
-export function scheduleWords(text) {
-  const sentence = text.replace(/\.$/, "");
-  const words = sentence.charAt(0).toLowerCase() + sentence.slice(1);
-  return words.endsWith(` (${shownZone()})`) ? words.slice(0, -shownZone().length - 3) : words;
 }
 
 function menu(ctx, action) {
@@ -448,7 +441,7 @@ function historyRows(ctx, action, changes) {
           h(
             "div",
             { class: "detail" },
-            fields.map((one) => h("div", { class: "change", key: one.field }, h("h3", {}, fieldName(one.field)), diffView(asText(one.before), asText(one.after)))),
+            fields.map((one) => h("div", { class: "change", key: one.field }, h("h3", {}, fieldName(one.field)), changeView(ctx, one.field, one.before, one.after, { isPast: true, isFirst: isCreation }))),
             failureOf(ctx, key),
             !isCreation && h("div", { class: "acts" }, h("div", { class: "end" }, press("Set back to before", () => askRevert(ctx, action, change, key)))),
           ),

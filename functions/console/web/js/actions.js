@@ -4,12 +4,10 @@ import { get, getAll, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, reading } from "./app.js";
 import { fieldsInWords, formView, openForm } from "./action-form.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
-import { scheduleWords } from "./action.js";
 import { agentHead } from "./agent-head.js";
-import { diffView } from "./diff.js";
+import { changeView, fieldName, scheduleWords } from "./changes.js";
 import { counted, listed, money, moment, relative } from "./format.js";
 import { button, dialog, empty, failureOf, lamp, link, press, section } from "./parts.js";
-import { asText, fieldName } from "./ticket.js";
 import { h } from "./view.js";
 
 const MOST_ACTION_PAGES = 5;
@@ -210,7 +208,7 @@ function actionRow(ctx, action, stale, run) {
           ctx.redraw();
         }, { kind: "link", expanded: Boolean(isOpen) }),
     ),
-    isOpen && stale && h("div", { class: "detail" }, stale.changes.map((change) => h("div", { class: "change", key: change.field }, h("h3", {}, fieldName(change.field)), diffView(asText(change.approved), asText(change.current))))),
+    isOpen && stale && h("div", { class: "detail" }, stale.changes.map((change) => h("div", { class: "change", key: change.field }, h("h3", {}, fieldName(change.field)), changeView(ctx, change.field, change.approved, change.current)))),
   );
 }
 
@@ -286,7 +284,7 @@ function askApproval(ctx, actions, staleById) {
             h("h3", {}, action.title),
             h("p", { class: "muted" }, action.schedule_text ? scheduleWords(action.schedule_text) : "runs when you run it", ` · up to ${money(action.budget.per_run_micros)} a run`, action.grants.length > 0 && ` · may use ${listed(action.grants)}`),
             stale
-              ? stale.changes.map((change) => h("div", { class: "change", key: change.field }, h("h4", {}, fieldName(change.field)), diffView(asText(change.approved), asText(change.current))))
+              ? stale.changes.map((change) => h("div", { class: "change", key: change.field }, h("h4", {}, fieldName(change.field)), changeView(ctx, change.field, change.approved, change.current)))
               : h("p", { class: "long" }, action.task_config.instructions || action.description),
           );
         }),

@@ -40,6 +40,7 @@ export function run(pages, frameOf) {
   });
   onCredential((isIn) => {
     cache.clear();
+    lazyReads.clear();
     if (isIn) refresh();
     else redraw();
   });
@@ -138,6 +139,7 @@ function contextOf(mine, { params, query }) {
       redraw();
       try {
         const result = await work();
+        for (const entry of lazyReads.values()) if (entry.fresh <= RESTING_MS) entry.at = 0;
         await refresh();
         return result;
       } catch (error) {
@@ -233,6 +235,34 @@ async function readAll(reads, signal) {
       if (cache.size > MOST_CACHED) cache.delete(cache.keys().next().value);
     }),
   );
+}
+
+/** What parts of pages have read by themselves, by a key. */
+const lazyReads = new Map();
+
+/**
+ * What a part of a page reads when it is shown, because lists leave it out: the answer, or undefined until it is there. It is read again after
+ * `fresh` milliseconds, and after each act. If it cannot be read, what was read before stays.
+ */
+export function lazily(key, read, fresh = RESTING_MS) {
+  const known = lazyReads.get(key);
+  if (known && (known.isAsked || Date.now() - known.at < fresh)) return known.data;
+  const entry = { data: known?.data, at: Date.now(), isAsked: true, fresh };
+  lazyReads.delete(key);
+  lazyReads.set(key, entry);
+  if (lazyReads.size > MOST_CACHED) lazyReads.delete(lazyReads.keys().next().value);
+  read()
+    .then(
+      (data) => (entry.data = data),
+      (error) => {
+        if (error instanceof Problem && error.status === 404) entry.data = null;
+      },
+    )
+    .finally(() => {
+      entry.isAsked = false;
+      redraw();
+    });
+  return entry.data;
 }
 
 let refreshing = null;

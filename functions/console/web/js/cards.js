@@ -1,10 +1,12 @@
 // What waits for a person, as cards that are answered in place.
 
 import { del, edit, get, post } from "./api.js";
-import { diffView } from "./diff.js";
-import { bytes, capital, money, moment, spaced } from "./format.js";
+import { lazily } from "./app.js";
+import { asText, changeView, fieldName } from "./changes.js";
+import { bytes, capital, listed, money, moment, spaced } from "./format.js";
 import { button, confirmation, dialog, draftOf, facts, failureOf, press } from "./parts.js";
-import { asText, fieldName, ticket } from "./ticket.js";
+import { rememberOutcome } from "./outcomes.js";
+import { ticket } from "./ticket.js";
 import { h } from "./view.js";
 
 /** The texts that people have begun to write in cards, by the card. */
@@ -147,26 +149,40 @@ function reject(ctx, item) {
 
 const ASSET_KINDS = { document: "document", code: "code", prompt: "prompt", email: "e-mail" };
 
+/** What lists leave out of a draft: a proposed change with the action as it is, or the times of a proposed action. */
+function wholeDraft(proposal) {
+  const { proposal_id: id, action_id: actionId } = proposal;
+  if (!actionId && proposal.schedule_text !== undefined && proposal.task_config) return proposal;
+  return lazily(`draft ${id}`, async () => {
+    const whole = proposal.change || proposal.task_config ? { ...proposal } : await get(`/proposals/${id}`);
+    if (actionId) whole.before = await get(`/actions/${actionId}`);
+    return whole;
+  });
+}
+
 /** A draft that an agent has made: an asset, a new action, or a change of an action. `reader` shows the content of an asset. */
-export function proposalCard(ctx, proposal, { reader = plainReader, done } = {}) {
+export function proposalCard(ctx, proposal, { reader = plainReader } = {}) {
   const id = proposal.proposal_id;
   const key = `proposal ${id}`;
   const isAsset = proposal.kind === "asset";
   const isChange = !isAsset && proposal.action_id;
+  const whole = isAsset ? null : wholeDraft(proposal);
   const keepIt = async () => {
     if (isAsset) {
       const asset = await post(`/agents/${proposal.agent_id}/assets`, { proposal_id: id });
-      done?.(asset);
+      rememberOutcome({ ...proposal, title: asset.title }, "saved", asset.asset_id);
     } else if (isChange) {
-      await edit(`/actions/${proposal.action_id}`, { proposal_id: id });
+      const action = await edit(`/actions/${proposal.action_id}`, { proposal_id: id });
+      rememberOutcome({ ...proposal, title: action.title }, "changed", action.action_id);
       ctx.go(`#/actions/${proposal.action_id}`);
     } else {
       const action = await post(`/agents/${proposal.agent_id}/actions`, { proposal_id: id });
+      rememberOutcome({ ...proposal, title: action.title }, "defined", action.action_id);
       ctx.go(`#/actions/${action.action_id}`);
     }
   };
   const label = isAsset ? "Save" : isChange ? "Change the action" : "Define…";
-  const kind = isAsset ? `Proposed ${ASSET_KINDS[proposal.asset_type] ?? "asset"}` : isChange ? "Proposed change of an action" : `Draft action${proposal.schedule_text ? ` · ${proposal.schedule_text}` : ""}`;
+  const kind = isAsset ? `Proposed ${ASSET_KINDS[proposal.asset_type] ?? "asset"}` : isChange ? "Proposed change of an action" : "Draft action";
   const actions = (inDialog) =>
     h(
       "div",
@@ -179,13 +195,30 @@ export function proposalCard(ctx, proposal, { reader = plainReader, done } = {})
     { class: `card ${isAsset ? "asset" : "draft"}`, key, "aria-label": `${kind}: ${proposal.title}` },
     h("span", { class: "kind" }, kind),
     h("h3", {}, proposal.title || fieldsOf(proposal)),
-    proposal.description && h("p", { class: "muted clamp" }, proposal.description),
+    proposal.description && !isChange && h("p", { class: "muted clamp" }, proposal.description),
+    isChange ? changeInShort(ctx, whole) : !isAsset && whole && h("p", {}, whole.schedule_text ?? "It runs when you run it."),
     failureOf(ctx, key),
     actions(false),
   );
 }
 
 const fieldsOf = (proposal) => Object.keys(proposal.change ?? {}).map((name) => capital(spaced(name))).join(", ");
+
+/** Titles often name a time. */
+const NAMES_A_TIME = /\b(every|daily|weekly|monthly|hourly|(mon|tues|wednes|thurs|fri|satur|sun)days?|morning|noon|evening|night)\b|\b\d{1,2}(:\d\d|\s?[ap]m)\b/i;
+
+/** What a proposed change does: its schedule in words, and what else it touches. */
+function changeInShort(ctx, whole) {
+  if (!whole?.change) return whole === undefined && h("p", { class: "muted" }, "Reading…");
+  const { schedule, ...others } = flatten(whole.change);
+  const names = Object.keys(others).map(fieldName);
+  const title = whole.change.title ?? whole.before?.title;
+  return [
+    schedule && changeView(ctx, "schedule", whole.before ? (whole.before.schedule ?? null) : undefined, schedule),
+    names.length > 0 && h("p", { class: "muted" }, `${schedule ? "It also changes" : "It changes"}: ${listed(names)}.`),
+    schedule && title && NAMES_A_TIME.test(title) && h("p", { class: "muted" }, whole.change.title ? `Its title becomes “${title}”.` : `Its title stays “${title}”.`),
+  ];
+}
 
 /** Reads the whole proposal, because lists leave the content out. */
 async function openProposal(ctx, proposal, reader, actions) {
@@ -194,7 +227,7 @@ async function openProposal(ctx, proposal, reader, actions) {
   ctx.open(() =>
     dialog(
       { title: proposal.title || "Proposed change", kind: "wide", onclose: () => ctx.close() },
-      error ? h("p", { class: "bad", role: "alert" }, error.message) : !whole ? h("p", { class: "muted" }, "Reading…") : proposalBody(whole, reader),
+      error ? h("p", { class: "bad", role: "alert" }, error.message) : !whole ? h("p", { class: "muted" }, "Reading…") : proposalBody(ctx, whole, reader),
       failureOf(ctx, `proposal ${proposal.proposal_id}`),
       actions(true),
     ),
@@ -208,12 +241,11 @@ async function openProposal(ctx, proposal, reader, actions) {
   ctx.redraw();
 }
 
-function proposalBody(proposal, reader) {
+function proposalBody(ctx, proposal, reader) {
   if (proposal.kind === "asset") return [h("p", { class: "muted" }, `${ASSET_KINDS[proposal.asset_type]} · ${bytes(proposal.bytes ?? 0)}`), reader(proposal.content ?? "", proposal.asset_type)];
   if (proposal.change) {
-    const flat = flatten(proposal.change);
-    const before = flatten(proposal.before ?? {});
-    return Object.entries(flat).map(([name, value]) => h("div", { class: "change", key: name }, h("h4", {}, fieldName(name)), diffView(asText(before[name]), asText(value))));
+    const before = proposal.before && flatten(proposal.before);
+    return Object.entries(flatten(proposal.change)).map(([name, value]) => h("div", { class: "change", key: name }, h("h3", {}, fieldName(name)), changeView(ctx, name, before ? (before[name] ?? null) : name === "schedule" ? undefined : "", value)));
   }
   return facts([
     ["When", proposal.schedule_text ?? "no schedule yet"],
@@ -238,7 +270,10 @@ function discard(ctx, proposal) {
     key: `discard ${proposal.proposal_id}`,
     label: "Delete",
     text: `“${proposal.title || "The proposed change"}” is deleted. The conversation stays.`,
-    act: () => del(`/proposals/${proposal.proposal_id}`),
+    act: async () => {
+      await del(`/proposals/${proposal.proposal_id}`);
+      rememberOutcome(proposal, "deleted");
+    },
   });
 }
 
@@ -282,7 +317,7 @@ export function inboxCard(ctx, item, more, options) {
       return ticket(ctx, { actionId: item.action_id, title: item.action_title ?? item.title, agent: item.agent_name, view, nextAt: item.next_at, scheduleText: item.schedule_text });
     }
     case "proposal":
-      return proposalCard(ctx, { proposal_id: item.proposal_id ?? item.id, kind: item.proposal_kind, title: item.title, description: item.text, agent_id: item.agent_id, action_id: item.action_id, asset_type: item.asset_type, schedule_text: item.schedule_text }, options);
+      return proposalCard(ctx, { proposal_id: item.proposal_id ?? item.id, kind: item.proposal_kind, title: item.title, description: item.text, agent_id: item.agent_id, action_id: item.action_id, asset_type: item.asset_type, run_id: item.run_id }, options);
     case "question":
       return questionCard(ctx, item);
     case "call":

@@ -2,7 +2,7 @@
 
 import { follow } from "./sse.js";
 import { duration, figure, money, spaced } from "./format.js";
-import { asText } from "./ticket.js";
+import { asText } from "./changes.js";
 import { h } from "./view.js";
 
 /**

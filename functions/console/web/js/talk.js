@@ -7,9 +7,10 @@ import { get, post } from "./api.js";
 import { callCard, proposalCard } from "./cards.js";
 import { bytes, capital, counted, moment, spaced } from "./format.js";
 import { foreignLink, markdownStream, markdownView, readContent } from "./markdown.js";
+import { outcomeLines } from "./outcomes.js";
 import { button, confirmation, draftOf, failureOf, press, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
-import { asText } from "./ticket.js";
+import { asText } from "./changes.js";
 import { h } from "./view.js";
 
 export const TALK_PAGE = 50;
@@ -40,7 +41,6 @@ export function newTalk({ path, draftKey, onchat, onagent }) {
     live: null,
     asked: null,
     failure: null,
-    saved: [],
     views: new Map(),
     follows: true,
     isAway: false,
@@ -452,9 +452,9 @@ function runEnd(ctx, talk, runId, proposals, record) {
   const error = own?.error ?? record?.error;
   const sources = own?.sources ?? [];
   return [
-    ...stored.map((one) => proposalCard(ctx, one, { reader: readContent, done: (asset) => talk.saved.push({ runId, asset }) })),
+    ...stored.map((one) => proposalCard(ctx, one, { reader: readContent })),
     fresh > 0 && h("p", { class: "muted", key: "fresh" }, `${counted(fresh, "draft")} written.`),
-    ...talk.saved.filter((one) => one.runId === runId).map(({ asset }) => h("p", { class: "line", key: `saved ${asset.asset_id}` }, "Saved: ", h("a", { href: `#/assets/${asset.asset_id}` }, asset.title))),
+    ...outcomeLines(ctx, runId),
     ...(own?.cards ?? []).filter((card) => card.state === "waiting").map((card) => callCard(ctx, { ...card, run_id: runId })),
     sources.length > 0 && h("details", { class: "step", key: "sources" }, h("summary", {}, counted(sources.length, "source")), h("p", { class: "muted" }, "Strangers have written these pages."), h("ul", { class: "plain" }, sources.map((one) => h("li", {}, foreignLink({ to: one.url }, [one.title || one.url]))))),
     own?.cut_off && h("p", { class: "line muted", key: "cut" }, "The reply ends here because it reached the limit of its length."),
