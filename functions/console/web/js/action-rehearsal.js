@@ -72,7 +72,7 @@ function isSmaller(action, done) {
 
 export function rehearsalSection(ctx, action, run) {
   const runId = run.run_id;
-  const note = run.finished_at ? `${moment(run.finished_at)} · ${duration(Date.parse(run.finished_at) - Date.parse(run.created_at))} · ${money(run.cost_micros)}` : `since ${clock(run.created_at)}`;
+  const note = run.finished_at ? [moment(run.finished_at), duration(Date.parse(run.finished_at) - Date.parse(run.created_at)), run.cost_micros > 0 && money(run.cost_micros)].filter(Boolean).join(" · ") : `since ${clock(run.created_at)}`;
   const again = button(ctx, "Rehearse again", { key: "rehearse", kind: "quiet", act: () => rehearse(ctx, action.action_id) });
   if (run.state === "running") {
     const { events } = runEvents(ctx, runId, run.state);

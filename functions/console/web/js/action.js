@@ -8,9 +8,10 @@ import { notebookPage, notebookSection } from "./action-notebook.js";
 import { approvalWith, askToRehearse, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
 import { actionTalkView, readActionTalk, readChanges } from "./action-talk.js";
 import { callCard, questionCard } from "./cards.js";
-import { changeView, fieldName, scheduleWords, watchText } from "./changes.js";
-import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, monthName, shortHash, shownZone } from "./format.js";
+import { changeView, fieldName, monthText, scheduleWords, watchText } from "./changes.js";
+import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, shortHash, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
+import { readButton, readOutputs } from "./outputs.js";
 import { button, confirmation, empty, facts, failureOf, head, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
 import { contentFacts, deleteAction, ticket } from "./ticket.js";
 import { h } from "./view.js";
@@ -202,7 +203,8 @@ export function plainTimes(sentence) {
 }
 
 function verdict(ctx) {
-  const { action, approval, why } = ctx.data;
+  const { action, approval, why, runs } = ctx.data;
+  const newest = runs.newest.find((run) => run.state !== "unchanged");
   const lead = leadOf(action, approval);
   let sentence = plainTimes(why.sentence).replace(/ Start it with `POST \/account\/start`\./, " Start again when you want.");
   if (action.state !== "dismissed" && !approval.holds) {
@@ -212,6 +214,7 @@ function verdict(ctx) {
   } else if (action.held_text) sentence = `${sentence} Since then it was ${action.held_text}.`;
   return [
     h("p", { class: "verdict" }, lead && h("b", { class: lead[1] }, `${lead[0]} `), sentence),
+    newest?.state === "succeeded" && !action.live_run && h("div", { class: "quick to-read", key: "to read" }, press("Read what it made", () => readOutputs(ctx, action.title, action.action_id, newest.run_id))),
     approval.holds && action.next_due && ["scheduled", "in_progress"].includes(action.state) && h("p", { class: "next muted" }, "Next ", when(action.next_due), action.queued > 0 && ` · ${counted(action.queued, "run")} queued`),
     action.state === "paused" && action.paused_because && h("div", { class: "banner", key: "paused" }, h("p", {}, h("b", {}, "The platform has paused it "), `${action.paused_because.text}.`)),
     action.preflight?.problems.length > 0 &&
@@ -287,7 +290,7 @@ function actionOverview(ctx) {
           ),
         approval.holds && approval.approved && approvedSection(action, approval),
         rehearsal && rehearsalSection(ctx, action, rehearsal),
-        latestSection(runs),
+        latestSection(ctx, action, runs),
       ),
       h("div", {}, watchSection(action), costSection(action, usage), notebookSection(ctx, action, notebook), section("History", { end: h("a", { href: `#/actions/${id}/history` }, "All changes") }, historyRows(ctx, action, history.data))),
     ),
@@ -328,7 +331,7 @@ function approvedSection(action, approval) {
 
 const LATEST_RUNS = 6;
 
-function latestSection(runs) {
+function latestSection(ctx, action, runs) {
   const latest = runs.newest.filter((run) => run.state !== "unchanged").slice(0, LATEST_RUNS);
   if (latest.length === 0) return null;
   return section(
@@ -342,7 +345,7 @@ function latestSection(runs) {
           title: capital(run.state === "held" && run.due_times > 1 ? `${stateWord(run.state)} ${figure(run.due_times)} times` : stateWord(run.state)),
           href: occurrenceHref(run),
           note: [moment(run.due_at), run.kind === "manual" && "by hand", run.started_at && run.finished_at && `took ${duration(Date.parse(run.finished_at) - Date.parse(run.started_at))}`, run.cost_micros > 0 && money(run.cost_micros), run.reason && plainTimes(run.reason), run.tainted && "has read what strangers have written"].filter(Boolean).join(" · "),
-          end: lamp(run.state, occurrenceHref(run), occurrenceName(run)),
+          end: [readButton(ctx, run, run.action_id, action.title), lamp(run.state, occurrenceHref(run), occurrenceName(run))],
         }),
       ),
     ),
@@ -375,11 +378,11 @@ function costSection(action, usage) {
   const ceiling = action.budget.per_month_micros;
   return section(
     "Cost",
-    { note: monthName(Date.now()) },
-    ceiling ? oil({ spent, ceiling, words: ["ceiling ", h("b", {}, money(ceiling))] }) : h("p", { class: "pad" }, h("b", {}, money(spent)), " spent this month. It has no ceiling of its own."),
+    {},
+    ceiling ? oil({ spent, ceiling, words: ["ceiling ", h("b", {}, money(ceiling))] }) : spent > 0 && h("p", { class: "pad" }, h("b", {}, money(spent)), " this month"),
     facts([
       ["A run", `at most ${money(action.budget.per_run_micros)}`],
-      ["A month", action.expected_cost?.text],
+      ["A month", monthText(action.expected_cost)],
     ]),
   );
 }

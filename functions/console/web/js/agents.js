@@ -36,7 +36,7 @@ export const agentsPage = {
                   title: agent.name,
                   href: `#/agents/${agent.agent_id}`,
                   note: [agent.goal],
-                  end: h("span", { class: "muted" }, `${counted(agent.metrics.assets ?? 0, "asset")} · ${counted(agent.metrics.actions_completed ?? 0, "run")} · ${money(agent.metrics.cost_micros ?? 0)}`),
+                  end: h("span", { class: "muted" }, [counted(agent.metrics.assets ?? 0, "asset"), counted(agent.metrics.actions_completed ?? 0, "run"), agent.metrics.cost_micros > 0 && money(agent.metrics.cost_micros)].filter(Boolean).join(" · ")),
                 }),
               ),
             ),

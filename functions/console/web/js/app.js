@@ -117,7 +117,7 @@ function contextOf(mine, { params, query }) {
     get data() {
       return dataOf(mine.page.reads?.(ctx) ?? {});
     },
-    /** What the frame knows: `account`, `agents`, `inbox`, `usage`; each may be undefined at first. */
+    /** What the frame knows: `account`, `agents`, `inbox`; each may be undefined at first. */
     get shared() {
       return dataOf(surroundings.reads());
     },

@@ -3,7 +3,7 @@
 import { post } from "./api.js";
 import { lazily } from "./app.js";
 import { diffView } from "./diff.js";
-import { money, moment, shownZone, spaced } from "./format.js";
+import { counted, money, moment, shownZone, spaced } from "./format.js";
 import { h } from "./view.js";
 
 /** What the fields of an approval are called on a ticket. */
@@ -78,6 +78,13 @@ export function watchText(watch) {
 export function budgetText(budget) {
   const parts = [budget.per_run_micros && `up to ${money(budget.per_run_micros)} a run`, budget.per_month_micros && `${money(budget.per_month_micros)} a month`];
   return parts.filter(Boolean).join(", ");
+}
+
+/** What the runs of a month will probably cost, or null if they have cost nothing so far. */
+export function monthText(expected) {
+  if (!expected || expected.month_micros === 0) return null;
+  const runs = counted(expected.runs, "run");
+  return expected.run_micros === null || expected.run_micros === undefined ? `at most ${money(expected.month_micros)} for ${runs}` : `about ${money(expected.month_micros)} for ${runs}`;
 }
 
 function wordsOfField(field, value) {

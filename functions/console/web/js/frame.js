@@ -32,7 +32,7 @@ export function offer(navs) {
 export const frame = { reads, prepare, view, failed, skeleton, entrance: (ctx) => entrancePage(ctx) };
 
 function reads() {
-  return { account: "/account", agents: "/agents?limit=100&status=active", inbox: optional("/inbox"), usage: "/usage" };
+  return { account: "/account", agents: "/agents?limit=100&status=active", inbox: optional("/inbox") };
 }
 
 const waiting = (ctx) => ctx.shared.inbox?.data.length ?? 0;

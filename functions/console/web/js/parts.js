@@ -171,7 +171,7 @@ export function oil({ spent, reserved = 0, ceiling, words }) {
       h("b", { style: { "--w": `${part(spent)}%` } }),
       h("u", { style: { "--a": `${part(spent)}%`, "--w": `${Math.max(0, share - part(spent))}%` } }),
     ),
-    h("p", {}, h("span", {}, h("b", {}, money(spent)), " spent", reserved > 0 && [", ", h("b", {}, money(reserved)), " reserved"]), h("span", {}, words ?? "of ", !words && h("b", {}, money(ceiling)))),
+    h("p", {}, h("span", {}, spent > 0 ? [h("b", {}, money(spent)), " spent"] : reserved === 0 && "nothing spent", reserved > 0 && [spent > 0 && ", ", h("b", {}, money(reserved)), " reserved"]), h("span", {}, words ?? "of ", !words && h("b", {}, money(ceiling)))),
     says && h("p", { class: "says" }, says),
   );
 }

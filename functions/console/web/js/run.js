@@ -1,6 +1,6 @@
 // A run: what came of it, step by step, and what it has made.
 
-import { Problem, get, getText, post } from "./api.js";
+import { Problem, get, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
 import { openText, rehearse } from "./action-rehearsal.js";
@@ -9,12 +9,15 @@ import { scheduleWords } from "./changes.js";
 import { callCard, proposalCard, questionCard } from "./cards.js";
 import { bytes, capital, clock, counted, dayMonth, duration, figure, money, moment, weekday, wholeTime } from "./format.js";
 import { agentName } from "./frame.js";
-import { button, chip, dialog, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
-import { markdownView, readContent } from "./markdown.js";
+import { button, chip, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
+import { markdownView } from "./markdown.js";
+import { TAINT_WORDS, readOutput } from "./outputs.js";
 import { runEvents, stepsOfRun, waterfall } from "./run-events.js";
 import { h } from "./view.js";
 
 const OTHER_RUNS = 20;
+/** The others are in the list of outputs. */
+const MOST_TO_READ = 3;
 
 /** The run, and for a run of an action its due time. A due time at which no run began is found by its action alone. */
 async function readWholeRun(runId, actionId, signal) {
@@ -62,6 +65,7 @@ export const runPage = {
       runCrumb(ctx, run, action),
       runHead(ctx, whole, action, isLive),
       h("p", { class: "verdict" }, runVerdict(whole, outputs, isLive)),
+      !isLive && outputs?.data.length > 0 && h("div", { class: "quick to-read", key: "to read" }, outputs.data.slice(0, MOST_TO_READ).map((output) => press(outputs.data.length === 1 ? "Read the output" : `Read “${output.title}”`, () => readOutput(ctx, output), { key: output.asset_id, kind: "primary" }))),
       run?.error && h("p", { class: "advice" }, adviceFor(run.error, action)),
       others && others.data.length > 1 && otherRuns(others.data, runId, ctx),
       ["run again", "cancel run", "rehearse"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
@@ -75,7 +79,7 @@ export const runPage = {
             (question || cards.length > 0) && section("Waits for you", {}, question && questionCard(ctx, question), cards.map((card) => callCard(ctx, { ...card, run_id: runId, action_id: run.action_id, action_title: action?.title, agent_name: agentName(ctx, run.agent_id) }))),
             section(
               "What happened",
-              { note: steps.from ? `${duration(Math.max(0, (isLive ? Date.now() : steps.to) - steps.from))} · ${money(run.cost_micros)}` : money(run.cost_micros) },
+              { note: [steps.from && duration(Math.max(0, (isLive ? Date.now() : steps.to) - steps.from)), run.cost_micros > 0 && money(run.cost_micros)].filter(Boolean).join(" · ") || null },
               stream.error && problem(ctx, stream.error, { compact: true }),
               stream.events.length === 0 && !stream.ended ? h("p", { class: "muted pad" }, "Reading the steps…") : waterfall(steps, { isLive }),
             ),
@@ -240,8 +244,6 @@ function otherRuns(all, runId, ctx) {
 
 // ---- What it made and read ----
 
-const TAINT_WORDS = "may repeat what strangers have written";
-
 function outputSection(ctx, run, outputs) {
   const rehearsed = run.rehearsal?.outputs;
   const made = outputs?.data ?? [];
@@ -254,32 +256,6 @@ function outputSection(ctx, run, outputs) {
     !rehearsed && made.length > 0 && h("ul", { class: "rows two" }, made.map((output) => h("li", { key: output.asset_id }, h("span", { class: "what" }, h("a", { href: `#/assets/${output.asset_id}` }, output.title), h("small", {}, bytes(output.bytes), output.tainted && h("span", { class: "warn" }, ` · ${TAINT_WORDS}`))), press("Read", () => readOutput(ctx, output), { kind: "quiet", title: `Read ${output.title}` })))),
     rehearsed && run.rehearsal.effects.length > 0 && h("ul", { class: "rows two" }, run.rehearsal.effects.map((effect, index) => h("li", { key: `effect ${index}` }, h("span", { class: "what" }, effect.tool, h("small", {}, "was not done")), press("See", () => openText(ctx, `Call of ${effect.tool}, not done`, effect.arguments), { kind: "quiet" })))),
   );
-}
-
-async function readOutput(ctx, output) {
-  let text = null;
-  let type = null;
-  let error = null;
-  const read = async () => {
-    error = null;
-    try {
-      const asset = await get(`/assets/${output.asset_id}`);
-      type = asset.asset_type;
-      text = await getText(`/assets/${output.asset_id}/content`);
-    } catch (failure) {
-      error = failure;
-    }
-    ctx.redraw();
-  };
-  ctx.open(() =>
-    dialog(
-      { title: output.title, kind: "wide", onclose: () => ctx.close() },
-      output.tainted && h("p", { class: "warn" }, `It ${TAINT_WORDS}.`),
-      error ? problem(ctx, error, { retry: read }) : text === null ? h("p", { class: "muted" }, "Reading…") : readContent(text, type),
-      h("div", { class: "acts" }, h("div", { class: "end" }, link("Open the asset", `#/assets/${output.asset_id}`, { kind: "" }))),
-    ),
-  );
-  await read();
 }
 
 /** The host of an address that may be opened, or null. */
@@ -322,8 +298,8 @@ function runFacts(run, occurrence) {
     "Cost and model",
     {},
     facts([
-      ["Cost", `${money(run.cost_micros)}${usage.estimated ? ", estimated" : ""}`],
-      ["Model", run.model && [run.model.model, h("small", { class: "muted" }, ` ${run.model.why}`)]],
+      ["Cost", run.cost_micros > 0 && `${money(run.cost_micros)}${usage.estimated ? ", estimated" : ""}`],
+      ["Model", run.model && [run.model.model, run.model.level !== "default" && h("small", { class: "muted" }, ` ${run.model.why}`)]],
       ["Tokens", `${figure((usage.input_tokens ?? 0) + cacheRead + written)} in, ${figure(usage.output_tokens ?? 0)} out`],
       ["From the cache", cacheRead > 0 && `${figure(cacheRead)} tokens`],
       ["Searches", usage.web_searches > 0 && figure(usage.web_searches)],

@@ -1,7 +1,7 @@
 // An approval as a ticket: the stub says when, the body says exactly what is approved.
 
 import { del, post } from "./api.js";
-import { budgetText, changeView, conditionText, fieldName, watchText } from "./changes.js";
+import { budgetText, changeView, conditionText, fieldName, monthText, watchText } from "./changes.js";
 import { flash } from "./app.js";
 import { clock, dayMonthYear, isoDate, moment, shortHash, weekdayShort, zoneName } from "./format.js";
 import { button, confirmation, facts, failureOf, press } from "./parts.js";
@@ -27,7 +27,7 @@ export function contentFacts(view) {
     ["Only if", list((current.watches ?? []).map(watchText))],
     ["May use", grantTexts(current).join(", ") || "nothing beside its own notes and outputs"],
     ["May cost", budgetText(current.budget)],
-    ["A month", view.expected_cost?.text],
+    ["A month", monthText(view.expected_cost)],
     ["Expected", current.task_config.expected_output],
     ["A program checks", list((current.conditions ?? []).map(conditionText))],
     ["Notebook", view.notebook.bytes > 0 ? `it keeps ${view.notebook.bytes} bytes for its next run` : null],

@@ -3,8 +3,9 @@
 import { edit, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, optional } from "./app.js";
 import { inboxCard } from "./cards.js";
-import { clock, counted, longDay, moment, money, monthName, relative, shownZone } from "./format.js";
+import { clock, longDay, moment, money, relative, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
+import { readButton } from "./outputs.js";
 import { button, chip, draftOf, failureOf, head, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
 import { agenda, dayFigures, isAhead, itemHref, strip, tookText } from "./strip.js";
 import { h } from "./view.js";
@@ -25,12 +26,13 @@ export const todayPage = {
     // The frame reads it too, but less often.
     inbox: optional("/inbox"),
     later: "/actions?state=scheduled&limit=100",
+    usage: optional(`/usage?month=${new Date().toISOString().slice(0, 7)}`),
     ...Object.fromEntries(approvals(ctx).map((item) => [`approval ${item.action_id}`, optional(`/actions/${item.action_id}/approval`)])),
   }),
   every: (ctx) => ((ctx.data.day?.data ?? []).some((item) => item.state === "running" || item.state === "claimed") ? LIVE_MS : RESTING_MS),
   view(ctx) {
-    const { day } = ctx.data;
-    const { inbox, agents, usage, account } = ctx.shared;
+    const { day, usage } = ctx.data;
+    const { inbox, agents, account } = ctx.shared;
     const isFirst = agents && agents.data.length === 0;
     return h(
       "div",
@@ -44,7 +46,7 @@ export const todayPage = {
           "div",
           { class: "cols" },
           h("div", {}, waitsForYou(ctx, inbox)),
-          h("div", {}, day && next(ctx, day, ctx.data.later.data), day && justHappened(day), usage && spending(usage, account)),
+          h("div", {}, day && next(ctx, day, ctx.data.later.data), day && justHappened(ctx, day), usage && spending(usage, account)),
         ),
     );
   },
@@ -163,7 +165,7 @@ function next(ctx, day, scheduled) {
   );
 }
 
-function justHappened(day) {
+function justHappened(ctx, day) {
   const items = day.data.filter((item) => !isAhead(item)).slice(-4).reverse();
   if (items.length === 0) return null;
   return section(
@@ -177,21 +179,22 @@ function justHappened(day) {
           title: item.action_title,
           href: itemHref(item),
           note: [item.agent_name, item.reason, tookText(item), item.cost_micros > 0 && money(item.cost_micros)].filter(Boolean).join(" · "),
-          end: chip(item.state),
+          end: [readButton(ctx, item, item.action_id, item.action_title), chip(item.state)],
         }),
       ),
     ),
   );
 }
 
+/** Only if something was spent: the account has the ceilings. */
 function spending(usage, account) {
-  const month = usage.month;
+  const month = usage.month?.total.cost_micros ?? 0;
   const ceiling = account?.budget.per_month_micros;
+  if (!(usage.spent_micros > 0 || usage.committed_micros > 0 || month > 0)) return null;
   return section(
     "Spending",
     { note: "today" },
     oil({ spent: usage.spent_micros ?? 0, reserved: Math.max(0, (usage.committed_micros ?? 0) - (usage.spent_micros ?? 0)), ceiling: usage.ceiling_micros + (usage.raised_micros ?? 0) }),
-    month && h("p", { class: "muted" }, `${monthName(Date.now())}: ${money(month.total.cost_micros ?? 0)}${ceiling ? ` of ${money(ceiling)}` : ""}, ${counted(month.total.calls ?? 0, "call")} of models`),
-    h("p", {}, h("a", { href: "#/account" }, "Usage and ceilings")),
+    h("p", { class: "muted" }, month > 0 && `${money(month)}${ceiling ? ` of ${money(ceiling)}` : ""} this month · `, h("a", { href: "#/account/usage" }, "Usage")),
   );
 }
