@@ -5,8 +5,9 @@ import { proposalCard, questionCard } from "./cards.js";
 import { figure } from "./format.js";
 import { markdownStream, markdownView } from "./markdown.js";
 import { outcomeLines } from "./outcomes.js";
-import { button, draftOf, empty, failureOf, section, sendOnEnter, when } from "./parts.js";
+import { button, draftOf, empty, failureOf, isStopped, section, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 /** How the text of a message is shown: what a person has typed as it is, what the agent says as Markdown. */
@@ -51,6 +52,7 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
     question && questionCard(ctx, question),
     proposals.length > 0 && section("Proposed changes", { note: proposals.length }, proposals.map((proposal) => proposalCard(ctx, proposal))),
     failureOf(ctx, "talk"),
+    stoppedNote(ctx, "no reply is written. Your text is kept"),
     h(
       "form",
       {
@@ -58,7 +60,7 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
         onsubmit: (event) => {
           event.preventDefault();
           const text = state.text.trim();
-          if (!text || state.live) return;
+          if (!text || state.live || isStopped(ctx)) return;
           // The last letters may not have been drawn yet, so the field would keep them.
           event.target.querySelector("textarea").value = "";
           sendAbout(ctx, state, action, text);
@@ -82,7 +84,7 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
         "div",
         { class: "acts" },
         h("span", { class: "muted" }, "Nothing changes before you take a proposal over."),
-        h("div", { class: "end" }, live?.runId && button(ctx, "Stop", { key: "stop talk", kind: "danger", act: () => post(`/runs/${live.runId}/cancel`) }), h("button", { class: "btn primary", disabled: state.text.trim() === "" || Boolean(live) }, "Send")),
+        h("div", { class: "end" }, live?.runId && button(ctx, "Stop", { key: "stop talk", kind: "danger", act: () => post(`/runs/${live.runId}/cancel`) }), h("button", { class: "btn primary", disabled: state.text.trim() === "" || Boolean(live) || isStopped(ctx) }, "Send")),
       ),
     ),
   );

@@ -12,8 +12,9 @@ import { changeView, fieldName, monthText, scheduleWords, watchText } from "./ch
 import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, shortHash, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
 import { readButton, readOutputs } from "./outputs.js";
-import { button, confirmation, empty, facts, failureOf, head, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
+import { button, confirmation, empty, facts, failureOf, head, isStopped, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
 import { contentFacts, deleteAction, ticket } from "./ticket.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 const FIRST_CHANGES = 6;
@@ -133,12 +134,13 @@ function actionHead(ctx) {
       action.title,
       action.schedule_text ? scheduleWords(action.schedule_text) : "runs when you run it",
       link("Talk about it", `#/actions/${id}/talk`, { kind: "quiet", key: "talk" }),
-      !isOver && button(ctx, "Rehearse", { key: "rehearse", act: () => rehearse(ctx, id) }),
-      canRun && button(ctx, "Run now", { key: "run", act: () => act(ctx, action, "run").then(() => ctx.say("The run has begun.")) }),
+      !isOver && button(ctx, "Rehearse", { key: "rehearse", starts: true, act: () => rehearse(ctx, id) }),
+      canRun && button(ctx, "Run now", { key: "run", starts: true, act: () => act(ctx, action, "run").then(() => ctx.say("The run has begun.")) }),
       canPause && button(ctx, "Pause", { key: "pause", act: () => act(ctx, action, "pause") }),
       action.state === "paused" && button(ctx, "Resume", { key: "resume", kind: "primary", act: () => act(ctx, action, "resume") }),
       menu(ctx, action),
     ),
+    !isOver && stoppedNote(ctx, "no run and no rehearsal begins"),
     ["rehearse", "run", "pause", "resume"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
   ];
 }
@@ -176,7 +178,7 @@ function menu(ctx, action) {
       action.state !== "dismissed" && press("Rehearse with more tools", (event) => {
         close(event);
         askToRehearse(ctx, id);
-      }, { kind: "quiet", key: "rehearse more" }),
+      }, { kind: "quiet", key: "rehearse more", disabled: isStopped(ctx) }),
       !isLive && ["scheduled", "paused"].includes(action.state) && ask("Take off its schedule", { title: "Take it off its schedule?", key: "cancel action", label: "Take off its schedule", text: "Your approval is withdrawn, and it is no longer due. To start it again, approve it.", act: () => act(ctx, action, "cancel") }),
       !isLive && !["completed", "dismissed"].includes(action.state) && ask("Mark as done", { title: "Mark it as done?", key: "complete", label: "Mark as done", kind: "primary", text: "It is no longer due. You can approve it again later.", act: () => act(ctx, action, "complete") }),
       !isLive && action.state !== "dismissed" && ask("Dismiss", { title: "Dismiss this action?", key: "dismiss", label: "Dismiss", kind: "halt", text: "It never runs again. Its runs and its history stay. This cannot be undone.", act: () => act(ctx, action, "dismiss") }),

@@ -4,8 +4,9 @@ import { del, edit, get, post } from "./api.js";
 import { lazily } from "./app.js";
 import { asText, changeView, fieldName } from "./changes.js";
 import { bytes, capital, listed, money, moment, spaced } from "./format.js";
-import { button, confirmation, dialog, draftOf, facts, failureOf, press } from "./parts.js";
+import { button, confirmation, dialog, draftOf, facts, failureOf, isStopped, press } from "./parts.js";
 import { rememberOutcome } from "./outcomes.js";
+import { stoppedNote } from "./stop.js";
 import { ticket } from "./ticket.js";
 import { h } from "./view.js";
 
@@ -44,10 +45,11 @@ export function questionCard(ctx, item) {
     { class: "ask", key, "aria-label": `${item.action_title ?? item.title} asks` },
     h("span", { class: "muted" }, h("a", { href: `#/actions/${item.action_id}` }, item.action_title ?? item.title), ` asks · ${moment(item.at)}`),
     h("q", {}, item.text),
-    h("div", { class: "quick" }, (item.choices ?? []).map((choice) => button(ctx, choice, { key: `${key} ${choice}`, act: () => reply(choice) }))),
+    h("div", { class: "quick" }, (item.choices ?? []).map((choice) => button(ctx, choice, { key: `${key} ${choice}`, starts: true, act: () => reply(choice) }))),
     answerField(ctx, key, "Answer in words…"),
     failureOf(ctx, key),
-    h("div", { class: "acts" }, h("div", { class: "end" }, button(ctx, "Answer", { key, kind: "primary", disabled: text.trim() === "", act: () => reply(text.trim()) }))),
+    stoppedNote(ctx, "the run goes on when you have started again"),
+    h("div", { class: "acts" }, h("div", { class: "end" }, button(ctx, "Answer", { key, kind: "primary", starts: true, disabled: text.trim() === "", act: () => reply(text.trim()) }))),
   );
 }
 
@@ -63,11 +65,12 @@ export function callCard(ctx, item) {
       h("q", {}, `The call of ${item.tool} was begun, and its answer was lost. Did it happen?`),
       callFacts(item),
       failureOf(ctx, key),
+      stoppedNote(ctx, "the run goes on when you have started again"),
       h(
         "div",
         { class: "acts" },
-        button(ctx, "It did not happen: do it again", { key: `${key} no`, act: () => post(`${path}/resolve`, { outcome: "not_happened" }) }),
-        h("div", { class: "end" }, button(ctx, "It happened", { key, kind: "primary", act: () => post(`${path}/resolve`, { outcome: "happened" }) })),
+        button(ctx, "It did not happen: do it again", { key: `${key} no`, starts: true, act: () => post(`${path}/resolve`, { outcome: "not_happened" }) }),
+        h("div", { class: "end" }, button(ctx, "It happened", { key, kind: "primary", starts: true, act: () => post(`${path}/resolve`, { outcome: "happened" }) })),
       ),
     );
   }
@@ -79,11 +82,12 @@ export function callCard(ctx, item) {
       cardOrigin(item),
       h("q", {}, `The ceiling of ${CEILINGS[ceiling.of] ?? spaced(ceiling.of)} is reached: ${money(ceiling.limit_micros + ceiling.raised_micros)}. The next step may cost ${money(ceiling.needs_micros)}.`),
       failureOf(ctx, key),
+      stoppedNote(ctx, "the run goes on when you have started again"),
       h(
         "div",
         { class: "acts" },
-        press("End the run", () => reject(ctx, item), { kind: "danger" }),
-        h("div", { class: "end" }, button(ctx, `Raise it by ${money(ceiling.raise_by_micros)}`, { key, kind: "primary", act: () => post(`${path}/approve`, { hash: item.hash }) })),
+        press("End the run", () => reject(ctx, item), { kind: "danger", disabled: isStopped(ctx) }),
+        h("div", { class: "end" }, button(ctx, `Raise it by ${money(ceiling.raise_by_micros)}`, { key, kind: "primary", starts: true, act: () => post(`${path}/approve`, { hash: item.hash }) })),
       ),
     );
   }
@@ -95,11 +99,12 @@ export function callCard(ctx, item) {
     h("p", { class: "muted" }, item.why),
     callFacts(item),
     failureOf(ctx, key),
+    stoppedNote(ctx, "the run goes on when you have started again"),
     h(
       "div",
       { class: "acts" },
-      press("Do not allow", () => reject(ctx, item), { kind: "danger" }),
-      h("div", { class: "end" }, button(ctx, `Allow ${item.tool} once`, { key, kind: "primary", act: () => post(`${path}/approve`, { hash: item.hash }) })),
+      press("Do not allow", () => reject(ctx, item), { kind: "danger", disabled: isStopped(ctx) }),
+      h("div", { class: "end" }, button(ctx, `Allow ${item.tool} once`, { key, kind: "primary", starts: true, act: () => post(`${path}/approve`, { hash: item.hash }) })),
     ),
   );
 }
@@ -295,6 +300,7 @@ export function noticeCard(ctx, item) {
     h("p", {}, h("a", { href: `#/actions/${item.action_id}` }, h("b", {}, item.action_title ?? item.title)), ` ${says}`, item.at && h("span", { class: "muted" }, ` · ${moment(item.at)}`)),
     item.text && h("p", {}, item.text),
     failureOf(ctx, key),
+    ["failed", "missed"].includes(item.kind) && !item.paused_because && stoppedNote(ctx, "it cannot run now"),
     h(
       "div",
       { class: "acts" },
@@ -302,7 +308,7 @@ export function noticeCard(ctx, item) {
         "div",
         { class: "end" },
         item.run_id && h("a", { class: "btn", href: `#/runs/${item.run_id}` }, "See the run"),
-        item.paused_because ? button(ctx, "Resume", { key, act: () => post(`/actions/${item.action_id}/resume`, {}) }) : ["failed", "missed"].includes(item.kind) && button(ctx, "Run now", { key, act: () => post(`/actions/${item.action_id}/run`, {}) }),
+        item.paused_because ? button(ctx, "Resume", { key, act: () => post(`/actions/${item.action_id}/resume`, {}) }) : ["failed", "missed"].includes(item.kind) && button(ctx, "Run now", { key, starts: true, act: () => post(`/actions/${item.action_id}/run`, {}) }),
       ),
     ),
   );

@@ -25,9 +25,18 @@ export function head(title, note, ...aside) {
   );
 }
 
-/** A button that does something. While it works it cannot be pressed again; if it fails, `failureOf(ctx, key)` says why. */
-export function button(ctx, label, { key = label, kind = "", act, disabled = false, title, busy = "…" }) {
+const STOPPED = "Everything is stopped. Start again first.";
+
+/** Whether the person has stopped everything, so that no run and no turn begins. */
+export const isStopped = (ctx) => Boolean(ctx.shared.account?.stopped_at);
+
+/**
+ * A button that does something. While it works it cannot be pressed again; if it fails, `failureOf(ctx, key)` says why. One that `starts` a run or
+ * a turn is disabled while everything is stopped: a `stoppedNote` nearby says so.
+ */
+export function button(ctx, label, { key = label, kind = "", act, disabled = false, title, busy = "…", starts = false }) {
   const works = ctx.busy(key);
+  if (starts && isStopped(ctx)) [disabled, title] = [true, STOPPED];
   return h(
     "button",
     { class: `btn ${kind}`, type: "button", key: `button ${key}`, disabled: works || disabled, title, "aria-busy": works ? "true" : null, onclick: () => ctx.act(key, act) },
@@ -54,6 +63,9 @@ export function failureOf(ctx, key) {
 /** Errors of which the platform speaks to programs. The page has a button for what they advise. */
 const OWN_WORDS = { account_stopped: "Everything is stopped, so nothing begins. Start again first: the red banner above has the button." };
 
+/** Why something failed, in the words of the page. */
+export const failureText = (error) => OWN_WORDS[error.code] ?? error.message;
+
 /** An error: the reason first, then what to quote. */
 export function problem(ctx, error, { title, retry, compact, close } = {}) {
   const isProblem = error instanceof Problem;
@@ -61,7 +73,7 @@ export function problem(ctx, error, { title, retry, compact, close } = {}) {
     "div",
     { class: compact ? "problem compact" : "problem", role: "alert", key: "problem" },
     title && h("h3", {}, title),
-    h("p", {}, OWN_WORDS[error.code] ?? error.message),
+    h("p", {}, failureText(error)),
     isProblem && error.fields.length > 0 && h("ul", {}, error.fields.map((one) => h("li", {}, h("code", {}, one.field), `: ${one.message}`))),
     isProblem &&
       h(

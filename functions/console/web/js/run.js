@@ -13,6 +13,7 @@ import { button, chip, facts, failureOf, head, lamp, link, press, problem, row, 
 import { markdownView } from "./markdown.js";
 import { TAINT_WORDS, readOutput } from "./outputs.js";
 import { runEvents, stepsOfRun, waterfall } from "./run-events.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 const OTHER_RUNS = 20;
@@ -64,6 +65,7 @@ export const runPage = {
       { key: `run ${runId}` },
       runCrumb(ctx, run, action),
       runHead(ctx, whole, action, isLive),
+      action && !isLive && stoppedNote(ctx, "it cannot run again"),
       h("p", { class: "verdict" }, runVerdict(whole, outputs, isLive)),
       !isLive && outputs?.data.length > 0 && h("div", { class: "quick to-read", key: "to read" }, outputs.data.slice(0, MOST_TO_READ).map((output) => press(outputs.data.length === 1 ? "Read the output" : `Read “${output.title}”`, () => readOutput(ctx, output), { key: output.asset_id, kind: "primary" }))),
       run?.error && h("p", { class: "advice" }, adviceFor(run.error, action)),
@@ -132,10 +134,11 @@ function runHead(ctx, { run, occurrence }, action, isLive) {
     chat && link(run.kind === "chat" && run.action_id ? "Open the conversation" : "Open the chat", chat, { kind: "" }),
     action && !chat && link("Talk about it", `#/actions/${action.action_id}/talk`, { kind: "quiet" }),
     run?.state === "running" && button(ctx, "Cancel", { key: "cancel run", kind: "danger", act: () => post(`/runs/${runId}/cancel`) }),
-    run?.kind === "rehearsal" && run.state !== "running" && action && button(ctx, "Rehearse again", { key: "rehearse", act: () => rehearse(ctx, action.action_id).then(() => ctx.go(`#/actions/${action.action_id}`)) }),
+    run?.kind === "rehearsal" && run.state !== "running" && action && button(ctx, "Rehearse again", { key: "rehearse", starts: true, act: () => rehearse(ctx, action.action_id).then(() => ctx.go(`#/actions/${action.action_id}`)) }),
     canRun &&
       button(ctx, run ? "Run again" : "Run now", {
         key: "run again",
+        starts: true,
         act: async () => {
           const { run_id: next } = await post(`/actions/${action.action_id}/run`, {});
           ctx.go(`#/runs/${next}`);

@@ -3,7 +3,8 @@
 import { del, get, post } from "./api.js";
 import { keep, optional } from "./app.js";
 import { banners, brand } from "./frame.js";
-import { button, confirmation, draftOf, failureOf, link, press } from "./parts.js";
+import { button, confirmation, draftOf, failureOf, isStopped, link, press } from "./parts.js";
+import { askToStop } from "./stop.js";
 import { TALK_PAGE, composer, newTalk, readTalk, sendTurn, talkView } from "./talk.js";
 import { h } from "./view.js";
 
@@ -143,7 +144,7 @@ export const setupPage = {
         {},
         brand(),
         h("h1", {}, "Setting up an agent"),
-        h("div", { class: "aside" }, talk.chatId && press("Begin anew", () => askToBeginAnew(ctx), { kind: "quiet", disabled: Boolean(talk.live) }), link("Keep and leave", "#/", { kind: "" })),
+        h("div", { class: "aside" }, talk.chatId && press("Begin anew", () => askToBeginAnew(ctx), { kind: "quiet", disabled: Boolean(talk.live) }), link("Keep and leave", "#/", { kind: "" }), !isStopped(ctx) && press("Stop everything…", () => askToStop(ctx), { kind: "quiet red" })),
       ),
       h(
         "main",

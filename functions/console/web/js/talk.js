@@ -8,8 +8,9 @@ import { callCard, proposalCard } from "./cards.js";
 import { bytes, capital, counted, moment, spaced } from "./format.js";
 import { foreignLink, markdownStream, markdownView, readContent } from "./markdown.js";
 import { outcomeLines } from "./outcomes.js";
-import { button, confirmation, draftOf, failureOf, press, sendOnEnter, when } from "./parts.js";
+import { button, confirmation, draftOf, failureOf, failureText, isStopped, press, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
+import { stoppedNote } from "./stop.js";
 import { asText } from "./changes.js";
 import { h } from "./view.js";
 
@@ -182,7 +183,7 @@ export async function sendTurn(ctx, talk, text, images = []) {
       ctx.redraw();
       return followRun(ctx, talk, error.current.run_id);
     }
-    talk.failure = { detail: error.message, code: error.code, fields: error.fields, requestId: error.requestId, text };
+    talk.failure = { detail: failureText(error), code: error.code, fields: error.fields, requestId: error.requestId, text };
     ctx.say(error.message);
     ctx.redraw();
     return;
@@ -471,7 +472,7 @@ function runFailed(ctx, talk, runId, error) {
     { class: "problem compact", role: "alert", key: "failed" },
     h("p", {}, h("b", {}, "No reply. "), error.detail),
     h("p", { class: "muted" }, h("code", {}, error.code)),
-    h("div", { class: "acts" }, asked && isLast && !talk.live && press("Send it again", () => sendTurn(ctx, talk, asked.content)), h("a", { class: "btn quiet", href: `#/runs/${runId}` }, "See the run")),
+    h("div", { class: "acts" }, asked && isLast && !talk.live && press("Send it again", () => sendTurn(ctx, talk, asked.content), { disabled: isStopped(ctx) }), h("a", { class: "btn quiet", href: `#/runs/${runId}` }, "See the run")),
   );
 }
 
@@ -489,7 +490,7 @@ function talkFailure(ctx, talk) {
       failure.text && press("Send it again", () => {
         if (talk.input.value.trim() === failure.text) talk.input.value = "";
         sendTurn(ctx, talk, failure.text, talk.images.splice(0));
-      }),
+      }, { disabled: isStopped(ctx) }),
       press("Close", () => {
         talk.failure = null;
         ctx.redraw();
@@ -563,6 +564,7 @@ function watchEnd(ctx, talk, node) {
 function submitTalk(ctx, talk) {
   const text = (talk.input?.value ?? "").trim();
   if (!text) return;
+  if (isStopped(ctx)) return ctx.say("Everything is stopped. Your text is kept.");
   if (talk.live || talk.asked) return ctx.say("A reply is being written. Your text is kept.");
   talk.input.value = "";
   const { images } = talk;
@@ -645,6 +647,7 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
     },
     talk.isAway && h("button", { class: "newest", type: "button", key: "newest", onclick: () => { talk.follows = true; toEnd(); } }, "Newest ↓"),
     failureOf(ctx, key),
+    stoppedNote(ctx, "no reply is written. Your text is kept"),
     talk.images.length > 0 && imageRow(ctx, talk),
     h(
       "div",
@@ -683,7 +686,7 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
         onkeydown: sendOnEnter,
       }),
       runs && button(ctx, "Stop", { key, kind: "danger", act: () => post(`/runs/${runs.runId}/cancel`, {}) }),
-      h("button", { class: "btn primary", key: "send", disabled: disabled || Boolean(talk.live || talk.asked) }, "Send"),
+      h("button", { class: "btn primary", key: "send", disabled: disabled || isStopped(ctx) || Boolean(talk.live || talk.asked) }, "Send"),
     ),
   );
 }

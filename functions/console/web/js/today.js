@@ -6,8 +6,9 @@ import { inboxCard } from "./cards.js";
 import { clock, longDay, moment, money, relative, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
 import { readButton } from "./outputs.js";
-import { button, chip, draftOf, failureOf, head, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
+import { button, chip, draftOf, failureOf, head, isStopped, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
 import { agenda, dayFigures, isAhead, itemHref, strip, tookText } from "./strip.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 /** Approvals beyond these are read when their own page is opened. */
@@ -138,9 +139,11 @@ const MOST_NEXT = 3;
 
 /** What comes next: today, and then the first time of each action on a later day. */
 function comingNext(ctx, day, scheduled) {
+  // While everything is stopped, the day names nothing that is to come.
+  const from = isStopped(ctx) ? day.now : day.to;
   const today = day.data.filter((item) => isAhead(item) && Date.parse(item.at) >= Date.now() - 60_000);
   const later = scheduled
-    .filter((action) => action.next_due && action.next_due >= day.to && !action.paused)
+    .filter((action) => action.next_due && Date.parse(action.next_due) >= Date.parse(from) && !action.paused)
     .map((action) => ({ action_id: action.action_id, action_title: action.title, agent_name: agentName(ctx, action.agent_id), at: action.next_due }))
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
   return [...today, ...later].slice(0, MOST_NEXT);
@@ -151,13 +154,14 @@ function next(ctx, day, scheduled) {
   return section(
     "Next",
     {},
-    items.length === 0 && h("p", { class: "muted pad" }, "No action is scheduled."),
+    items.length === 0 && !isStopped(ctx) && h("p", { class: "muted pad" }, "No action is scheduled."),
+    stoppedNote(ctx, "nothing runs"),
     rows(
       items.map((item) => {
         const key = `run ${item.action_id}`;
         const isToday = Date.parse(item.at) < Date.parse(day.to);
         return [
-          row({ key: `${item.action_id} ${item.at}`, time: isToday ? clock(item.at) : moment(item.at), title: item.action_title, href: `#/actions/${item.action_id}`, note: [item.agent_name, isToday && relative(item.at)].filter(Boolean).join(" · "), end: button(ctx, "Run now", { key, kind: "quiet", act: () => post(`/actions/${item.action_id}/run`, {}) }) }),
+          row({ key: `${item.action_id} ${item.at}`, time: isToday ? clock(item.at) : moment(item.at), title: item.action_title, href: `#/actions/${item.action_id}`, note: [item.agent_name, isToday && relative(item.at)].filter(Boolean).join(" · "), end: button(ctx, "Run now", { key, kind: "quiet", starts: true, act: () => post(`/actions/${item.action_id}/run`, {}) }) }),
           failureOf(ctx, key),
         ];
       }),
