@@ -54,7 +54,34 @@ def test_the_day_and_what_waits(owner):
     proposal.get_by_role("button", name="Save").click()
     expect(proposal).to_have_count(0)
     assert len(owner.get(f"/agents/{agent}/assets")["data"]) == 2
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("Nothing waits for you.")).to_be_visible()
+
+
+def test_the_focus_stays_where_the_person_is(owner):
+    agent = owner.agent()
+    for title in ("Price report", "Stock report"):
+        owner.action(agent, title, approve=False, schedule={"cron": "0 9 * * MON"})
+    owner.post(f"/agents/{agent}/chat", {"message": "Write a brief about wicks"})
+    page = owner.page()
+    tickets = page.get_by_role("article", name=re.compile("^Approval of"))
+    expect(tickets).to_have_count(2)
+    second = tickets.nth(1).get_attribute("aria-label")
+    tickets.first.get_by_role("button", name=re.compile("^Approve")).focus()
+    page.keyboard.press("Enter")
+    expect(tickets).to_have_count(1)
+    expect(page.get_by_role("article", name=second)).to_be_focused()
+    expect(page.locator("#said")).to_have_text("2 things wait for you.")
+    # From the card, its buttons are the next ones.
+    page.keyboard.press("Tab")
+    tickets.first.get_by_role("button", name=re.compile("^Approve")).press("Enter")
+    draft = page.get_by_role("article", name=re.compile("Proposed document"))
+    expect(draft).to_be_focused()
+    draft.get_by_role("button", name="Delete").press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).press("Enter")
+    expect(draft).to_have_count(0)
+    expect(page.get_by_role("heading", name="Waits for you")).to_be_focused()
+    expect(page.locator("#said")).to_have_text("Nothing waits for you.")
+    assert {one["state"] for one in owner.get("/actions")["data"]} == {"scheduled"}
 
 
 def test_a_draft_is_read_and_deleted(owner):
@@ -191,7 +218,7 @@ def test_the_palette_goes_and_finds(owner):
 def test_offline_and_back(owner):
     owner.agent()
     page = owner.page()
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("Nothing waits for you.")).to_be_visible()
     page.context.set_offline(True)
     page.evaluate("location.hash = '#/agents'")
     expect(page.get_by_text("No connection.")).to_be_visible()

@@ -9,6 +9,7 @@
 
 import { Problem, get, onConnection } from "./api.js";
 import { isIn, onCredential } from "./credentials.js";
+import { holdFocus, watchFocus } from "./focus.js";
 import { draw } from "./view.js";
 
 export const RESTING_MS = 30_000;
@@ -33,6 +34,7 @@ export function run(pages, frameOf) {
   surroundings = frameOf;
   addEventListener("hashchange", navigate);
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+  watchFocus();
   onConnection((works) => {
     online = works;
     if (works) refresh();
@@ -334,7 +336,9 @@ function render() {
   }
   document.title = title ? `${title} · Lamplighter` : "Lamplighter";
   const stale = complete && failed ? failed.error : null;
+  const restore = holdFocus();
   draw(document.querySelector("#app"), surroundings.view(ctx, { content, title, page, stale, dialog: current.dialog }));
+  restore();
 }
 
 const FLASH_MS = 8_000;

@@ -168,9 +168,9 @@ function drawer(ctx) {
       { title: "More", kind: "drawer", onclose: () => ctx.close() },
       h("button", { type: "button", onclick: leave(() => palette(ctx)) }, icon("find"), "Search or do…"),
       [...places.filter((one) => !IN_BAR.includes(one.nav)), ACCOUNT].map(place),
+      h("button", { type: "button", class: "halt-link", onclick: leave(() => askToStop(ctx)) }, icon("stop"), "Stop everything…"),
       h("h3", { class: "group" }, "For code"),
       codePlaces.map(place),
-      h("button", { type: "button", class: "halt-link", onclick: leave(() => askToStop(ctx)) }, icon("stop"), "Stop everything…"),
     ),
   );
 }

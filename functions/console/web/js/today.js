@@ -3,7 +3,7 @@
 import { edit, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, optional } from "./app.js";
 import { inboxCard } from "./cards.js";
-import { clock, longDay, moment, money, relative, shownZone } from "./format.js";
+import { clock, counted, longDay, moment, money, relative, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
 import { readButton } from "./outputs.js";
 import { button, chip, draftOf, failureOf, head, isStopped, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
@@ -122,6 +122,8 @@ function daySection(day) {
 
 function waitsForYou(ctx, inbox) {
   const items = inbox?.data ?? [];
+  if (inbox && ctx.state.waiting > items.length) ctx.say(items.length === 0 ? "Nothing waits for you." : `${counted(items.length, "thing")} ${items.length === 1 ? "waits" : "wait"} for you.`);
+  if (inbox) ctx.state.waiting = items.length;
   const shown = ctx.state.all ? items : items.slice(0, FIRST_CARDS);
   const more = { approvals: Object.fromEntries(items.filter((item) => item.kind === "approval").map((item) => [item.action_id, ctx.data[`approval ${item.action_id}`]])) };
   return section(
