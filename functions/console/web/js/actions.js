@@ -4,7 +4,7 @@ import { get, getAll, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, reading } from "./app.js";
 import { fieldsInWords, formView, openForm } from "./action-form.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
-import { agentHead } from "./agent-head.js";
+import { agentHead, askForActions } from "./agent-head.js";
 import { changeView, fieldName, scheduleWords } from "./changes.js";
 import { counted, listed, money, moment, relative } from "./format.js";
 import { button, dialog, empty, failureOf, lamp, link, press, section } from "./parts.js";
@@ -75,7 +75,7 @@ export const actionsPage = {
       "div",
       { key: `actions of ${agent.agent_id}` },
       agentHead(agent, "actions", { counts: { actions: actions.data.length }, aside: isNew ? [] : [link("New action", `#/agents/${agent.agent_id}/actions?new`, { kind: "" })] }),
-      isNew ? newAction(ctx, agent) : actions.data.length === 0 ? empty("This agent has no actions yet. Say in the chat what it should do and when, and it proposes one.", link("Go to the chat", `#/agents/${agent.agent_id}`, { kind: "primary" }), link("Fill in a form", `#/agents/${agent.agent_id}/actions?new`, { kind: "" })) : listPart(ctx, actions, stale, last),
+      isNew ? newAction(ctx, agent) : actions.data.length === 0 ? empty("This agent has no actions yet, so nothing runs by itself. Ask it to propose some: you send the message.", askForActions(ctx, agent), link("Fill in a form", `#/agents/${agent.agent_id}/actions?new`, { kind: "" })) : listPart(ctx, actions, stale, last),
     );
   },
 };

@@ -2,6 +2,7 @@
 
 import { counted, money } from "./format.js";
 import { chip, empty, head, link, row, rows } from "./parts.js";
+import { unfinishedSetups } from "./setups.js";
 import { h } from "./view.js";
 
 export const agentsPage = {
@@ -19,6 +20,7 @@ export const agentsPage = {
       "div",
       { key: "agents" },
       head("Agents", counted(all.data.length, "agent"), link("Set up an agent", "#/setup", { kind: "primary" })),
+      unfinishedSetups(ctx),
       all.data.length === 0 && empty("No agent yet. One sentence is enough to begin.", link("Set up an agent", "#/setup", { kind: "primary" })),
       groups.map(([status, title]) => {
         const agents = all.data.filter((agent) => agent.status === status);

@@ -2,7 +2,7 @@
 
 import { get, send } from "./api.js";
 import { flashedText, optional } from "./app.js";
-import { access, forgetCredential } from "./credentials.js";
+import { access, signOut } from "./credentials.js";
 import { entrancePage } from "./entrance.js";
 import { showTimesIn } from "./format.js";
 import { dialog, press, problem } from "./parts.js";
@@ -184,7 +184,7 @@ function commands(ctx) {
     { title: "Set up an agent", kind: "do", href: "#/setup" },
     { title: ctx.shared.account?.stopped_at ? "Start again" : "Stop everything", kind: "do", act: () => askToStop(ctx) },
     { title: "Keys of this page", kind: "help", act: () => help(ctx) },
-    ...(access.auth === "off" ? [] : [{ title: "Sign out", kind: "do", act: () => forgetCredential() }]),
+    ...(access.auth === "off" ? [] : [{ title: "Sign out", kind: "do", act: () => signOut() }]),
     ...agents.map((agent) => ({ title: agent.name, kind: "agent", href: `#/agents/${agent.agent_id}` })),
   ];
 }

@@ -279,12 +279,13 @@ export function confirmation(ctx, { title, text, act, label, key = title, kind =
   );
 }
 
-/** A text that a person writes, which survives a reload and a lost connection. */
-export function draftOf(key) {
+/** A text that a person writes, which survives a reload and a lost connection, and with `lasts` the end of the tab. */
+export function draftOf(key, { lasts = false } = {}) {
   const name = `lamplighter.draft ${key}`;
+  const storage = lasts ? localStorage : sessionStorage;
   return {
-    get: () => sessionStorage.getItem(name) ?? "",
-    set: (text) => (text ? sessionStorage.setItem(name, text) : sessionStorage.removeItem(name)),
+    get: () => storage.getItem(name) ?? "",
+    set: (text) => (text ? storage.setItem(name, text) : storage.removeItem(name)),
   };
 }
 

@@ -4,6 +4,7 @@ import { del, get, post } from "./api.js";
 import { keep, optional } from "./app.js";
 import { banners, brand } from "./frame.js";
 import { button, confirmation, draftOf, failureOf, isStopped, link, press } from "./parts.js";
+import { forgetSetupOf, rememberSetup, setupDraftStore } from "./setups.js";
 import { askToStop } from "./stop.js";
 import { TALK_PAGE, composer, newTalk, readTalk, sendTurn, talkView } from "./talk.js";
 import { h } from "./view.js";
@@ -11,7 +12,8 @@ import { h } from "./view.js";
 const IDLE_SETUP_MS = 15_000;
 /** A draft is searched in this many of the newest replies. */
 const MOST_SEARCHED = 12;
-const KEPT = "setup chat";
+/** The set-up that the address without an id goes on with. */
+const keptSetup = draftOf("setup chat", { lasts: true });
 
 const PARTS = [
   { name: "name", label: "Name", most: 200, rows: 1 },
@@ -41,7 +43,8 @@ function setupTalk(ctx) {
     draftKey: "setup message",
     onchat: (chatId) => {
       keep(setupPath(chatId), { chat_id: chatId, messages: [], has_more: false });
-      draftOf(KEPT).set(chatId);
+      keptSetup.set(chatId);
+      rememberSetup(chatId);
       ctx.state.isNew = false;
       addressSetup(ctx, chatId);
     },
@@ -52,7 +55,7 @@ function setupTalk(ctx) {
 
 // ---- The draft: what the model has proposed (`base`), and what the person has made of it (`mine`) ----
 
-const draftStore = (ctx) => draftOf(`agent draft ${ctx.state.talk.chatId}`);
+const draftStore = (ctx) => setupDraftStore(ctx.state.talk.chatId);
 
 function setupDraft(ctx) {
   const { chatId } = ctx.state.talk;
@@ -112,7 +115,7 @@ export const setupPage = {
   },
   every: () => IDLE_SETUP_MS,
   enter(ctx) {
-    const kept = draftOf(KEPT).get();
+    const kept = keptSetup.get();
     if (!ctx.params.chat_id && kept) addressSetup(ctx, kept);
     if (ctx.params.chat_id !== "begin") return;
     const sentence = draftOf("setup");
@@ -130,7 +133,7 @@ export const setupPage = {
     const talk = setupTalk(ctx);
     const { chat } = ctx.data;
     if (chat === null && !talk.chatId) {
-      draftOf(KEPT).set("");
+      keptSetup.set("");
       ctx.state.isNew = true;
     }
     readTalk(ctx, talk, chat);
@@ -244,8 +247,8 @@ async function createAgent(ctx, draft) {
 }
 
 function forgetSetup(ctx) {
-  if (ctx.state.talk.chatId) draftStore(ctx).set("");
-  draftOf(KEPT).set("");
+  if (ctx.state.talk.chatId) forgetSetupOf(ctx.state.talk.chatId);
+  keptSetup.set("");
 }
 
 function askToDeleteDraft(ctx, talk) {
@@ -268,9 +271,9 @@ function askToBeginAnew(ctx) {
     key: "begin anew",
     kind: "primary",
     label: "Begin anew",
-    text: "Another conversation begins. This one stays at its address, but no page leads to it.",
+    text: "Another conversation begins. This one stays: the page of the agents leads to it.",
     act: async () => {
-      draftOf(KEPT).set("");
+      keptSetup.set("");
       draftOf("setup").set("");
       ctx.go("#/setup/begin");
     },

@@ -627,6 +627,13 @@ function imageRow(ctx, talk) {
   );
 }
 
+/** Puts a text into the field for the next message, to be changed and sent by the person. */
+export function writeIn(talk, text) {
+  talk.draft.set(text);
+  talk.input.value = text;
+  talk.input.focus();
+}
+
 /** The field for the next message. While a reply is written, it can be stopped. */
 export function composer(ctx, talk, { placeholder, label = "Your message", disabled = false }) {
   const runs = talk.live && talk.live.state === "running" ? talk.live : null;
@@ -681,6 +688,8 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
           talk.input = node;
           // What was sent before this field was there, and is not stored yet, is not offered again.
           node.value = talk.asked && talk.asked.text === talk.draft.get() ? "" : talk.draft.get();
+          // The address says that the person comes to write.
+          if (ctx.query.write !== undefined) queueMicrotask(() => node.focus());
         },
         oninput: (event) => talk.draft.set(event.target.value),
         onkeydown: sendOnEnter,

@@ -8,6 +8,7 @@ import { agentName } from "./frame.js";
 import { readButton } from "./outputs.js";
 import { button, chip, draftOf, failureOf, head, isStopped, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
 import { agenda, dayFigures, isAhead, itemHref, strip, tookText } from "./strip.js";
+import { unfinishedSetups } from "./setups.js";
 import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
@@ -84,6 +85,7 @@ function firstVisit(ctx) {
   return h(
     "section",
     { class: "first", key: "first", "aria-label": "Begin" },
+    unfinishedSetups(ctx),
     h("p", { class: "lead" }, "What should somebody look after for you?"),
     h(
       "form",
