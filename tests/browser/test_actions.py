@@ -14,10 +14,14 @@ TASK = {"instructions": "Read three price pages and write one page.", "expected_
 
 
 class ScriptedModel:
-    """A model server with the format of OpenAI. `script(messages)` returns a text, or the name and the arguments of a call."""
+    """
+    A model server with the format of OpenAI. `script(messages)` returns a text, or the name and the arguments of a call. `verdict` is what
+    checks of outputs answer.
+    """
 
-    def __init__(self, script):
+    def __init__(self, script, verdict):
         self.script = script
+        self.verdict = verdict
         model = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -43,7 +47,7 @@ class ScriptedModel:
     def answer(self, handler, body):
         messages = body["messages"]
         is_check = "lamplighter:check" in str(messages[0].get("content"))
-        says = json.dumps({"score": 90, "meets": True, "missing": []}) if is_check else self.script(messages)
+        says = json.dumps(self.verdict) if is_check else self.script(messages)
         if isinstance(says, str):
             delta, finish = {"role": "assistant", "content": says}, "stop"
         else:
@@ -71,8 +75,8 @@ def scripted(tmp_path, browser):
     """Starts a platform whose model follows a script, and gives its owner."""
     opened = []
 
-    def start(script):
-        model = ScriptedModel(script)
+    def start(script, verdict={"score": 90, "meets": True, "missing": []}):
+        model = ScriptedModel(script, verdict)
         platform = Platform(tmp_path, auth="off", environment=model.environment)
         owner = Owner(platform, browser)
         opened.append((model, platform, owner))
@@ -351,6 +355,47 @@ def test_a_run_that_waits_is_answered_on_its_page(scripted):
     expect(page.get_by_role("list", name="Steps of the run")).to_contain_text("Waits for you")
     page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
     expect(page.get_by_role("dialog")).to_contain_text("About Week 47")
+
+
+def saves_once(messages):
+    if any(text.startswith("saved") for text in said(messages)):
+        return "It is done."
+    return "save_output", {"title": "Report", "content": "One price.", "asset_type": "document"}
+
+
+def test_a_refused_output_says_what_it_lacks(scripted):
+    owner = scripted(saves_once, {"score": 30, "meets": False, "missing": ["no source is named", "two of three shops are missing"]})
+    soon = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    action = owner.action(owner.agent(), schedule={"at": soon})
+    owner.wait(lambda: owner.get("/inbox")["data"])
+    page = owner.page("/")
+    card = page.get_by_role("article", name="Price report failed")
+    lacks = page.get_by_role("list", name="What is missing").get_by_role("listitem")
+    expect(lacks).to_have_text(["No source is named", "Two of three shops are missing"])
+    axe(page)
+    card.get_by_role("button", name="Read the output").click()
+    expect(page.get_by_role("dialog")).to_contain_text("One price.")
+    page.keyboard.press("Escape")
+    card.get_by_role("link", name="See the run").click()
+    check = page.get_by_role("region", name="The check")
+    expect(check).to_contain_text("not accepted")
+    expect(check).to_contain_text("Every price change is named")
+    expect(lacks).to_have_text(["No source is named", "Two of three shops are missing"])
+    expect(page.get_by_role("button", name="Read the output")).to_be_visible()
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        axe(page)
+        shot(page, f"refused output {theme}")
+    assert owner.get(f"/actions/{action}/runs")["data"][0]["state"] == "failed"
+
+
+def test_a_check_says_its_score_and_what_it_measured_by(owner):
+    action = owner.action(owner.agent())
+    run = owner.run(action)
+    page = owner.page(f"/runs/{run['run_id']}")
+    check = page.get_by_role("region", name="The check")
+    expect(check).to_contain_text(f"{run['score']} of 100")
+    expect(check).to_contain_text("Every price change is named")
 
 
 def test_a_run_that_works_is_shown_and_cancelled(scripted):

@@ -75,7 +75,7 @@ export const actionsPage = {
       "div",
       { key: `actions of ${agent.agent_id}` },
       agentHead(agent, "actions", { counts: { actions: actions.data.length }, aside: isNew ? [] : [link("New action", `#/agents/${agent.agent_id}/actions?new`, { kind: "" })] }),
-      isNew ? newAction(ctx, agent) : actions.data.length === 0 ? empty("This agent has no actions yet, so nothing runs by itself. Ask it to propose some: you send the message.", askForActions(ctx, agent), link("Fill in a form", `#/agents/${agent.agent_id}/actions?new`, { kind: "" })) : listPart(ctx, actions, stale, last),
+      isNew ? newAction(ctx, agent) : actions.data.length === 0 ? empty("This agent has no actions yet, so nothing runs by itself. Ask it to propose some. You see the message before it is sent.", askForActions(ctx, agent), link("Fill in a form", `#/agents/${agent.agent_id}/actions?new`, { kind: "" })) : listPart(ctx, actions, stale, last),
     );
   },
 };

@@ -19,7 +19,7 @@ export const agentsPage = {
     return h(
       "div",
       { key: "agents" },
-      head("Agents", counted(all.data.length, "agent"), link("Set up an agent", "#/setup", { kind: "primary" })),
+      head("Agents", all.data.length > 0 && counted(all.data.length, "agent"), link("Set up an agent", "#/setup", { kind: "primary" })),
       unfinishedSetups(ctx),
       all.data.length === 0 && empty("No agent yet. One sentence is enough to begin.", link("Set up an agent", "#/setup", { kind: "primary" })),
       groups.map(([status, title]) => {

@@ -6,6 +6,7 @@ import { asText, changeView, fieldName } from "./changes.js";
 import { bytes, capital, listed, money, moment, spaced } from "./format.js";
 import { button, confirmation, dialog, draftOf, facts, failureOf, isStopped, press } from "./parts.js";
 import { rememberOutcome } from "./outcomes.js";
+import { lacksList, lacksOf, readOutputs } from "./outputs.js";
 import { stoppedNote } from "./stop.js";
 import { ticket } from "./ticket.js";
 import { h } from "./view.js";
@@ -294,11 +295,12 @@ const NOTICES = {
 export function noticeCard(ctx, item) {
   const [tone, says] = NOTICES[item.kind] ?? ["warn", spaced(item.kind)];
   const key = `notice ${item.kind} ${item.id}`;
+  const lacks = item.kind === "failed" && !item.paused_because ? lacksOf(item.error_code, item.reason) : null;
   return h(
     "article",
     { class: `notice ${tone}`, key, "aria-label": `${item.action_title ?? item.title} ${says}` },
     h("p", {}, h("a", { href: `#/actions/${item.action_id}` }, h("b", {}, item.action_title ?? item.title)), ` ${says}`, item.at && h("span", { class: "muted" }, ` · ${moment(item.at)}`)),
-    item.text && h("p", {}, item.text),
+    lacks ? [h("p", {}, item.error_code === "output_rejected" ? "Its output is saved, but the check did not accept it:" : "Its output is saved, but lacks what a program checks:"), lacksList(lacks)] : item.text && h("p", {}, item.text),
     failureOf(ctx, key),
     ["failed", "missed"].includes(item.kind) && !item.paused_because && stoppedNote(ctx, "it cannot run now"),
     h(
@@ -307,6 +309,7 @@ export function noticeCard(ctx, item) {
       h(
         "div",
         { class: "end" },
+        lacks && item.run_id && press("Read the output", () => readOutputs(ctx, item.action_title ?? item.title, item.action_id, item.run_id)),
         item.run_id && h("a", { class: "btn", href: `#/runs/${item.run_id}` }, "See the run"),
         item.paused_because ? button(ctx, "Resume", { key, act: () => post(`/actions/${item.action_id}/resume`, {}) }) : ["failed", "missed"].includes(item.kind) && button(ctx, "Run now", { key, starts: true, act: () => post(`/actions/${item.action_id}/run`, {}) }),
       ),

@@ -1,7 +1,7 @@
 // What runs have saved, read in place.
 
 import { get, getText } from "./api.js";
-import { bytes } from "./format.js";
+import { bytes, capital } from "./format.js";
 import { readContent } from "./markdown.js";
 import { dialog, link, press, problem } from "./parts.js";
 import { h } from "./view.js";
@@ -26,6 +26,19 @@ export function readButton(ctx, run, actionId, title, label = "Read") {
 export function readOutputs(ctx, title, actionId, runId) {
   return openOutputs(ctx, title, async () => (await get(`/actions/${actionId}/runs/${runId}/outputs`)).data);
 }
+
+/** Codes of errors of runs whose output a model or a program has refused. */
+const REFUSED = new Set(["output_rejected", "condition_not_met"]);
+
+/** What an output lacks, if it was refused: `the saved output does not meet what was expected: a; b` as `[a, b]`. Else null. */
+export function lacksOf(code, detail) {
+  const at = detail?.indexOf(": ") ?? -1;
+  if (!REFUSED.has(code) || at < 0) return null;
+  return detail.slice(at + 2).split("; ");
+}
+
+/** A list of what an output lacks. */
+export const lacksList = (lacks) => h("ul", { class: "lacks", "aria-label": "What is missing" }, lacks.map((one, index) => h("li", { key: index }, capital(one.replace(/\.$/, "")))));
 
 async function openOutputs(ctx, title, find) {
   let outputs = null;

@@ -5,13 +5,13 @@ import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
 import { openText, rehearse } from "./action-rehearsal.js";
 import { plainTimes, questionOf } from "./action.js";
-import { scheduleWords } from "./changes.js";
+import { conditionText, scheduleWords } from "./changes.js";
 import { callCard, proposalCard, questionCard } from "./cards.js";
 import { bytes, capital, clock, counted, dayMonth, duration, figure, money, moment, weekday, wholeTime } from "./format.js";
 import { agentName } from "./frame.js";
 import { button, chip, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
 import { markdownView } from "./markdown.js";
-import { TAINT_WORDS, readOutput } from "./outputs.js";
+import { TAINT_WORDS, lacksList, lacksOf, readOutput } from "./outputs.js";
 import { runEvents, stepsOfRun, waterfall } from "./run-events.js";
 import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
@@ -88,7 +88,7 @@ export const runPage = {
             run.message && run.kind !== "action" && section("It said", {}, h("div", { class: "pad" }, markdownView(run.message))),
             answeredCards(run),
           ),
-          h("div", {}, outputSection(ctx, run, outputs), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
+          h("div", {}, outputSection(ctx, run, outputs), checkSection(whole, action), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
         ),
     );
   },
@@ -258,6 +258,25 @@ function outputSection(ctx, run, outputs) {
     rehearsed && h("ul", { class: "rows two" }, rehearsed.map((output, index) => h("li", { key: index }, h("span", { class: "what" }, output.title, h("small", {}, bytes(output.bytes))), press("Read", () => openText(ctx, output.title, output.content), { kind: "quiet" })))),
     !rehearsed && made.length > 0 && h("ul", { class: "rows two" }, made.map((output) => h("li", { key: output.asset_id }, h("span", { class: "what" }, h("a", { href: `#/assets/${output.asset_id}` }, output.title), h("small", {}, bytes(output.bytes), output.tainted && h("span", { class: "warn" }, ` · ${TAINT_WORDS}`))), press("Read", () => readOutput(ctx, output), { kind: "quiet", title: `Read ${output.title}` })))),
     rehearsed && run.rehearsal.effects.length > 0 && h("ul", { class: "rows two" }, run.rehearsal.effects.map((effect, index) => h("li", { key: `effect ${index}` }, h("span", { class: "what" }, effect.tool, h("small", {}, "was not done")), press("See", () => openText(ctx, `Call of ${effect.tool}, not done`, effect.arguments), { kind: "quiet" })))),
+  );
+}
+
+/** What the check of the output said, and what it measured by. */
+function checkSection({ run, occurrence }, action) {
+  const score = occurrence?.score ?? run.rehearsal?.score ?? null;
+  const lacks = lacksOf(run.error?.code, run.error?.detail);
+  const unreadable = run.error?.code === "check_unreadable" || occurrence?.reason_code === "not_checked";
+  if (score === null && !lacks && !unreadable) return null;
+  const expected = action?.task_config.expected_output;
+  return section(
+    "The check",
+    { note: score !== null ? `${score} of 100` : lacks ? "not accepted" : "without a verdict" },
+    h("p", { class: "pad" }, lacks ? (run.error.code === "output_rejected" ? "A model compared the output with what is expected, and missed:" : "A program looked at the output, and missed:") : unreadable ? "The output is saved, but nobody could judge it." : "A model compared the output with what is expected, and accepted it. Of an accepted output only the score is kept."),
+    lacks && lacksList(lacks),
+    facts([
+      ["Expected now", expected && h("p", { class: "long" }, expected)],
+      ["A program checks now", (action?.conditions ?? []).length > 0 && h("ul", { class: "plain" }, action.conditions.map((one, index) => h("li", { key: index }, conditionText(one))))],
+    ]),
   );
 }
 
