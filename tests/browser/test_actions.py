@@ -552,8 +552,11 @@ def test_a_proposed_time_is_said_in_words(owner):
     owner.post(f"/actions/{action}/messages", {"content": f"Run it once on {day.day} {day:%B %Y} at 9:00 instead"})
     page = owner.page("/")
     card = page.get_by_role("article", name="Proposed change of an action: Weekly price report")
-    for text in ("It no longer repeats.", "At 09:00 on Monday (UTC)", words, "It also changes: Instructions.", "Its title stays “Weekly price report”."):
+    for text in ("It no longer repeats.", "At 09:00 on Monday (UTC)", words, "It also changes: Instructions."):
         expect(card).to_contain_text(text)
+    # The title names the old time. It is changed with the schedule.
+    expect(card.get_by_label("Title")).to_have_value("Weekly price report")
+    card.get_by_label("Title").fill("Price report of December")
     card.get_by_role("button", name="Read").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(words)
@@ -564,7 +567,8 @@ def test_a_proposed_time_is_said_in_words(owner):
         shot(page, f"proposed-time-{theme}")
     page.keyboard.press("Escape")
     card.get_by_role("button", name="Change the action").click()
-    ticket = page.get_by_role("article", name=re.compile("Approval of Weekly price report"))
+    ticket = page.get_by_role("article", name=re.compile("Approval of Price report of December"))
+    expect(page).to_have_title("Price report of December · Lamplighter")
     expect(ticket.locator(".resched")).to_contain_text(f"At 09:00 on Monday (UTC) →  to: {words}")
     expect(ticket).to_contain_text("It no longer repeats.")
     expect(ticket).not_to_contain_text("cron")
@@ -573,9 +577,9 @@ def test_a_proposed_time_is_said_in_words(owner):
     # And what was proposed is answered where it was proposed.
     page.get_by_role("link", name="Talk about it").click()
     line = page.locator(".outcome")
-    expect(line).to_have_text(f"You approved the change of Weekly price report: runs once, on {day.day} {day:%B %Y} at 09:00.")
+    expect(line).to_have_text(f"You approved the change of Price report of December: runs once, on {day.day} {day:%B %Y} at 09:00.")
     page.goto(f"{owner.platform.url}/#/actions/{action}/history")
-    page.get_by_role("listitem").filter(has_text="Changed the instructions and the schedule").get_by_role("button", name="See").click()
+    page.get_by_role("listitem").filter(has_text="Changed the title, the instructions and the schedule").get_by_role("button", name="See").click()
     detail = page.locator(".detail")
     expect(detail).to_contain_text("It no longer repeats: one single time")
     expect(detail).to_contain_text(words)

@@ -4,7 +4,7 @@ import { del, edit, get, post } from "./api.js";
 import { lazily } from "./app.js";
 import { asText, changeView, fieldName } from "./changes.js";
 import { bytes, capital, listed, money, moment, spaced } from "./format.js";
-import { button, confirmation, dialog, draftOf, facts, failureOf, isStopped, press } from "./parts.js";
+import { button, confirmation, dialog, draftOf, facts, failureOf, field, isStopped, press } from "./parts.js";
 import { rememberOutcome } from "./outcomes.js";
 import { lacksList, lacksOf, readOutputs } from "./outputs.js";
 import { stoppedNote } from "./stop.js";
@@ -178,7 +178,9 @@ export function proposalCard(ctx, proposal, { reader = plainReader } = {}) {
       const asset = await post(`/agents/${proposal.agent_id}/assets`, { proposal_id: id });
       rememberOutcome({ ...proposal, title: asset.title }, "saved", asset.asset_id);
     } else if (isChange) {
-      const action = await edit(`/actions/${proposal.action_id}`, { proposal_id: id });
+      const title = answers.get(titleKey(id))?.trim();
+      const action = await edit(`/actions/${proposal.action_id}`, { proposal_id: id, ...(title && { title }) });
+      answered(titleKey(id));
       rememberOutcome({ ...proposal, title: action.title }, "changed", action.action_id);
       ctx.go(`#/actions/${proposal.action_id}`);
     } else {
@@ -202,7 +204,7 @@ export function proposalCard(ctx, proposal, { reader = plainReader } = {}) {
     h("span", { class: "kind" }, kind),
     h("h3", {}, proposal.title || fieldsOf(proposal)),
     proposal.description && !isChange && h("p", { class: "muted clamp" }, proposal.description),
-    isChange ? changeInShort(ctx, whole) : !isAsset && whole && h("p", {}, whole.schedule_text ?? "It runs when you run it."),
+    isChange ? changeInShort(ctx, id, whole) : !isAsset && whole && h("p", {}, whole.schedule_text ?? "It runs when you run it."),
     failureOf(ctx, key),
     actions(false),
   );
@@ -213,8 +215,29 @@ const fieldsOf = (proposal) => Object.keys(proposal.change ?? {}).map((name) => 
 /** Titles often name a time. */
 const NAMES_A_TIME = /\b(every|daily|weekly|monthly|hourly|(mon|tues|wednes|thurs|fri|satur|sun)days?|morning|noon|evening|night)\b|\b\d{1,2}(:\d\d|\s?[ap]m)\b/i;
 
+const titleKey = (id) => `title of ${id}`;
+
+/** A title that names a time may be wrong after the change. The person may give another one with it. */
+function titleField(ctx, id, title) {
+  const key = titleKey(id);
+  return field(
+    "Title",
+    h("input", {
+      type: "text",
+      maxlength: "200",
+      autocomplete: "off",
+      value: answers.get(key) ?? title,
+      oninput: (event) => {
+        answers.set(key, event.target.value);
+        ctx.redraw();
+      },
+    }),
+    { hint: "It names a time. Change it here, if it is no longer true." },
+  );
+}
+
 /** What a proposed change does: its schedule in words, and what else it touches. */
-function changeInShort(ctx, whole) {
+function changeInShort(ctx, id, whole) {
   if (!whole?.change) return whole === undefined && h("p", { class: "muted" }, "Reading…");
   const { schedule, ...others } = flatten(whole.change);
   const names = Object.keys(others).map(fieldName);
@@ -222,7 +245,7 @@ function changeInShort(ctx, whole) {
   return [
     schedule && changeView(ctx, "schedule", whole.before ? (whole.before.schedule ?? null) : undefined, schedule),
     names.length > 0 && h("p", { class: "muted" }, `${schedule ? "It also changes" : "It changes"}: ${listed(names)}.`),
-    schedule && title && NAMES_A_TIME.test(title) && h("p", { class: "muted" }, whole.change.title ? `Its title becomes “${title}”.` : `Its title stays “${title}”.`),
+    schedule && title && NAMES_A_TIME.test(title) && titleField(ctx, id, title),
   ];
 }
 
