@@ -304,7 +304,9 @@ def test_a_run_by_hand_is_seen_to_its_end(owner):
     agent = owner.agent()
     action = owner.action(agent)
     page = owner.page(f"/actions/{action}")
-    page.get_by_role("button", name="Run now").click()
+    # The page stays while the run that has begun is read, and so does the place of the person.
+    page.get_by_role("button", name="Run now").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
     lamp = page.locator(".nights").get_by_role("link", name=re.compile("succeeded, by hand"))
     expect(lamp).to_be_visible(timeout=20_000)
     expect(page.locator(".nights .legend")).to_contain_text("1 ran")
@@ -508,7 +510,7 @@ def test_a_new_action_is_defined_by_a_form(owner):
     page = owner.page(f"/agents/{agent}/actions")
     expect(page.get_by_text("This agent has no actions yet.")).to_be_visible()
     page.get_by_role("link", name="New action").click()
-    page.get_by_role("button", name="Define the action").click()
+    page.get_by_role("button", name="Add the action").click()
     expect(page.get_by_role("alert")).to_have_text(["It needs a title.", "Say what it should do.", "Say what you expect."])
     page.get_by_label("Title").fill("<b>Weekly</b> report")
     page.get_by_label("Instructions").fill("Write it.")
@@ -518,7 +520,7 @@ def test_a_new_action_is_defined_by_a_form(owner):
     page.get_by_label("Thursday").check()
     page.get_by_label("Time zone").fill("America/New_York")
     expect(page.locator(".preview")).to_contain_text("New_York")
-    page.get_by_role("button", name="Define the action").click()
+    page.get_by_role("button", name="Add the action").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("<b>Weekly</b> report")
     [stored] = owner.get(f"/actions?agent_id={agent}")["data"]
     assert (stored["schedule"]["cron"], stored["schedule"]["timezone"]) == ("0 9 * * MON,THU", "America/New_York")

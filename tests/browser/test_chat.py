@@ -173,7 +173,7 @@ def test_setting_up_chatting_saving_and_defining_by_mouse(owner):
     expect(draft_card).to_be_visible()
     idle(page)
     shot(page, "chat-light")
-    draft_card.get_by_role("button", name="Define…").click()
+    draft_card.get_by_role("button", name="Add action…").click()
     expect(page).to_have_url(re.compile("#/actions/act_"))
     assert owner.get(f"/actions/{page.url.split('/')[-1]}")["agent_id"] == agent["agent_id"]
 
@@ -290,7 +290,7 @@ def test_what_was_decided_stays_in_the_chat(owner):
     page = owner.page(f"/agents/{agent}")
     card = page.get_by_role("article", name=re.compile("Draft action"))
     expect(card).to_contain_text("At 09:00 on Monday (UTC).")
-    card.get_by_role("button", name="Define…").click()
+    card.get_by_role("button", name="Add action…").click()
     expect(page).to_have_url(re.compile("#/actions/act_"))
     action = page.url.split("/")[-1]
     page.go_back()
@@ -361,7 +361,7 @@ def test_the_same_by_keyboard_alone(owner):
     reach(message)
     page.keyboard.type("Schedule a report every Monday at 9")
     page.keyboard.press("Enter")
-    define = page.get_by_role("button", name="Define…")
+    define = page.get_by_role("button", name="Add action…")
     expect(define).to_be_visible()
     idle(page)
     shot(page, "chat-dark")

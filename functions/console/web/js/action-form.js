@@ -577,7 +577,7 @@ function saveBar(ctx, state, { action, changed, cancelHref }) {
       "div",
       { class: "acts" },
       h("a", { class: "btn quiet", href: cancelHref, onclick: () => state.reset(action ?? { budget: {}, schedule: null }) }, "Cancel"),
-      h("div", { class: "end" }, h("button", { class: "btn primary", disabled: ctx.busy(state.key) || Boolean(state.conflict) || (action && changed.length === 0), "aria-busy": ctx.busy(state.key) ? "true" : null }, action ? "Save" : "Define the action")),
+      h("div", { class: "end" }, h("button", { class: "btn primary", disabled: ctx.busy(state.key) || Boolean(state.conflict) || (action && changed.length === 0), "aria-busy": ctx.busy(state.key) ? "true" : null }, action ? "Save" : "Add the action")),
     ),
   );
 }

@@ -327,9 +327,13 @@ function render() {
   } else if (complete) {
     title = page.title(ctx);
     content = page.view(ctx);
+    current.shown = { title, content };
   } else if (failed) {
     title = "Error";
     content = surroundings.failed(ctx, failed.error);
+  } else if (current.shown) {
+    // Something new must be read, for example about a run that has begun. Until then the page stays as it is.
+    ({ title, content } = current.shown);
   } else {
     title = "…";
     content = current.slow ? surroundings.skeleton(ctx) : null;

@@ -189,7 +189,7 @@ export function proposalCard(ctx, proposal, { reader = plainReader } = {}) {
       ctx.go(`#/actions/${action.action_id}`);
     }
   };
-  const label = isAsset ? "Save" : isChange ? "Change the action" : "Define…";
+  const label = isAsset ? "Save" : isChange ? "Change the action" : "Add action…";
   const kind = isAsset ? `Proposed ${ASSET_KINDS[proposal.asset_type] ?? "asset"}` : isChange ? "Proposed change of an action" : "Draft action";
   const actions = (inDialog) =>
     h(

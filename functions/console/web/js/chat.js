@@ -84,7 +84,7 @@ function greetingOf(ctx, agent, talk) {
   if (agent.status === "archived") return empty("This agent is archived. It takes no messages.");
   const actions = lazily(`has actions ${agent.agent_id}`, () => get(`/actions?agent_id=${encodeURIComponent(agent.agent_id)}&limit=1`));
   if (actions?.data.length !== 0) return empty("Ask for something to be written, or say what it should do regularly.");
-  return empty("Ask for something to be written, or say what it should do regularly. Nothing runs by itself yet: for that it needs an action.", askForActions(ctx, agent, { kind: "", write: (text) => writeIn(talk, text) }));
+  return empty("Ask for something to be written, or say what it should do regularly. Nothing runs by itself yet: for that it needs an action.", askForActions(ctx, agent, { write: (text) => writeIn(talk, text) }));
 }
 
 function openChats(ctx) {

@@ -7,7 +7,7 @@ import { button, confirmation, draftOf, failureOf, isStopped, link, press } from
 import { forgetSetupOf, rememberSetup, setupDraftStore } from "./setups.js";
 import { askToStop } from "./stop.js";
 import { TALK_PAGE, composer, newTalk, readTalk, sendTurn, talkView } from "./talk.js";
-import { h } from "./view.js";
+import { h, icon } from "./view.js";
 
 const IDLE_SETUP_MS = 15_000;
 /** A draft is searched in this many of the newest replies. */
@@ -83,6 +83,7 @@ function takeProposed(ctx, proposed) {
   ctx.state.fresh = new Set(PARTS.filter(({ name }) => !before || before.base[name] !== proposed[name]).map(({ name }) => name));
   ctx.state.draft = { base: { ...proposed }, mine, offers };
   ctx.state.isSearched = true;
+  if (!before) ctx.say("The draft of the agent is written.");
   draftStore(ctx).set(JSON.stringify(ctx.state.draft));
   ctx.redraw();
 }
@@ -147,27 +148,34 @@ export const setupPage = {
         {},
         brand(),
         h("h1", {}, "Setting up an agent"),
-        h("div", { class: "aside" }, talk.chatId && press("Begin anew", () => askToBeginAnew(ctx), { kind: "quiet", disabled: Boolean(talk.live) }), link("Keep and leave", "#/", { kind: "" }), !isStopped(ctx) && press("Stop everything…", () => askToStop(ctx), { kind: "quiet red" })),
+        h("div", { class: "aside" }, talk.chatId && press("Begin anew", () => askToBeginAnew(ctx), { kind: "quiet", disabled: Boolean(talk.live) }), link("Keep and leave", "#/", { kind: "" }), !isStopped(ctx) && press([icon("stop", "ic s"), h("span", {}, "Stop everything…")], () => askToStop(ctx), { kind: "quiet red stop" })),
+        // On a phone, the draft stands below the conversation.
+        draft && h("p", { class: "jump", key: "jump" }, h("span", {}, h("b", {}, draft.mine.name || "The agent"), ": the draft is written."), press("See the draft", toDraft, { kind: "link" })),
       ),
       h(
         "main",
         { id: "main", tabindex: "-1" },
         banners(ctx, null),
-        h("p", { class: "jump", key: "jump" }, h("span", {}, draft ? draft.mine.name || "The draft is written." : "There is no draft yet."), press("See the draft", () => document.querySelector("#draft").scrollIntoView({ block: "start" }), { kind: "link" })),
         h("h2", { class: "vh" }, "Conversation"),
         talkView(ctx, talk, { summary: chat?.summary, greeting: h("p", { class: "greeting", key: "greeting" }, "What should it look after? One sentence is enough to begin. You are asked for the rest.") }),
-        composer(ctx, talk, { placeholder: draft ? "Change any part of the draft…" : "Say it in your words…", label: "Your message" }),
+        composer(ctx, talk, { placeholder: draft ? "Change any part of the draft…" : "Say it in your words…", label: "Your message", focus: matchMedia("(pointer: fine)").matches }),
       ),
       draftSheet(ctx, talk, draft),
     );
   },
 };
 
+function toDraft() {
+  const sheet = document.querySelector("#draft");
+  sheet.scrollIntoView({ block: "start" });
+  sheet.focus({ preventScroll: true });
+}
+
 function draftSheet(ctx, talk, draft) {
   const said = talk.messages.filter((one) => one.role === "user");
   return h(
     "aside",
-    { class: "sheet", id: "draft", key: "draft", "aria-label": "Draft of the agent" },
+    { class: "sheet", id: "draft", key: "draft", tabindex: "-1", "aria-label": "Draft of the agent" },
     draft
       ? [
           h("span", { class: "kind", key: "kind" }, "Draft of an agent"),
@@ -182,7 +190,7 @@ function draftSheet(ctx, talk, draft) {
               "div",
               { class: "acts" },
               press("Delete draft", () => askToDeleteDraft(ctx, talk), { kind: "danger" }),
-              h("div", { class: "end" }, button(ctx, "Create", { key: "create", kind: "primary", disabled: !draft.mine.name.trim() || !draft.mine.goal.trim(), act: () => createAgent(ctx, draft) })),
+              h("div", { class: "end" }, button(ctx, "Create the agent", { key: "create", kind: "primary", disabled: !draft.mine.name.trim() || !draft.mine.goal.trim(), act: () => createAgent(ctx, draft) })),
             ),
           ),
         ]

@@ -394,7 +394,7 @@ function runView(ctx, talk, record, proposals) {
     record.items.map((item) => (item.kind === "proposal" ? null : itemView(item))),
     isLive && record.state === "running" && h("p", { class: "muted typing", key: "typing" }, record.items.length === 0 ? "Thinking…" : "Writing…"),
     runEnd(ctx, talk, record.runId, proposals, record),
-    !isLive && h("p", { class: "meta", key: "meta" }, h("a", { href: `#/runs/${record.runId}` }, "See the run")),
+    !isLive && talk.path !== "/setup/chat" && h("p", { class: "meta", key: "meta" }, h("a", { href: `#/runs/${record.runId}` }, "See the run")),
   );
 }
 
@@ -635,7 +635,7 @@ export function writeIn(talk, text) {
 }
 
 /** The field for the next message. While a reply is written, it can be stopped. */
-export function composer(ctx, talk, { placeholder, label = "Your message", disabled = false }) {
+export function composer(ctx, talk, { placeholder, label = "Your message", disabled = false, focus = false }) {
   const runs = talk.live && talk.live.state === "running" ? talk.live : null;
   const key = `stop ${runs?.runId}`;
   return h(
@@ -689,7 +689,7 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
           // What was sent before this field was there, and is not stored yet, is not offered again.
           node.value = talk.asked && talk.asked.text === talk.draft.get() ? "" : talk.draft.get();
           // The address says that the person comes to write.
-          if (ctx.query.write !== undefined) queueMicrotask(() => node.focus());
+          if (ctx.query.write !== undefined || focus) queueMicrotask(() => node.focus());
         },
         oninput: (event) => talk.draft.set(event.target.value),
         onkeydown: sendOnEnter,
