@@ -251,6 +251,23 @@ def test_two_pages_in_conflict_lose_nothing(owner):
     assert (stored["title"], stored["task_config"]) == ("Prices of the second page", {"instructions": "Look at two pages.", "expected_output": "A table"})
 
 
+def test_times_in_conflict_are_said_in_words(owner):
+    _, action = draft(owner)
+    page = owner.page(f"/actions/{action}/edit")
+    page.get_by_label("When it is due").select_option(label="Every day at")
+    owner.call("PATCH", f"/actions/{action}", {"schedule": {"at": "2030-01-02T09:00", "timezone": "UTC"}})
+    page.get_by_role("button", name="Save").click()
+    conflict = page.get_by_role("alert", name="Somebody else has changed this action")
+    expect(conflict).to_contain_text("Once, on Wednesday 2 January 2030 at 09:00 (UTC)")
+    expect(conflict).to_contain_text("Every day at 09:00 (UTC)")
+    expect(conflict).to_contain_text("It begins to repeat.")
+    expect(conflict).not_to_contain_text("cron")
+    axe(page)
+    shot(page, "times in conflict light")
+    conflict.get_by_role("button", name="Take theirs").click()
+    expect(page.get_by_label("When it is due")).to_have_value("once")
+
+
 def test_the_notebook_is_edited_in_conflict_and_erased(owner):
     agent = owner.agent()
     action = owner.action(agent)

@@ -78,7 +78,7 @@ function firstVisit(ctx) {
   const begin = (event) => {
     event.preventDefault();
     const text = new FormData(event.target).get("sentence").trim();
-    if (!text) return;
+    if (!text || isStopped(ctx)) return;
     draft.set(text);
     ctx.go("#/setup/begin");
   };
@@ -91,7 +91,8 @@ function firstVisit(ctx) {
       "form",
       { onsubmit: begin },
       h("label", {}, h("span", { class: "vh" }, "What should it look after?"), h("textarea", { name: "sentence", rows: "2", maxlength: "4000", required: true, placeholder: "Every Monday, tell me what my three competitors changed", value: draft.get(), oninput: (event) => draft.set(event.target.value), onkeydown: sendOnEnter })),
-      h("button", { class: "btn primary" }, "Set up an agent"),
+      stoppedNote(ctx, "no conversation begins"),
+      h("button", { class: "btn primary", disabled: isStopped(ctx) }, "Set up an agent"),
     ),
     h(
       "ol",
