@@ -525,7 +525,7 @@ def test_what_a_change_of_the_agent_withdrew_is_approved_together(owner):
 def test_a_new_action_is_defined_by_a_form(owner):
     agent = owner.agent()
     page = owner.page(f"/agents/{agent}/actions")
-    expect(page.get_by_text("This agent has no actions yet.")).to_be_visible()
+    expect(page.get_by_text("This agent has no actions yet")).to_be_visible()
     page.get_by_role("link", name="New action").click()
     page.get_by_role("button", name="Add the action").click()
     expect(page.get_by_role("alert")).to_have_text(["It needs a title.", "Say what it should do.", "Say what you expect."])

@@ -33,9 +33,13 @@ export function holdFocus() {
     if (mine.isConnected || (now && now !== document.body) || document.querySelector("dialog[open]")) return;
     const at = levels.findLastIndex(({ node }) => !node.isConnected);
     if (levels[at].near.some((node) => node.isConnected && takeItem(node))) return;
-    const section = levels[at + 1]?.node.closest("section");
+    const parent = levels[at + 1]?.node;
+    const typed = parent?.closest("form")?.querySelector("textarea:not([disabled]), input:not([disabled], [type=file])");
+    if (typed) return typed.focus({ preventScroll: true });
+    const section = parent?.closest("section");
     const heading = section?.querySelector("h2, h3") ?? document.querySelector("main h1") ?? document.querySelector("#main");
-    if (heading) takeFocus(heading);
+    // What the person looks at stays where it is.
+    if (heading) takeFocus(heading, { preventScroll: true });
   };
 }
 
@@ -47,8 +51,8 @@ function takeItem(node) {
   return Boolean(link);
 }
 
-function takeFocus(node) {
+function takeFocus(node, options) {
   if (!node.hasAttribute("tabindex")) node.tabIndex = -1;
-  node.focus();
+  node.focus(options);
   return true;
 }

@@ -9,13 +9,20 @@ import { h } from "./view.js";
 const OUTCOMES = "lamplighter.outcomes";
 const MOST_OUTCOMES = 200;
 
+/** What was parsed last, and of which text: a conversation asks for each of its replies. */
+let parsed = { text: null, all: [] };
+
 function storedOutcomes() {
+  const text = localStorage.getItem(OUTCOMES);
+  if (text === parsed.text) return parsed.all;
+  let all = [];
   try {
-    const all = JSON.parse(localStorage.getItem(OUTCOMES) ?? "[]");
-    return Array.isArray(all) ? all : [];
+    all = JSON.parse(text ?? "[]");
   } catch {
-    return [];
+    // Something else has written there.
   }
+  parsed = { text, all: Array.isArray(all) ? all.filter((one) => typeof one?.draft === "string") : [] };
+  return parsed.all;
 }
 
 /** Remembers what became of a draft: `did` is `saved`, `changed`, `defined` or `deleted`, and `id` names what it has become. */
@@ -30,10 +37,13 @@ export function rememberOutcome(proposal, did, id) {
   }
 }
 
+/** Whether a draft was answered here. Lists that were read before still have it. */
+export const isAnswered = (draftId) => storedOutcomes().some((one) => one.draft === draftId);
+
 /** The lines of the drafts of a run. */
 export function outcomeLines(ctx, runId) {
   return storedOutcomes()
-    .filter((one) => one.run === runId && typeof one.draft === "string")
+    .filter((one) => one.run === runId)
     .map((one) => h("p", { class: "line outcome", key: `outcome ${one.draft}` }, outcomeText(one)));
 }
 

@@ -7,7 +7,7 @@ import { get, post } from "./api.js";
 import { callCard, proposalCard } from "./cards.js";
 import { bytes, capital, counted, moment, spaced } from "./format.js";
 import { foreignLink, markdownStream, markdownView, readContent } from "./markdown.js";
-import { outcomeLines } from "./outcomes.js";
+import { isAnswered, outcomeLines } from "./outcomes.js";
 import { button, confirmation, draftOf, failureOf, failureText, isStopped, press, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
 import { stoppedNote } from "./stop.js";
@@ -447,7 +447,7 @@ function afterRun(ctx, talk, runId, proposals) {
 /** What stands below a reply: drafts, calls that wait, sources, and how the run ended if it did not succeed. */
 function runEnd(ctx, talk, runId, proposals, record) {
   const own = talk.run?.run_id === runId ? talk.run : null;
-  const stored = proposals.filter((one) => one.run_id === runId);
+  const stored = proposals.filter((one) => one.run_id === runId && !isAnswered(one.proposal_id));
   const fresh = (record?.items ?? []).filter((item) => item.kind === "proposal" && talk.live === record && !stored.some((one) => one.proposal_id === item.proposal.proposal_id)).length;
   const state = own && ENDED.has(own.state) ? own.state : (record?.state ?? own?.state);
   const error = own?.error ?? record?.error;
