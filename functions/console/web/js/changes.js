@@ -3,7 +3,7 @@
 import { post } from "./api.js";
 import { lazily } from "./app.js";
 import { diffView } from "./diff.js";
-import { counted, money, moment, shownZone, spaced } from "./format.js";
+import { counted, money, moment, shownZone } from "./format.js";
 import { h } from "./view.js";
 
 /** What the fields of an approval are called on a ticket. */
@@ -146,6 +146,9 @@ const SETTINGS = {
   end_at: "Not after",
 };
 
+const SETTING_WORDS = { skip: "skip this time", queue: "wait for it", replace: "end it and begin", latest: "run the newest one", all: "run all of them", none: "run none of them" };
+const settingWords = (value) => (value === undefined || value === null ? "not set" : (SETTING_WORDS[value] ?? value));
+
 /** A schedule with what the platform takes for what it does not say. */
 const settled = (schedule) => ({ overlap: "skip", catch_up: "latest", max_age: schedule.catch_up === "all" ? "7d" : "1d", ...schedule });
 
@@ -196,6 +199,6 @@ function rescheduled(ctx, before, after, { isPast = false, isFirst = false } = {
       h("ins", {}, scheduleSentence(ctx, after)),
     ),
     next && h("p", { class: "muted" }, `Next: ${moment(next)}`),
-    settings.length > 0 && h("ul", { class: "plain muted" }, settings.map((name) => h("li", { key: name }, `${SETTINGS[name]}: ${spaced(old[name] ?? "nothing set")} → ${spaced(now[name] ?? "nothing set")}`))),
+    settings.length > 0 && h("ul", { class: "plain muted" }, settings.map((name) => h("li", { key: name }, `${SETTINGS[name]}: ${settingWords(old[name])} → ${settingWords(now[name])}`))),
   );
 }
