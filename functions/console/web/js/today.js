@@ -156,10 +156,12 @@ function comingNext(ctx, day, scheduled) {
 
 function next(ctx, day, scheduled) {
   const items = comingNext(ctx, day, scheduled);
+  const agents = ctx.shared.agents?.data ?? [];
+  const oneAgent = agents.length === 1 && agents[0];
   return section(
     "Next",
     {},
-    items.length === 0 && !isStopped(ctx) && h("p", { class: "muted pad" }, "No action is scheduled."),
+    items.length === 0 && !isStopped(ctx) && h("p", { class: "muted pad" }, "No action is scheduled. ", oneAgent && h("a", { href: `#/agents/${oneAgent.agent_id}/actions` }, `See the actions of ${oneAgent.name}`)),
     stoppedNote(ctx, "nothing runs"),
     rows(
       items.map((item) => {
