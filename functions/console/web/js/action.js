@@ -266,7 +266,8 @@ function actionOverview(ctx) {
     { key: `action ${id}` },
     actionHead(ctx),
     verdict(ctx),
-    actionGrid(ctx, action, runs, { lit: litRuns(ctx, runs) }),
+    // Nothing stands between a first visit and the ticket.
+    !(needsTicket && runs.newest.length === 0) && actionGrid(ctx, action, runs, { lit: litRuns(ctx, runs) }),
     h(
       "div",
       { class: "cols" },

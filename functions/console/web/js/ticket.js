@@ -90,6 +90,8 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
             key,
             kind: "primary",
             act: async () => {
+              // What it says now stands at the top of its page.
+              if (isOnPage) scrollTo(0, 0);
               const approved = await post(`/actions/${actionId}/approve`, rehearsal ? { approval_hash: hash, rehearsal: rehearsal.run_id } : { approval_hash: hash });
               flash(approved.next_due ? `Approved. “${title}” runs next ${moment(approved.next_due)}.` : `Approved. “${title}” runs when you run it.`);
             },
