@@ -200,6 +200,7 @@ function actionRow(ctx, action, stale, run) {
       "span",
       { class: "end" },
       action.next_due && ["scheduled", "in_progress"].includes(action.state) ? h("time", { datetime: action.next_due, title: moment(action.next_due) }, `${relative(action.next_due)} · ${moment(action.next_due)}`) : null,
+      !stale && canApprove(action) && !action.live_run && link("Look at it and approve", `#/actions/${id}`),
       stale &&
         press(isOpen ? "Hide the change" : "See the change", () => {
           state.open ??= new Set();
