@@ -161,7 +161,7 @@ function next(ctx, day, scheduled) {
   return section(
     "Next",
     {},
-    items.length === 0 && !isStopped(ctx) && h("p", { class: "muted pad" }, "No action is scheduled. ", oneAgent && h("a", { href: `#/agents/${oneAgent.agent_id}/actions` }, `See the actions of ${oneAgent.name}`)),
+    items.length === 0 && !isStopped(ctx) && h("p", { class: "muted pad" }, "No action is scheduled. ", oneAgent && h("a", { href: `#/agents/${oneAgent.agent_id}/actions` }, "Plan one")),
     stoppedNote(ctx, "nothing runs"),
     rows(
       items.map((item) => {
