@@ -65,17 +65,20 @@ impl Store {
 
     /// The newest practices without those that are being deleted, at most `max`.
     pub async fn all_practices(&self, owner: &Owner, max: usize) -> Result<Vec<Practice>, StoreError> {
+        /// More pages than all that an owner can make. An import may bring more.
+        const PAGES: usize = 20;
         let (mut practices, mut after) = (Vec::new(), None::<String>);
-        loop {
+        for _ in 0..PAGES {
             let found = self.practices(owner, after.as_deref(), 100).await?;
             let of_page = found.items.into_iter().map(|(_, practice)| practice.value);
             practices.extend(of_page.filter(|practice| !practice.is_deleted));
             after = found.last;
             if after.is_none() || practices.len() >= max {
-                practices.truncate(max);
-                return Ok(practices);
+                break;
             }
         }
+        practices.truncate(max);
+        Ok(practices)
     }
 
     /// Replaces the practice that was read at `version`.

@@ -16,7 +16,7 @@ const MAX_YEARS: usize = 200;
 
 /// A set of days. It is stored as hexadecimal digits of bytes for each year: the first day of the year is the lowest bit of the first byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "BTreeMap<i16, String>", into = "BTreeMap<i16, String>")]
+#[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
 pub struct DaySet(BTreeMap<i16, [u8; BYTES]>);
 
 /// The byte of a day in its year, and its bit.
@@ -64,21 +64,22 @@ impl DaySet {
     }
 }
 
-impl From<DaySet> for BTreeMap<i16, String> {
+impl From<DaySet> for BTreeMap<String, String> {
     fn from(DaySet(years): DaySet) -> Self {
         let digits = |bytes: [u8; BYTES]| crate::hex(&bytes).trim_end_matches('0').to_owned();
-        years.into_iter().map(|(year, bytes)| (year, digits(bytes))).collect()
+        years.into_iter().map(|(year, bytes)| (year.to_string(), digits(bytes))).collect()
     }
 }
 
-impl TryFrom<BTreeMap<i16, String>> for DaySet {
+impl TryFrom<BTreeMap<String, String>> for DaySet {
     type Error = String;
-    fn try_from(years: BTreeMap<i16, String>) -> Result<Self, String> {
+    fn try_from(years: BTreeMap<String, String>) -> Result<Self, String> {
         let mut set = Self::default();
-        for (year, digits) in years {
-            if !(1970..=9000).contains(&year) {
-                return Err(format!("the year {year} is not one of 1970 to 9000"));
-            }
+        for (named, digits) in years {
+            let year = named.parse::<i16>().ok().filter(|year| year.to_string() == named);
+            let Some(year) = year.filter(|year| (1970..=9000).contains(year)) else {
+                return Err(format!("the year {named:?} is not one of 1970 to 9000"));
+            };
             let wrong = || format!("the days of {year} are not hexadecimal digits of its days");
             let days = date(year, 1, 1).days_in_year().unsigned_abs();
             let mut bytes = [0; BYTES];
@@ -214,6 +215,8 @@ mod tests {
             json!({"1969": "01"}),
             json!({"9001": "01"}),
             json!({"99999": "01"}),
+            json!({"02026": "01"}),
+            json!({"+2026": "01"}),
             json!({"-1": "01"}),
         ] {
             assert!(read(wrong.clone()).is_err(), "{wrong}");
