@@ -345,13 +345,13 @@ fn by_the_day(target: &Target, done: &BTreeSet<Date>, first: Date, today: Date) 
                     }
                     longest = longest.max(current);
                 }
-                day = day + 1.day();
+                day += 1.day();
             }
         }
         Target::TimesAWeek { times } => {
             let mut monday = first;
             while PracticeDay::of(monday.weekday()) != PracticeDay::Mon {
-                monday = monday - 1.day();
+                monday -= 1.day();
             }
             while monday <= today {
                 let week = (0..7).map(|n| monday + n.days()).filter(|day| *day <= today);
@@ -361,7 +361,7 @@ fn by_the_day(target: &Target, done: &BTreeSet<Date>, first: Date, today: Date) 
                     current = 0;
                 }
                 longest = longest.max(current);
-                monday = monday + 7.days();
+                monday += 7.days();
             }
         }
     }
@@ -397,8 +397,7 @@ proptest! {
         let mut expected = std::collections::BTreeMap::new();
         for (day, done) in days {
             let date = date(2026, 2, 1) + day.days();
-            if expected.contains_key(&date) {
-                expected.remove(&date);
+            if expected.remove(&date).is_some() {
                 practice = practice.without(date).unwrap();
                 prop_assert!(practice.clone().without(date).is_none());
             } else {
