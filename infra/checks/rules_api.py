@@ -252,7 +252,7 @@ def the_operator_invites_who_signs_in(stack: Stack, repo: Repo) -> Iterator[str]
     for function, variable, value in (
         ("ConsoleFunction", "LAMPLIGHTER_SIGN_IN_CLIENT_ID", "stage:client_id"),
         ("AuthorizerFunction", "LAMPLIGHTER_JWT_AUDIENCE", "stage:client_id"),
-        ("AuthorizerFunction", "LAMPLIGHTER_JWT_ISSUER", {"Fn::GetAtt": ["UserPool", "ProviderURL"]}),
+        ("AuthorizerFunction", "LAMPLIGHTER_JWT_ISSUER", {"Fn::Sub": "https://cognito-idp.${AWS::Region}.${AWS::URLSuffix}/${UserPool}"}),
     ):
         has = stack.properties(function)["Environment"]["Variables"].get(variable, {})
         if not isinstance(has, dict) or has.get("Fn::If", [])[:2] != ["HasUserPool", value]:

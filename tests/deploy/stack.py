@@ -71,7 +71,9 @@ class Stack:
         told = subprocess.run(
             [str(self.sam), *map(str, command)], env=environment, cwd=self.folder, capture_output=True, text=True
         )
-        assert told.returncode == 0, f"sam {command[0]}:\n{told.stdout[-6000:]}\n{told.stderr[-3000:]}"
+        # The reason of a rollback is far above the end: each resource that is deleted again has lines of its own.
+        why = "\n".join(re.findall(r"(?m)^.*_FAILED .*(?:\n {20,}.*)*", told.stdout))
+        assert told.returncode == 0, f"sam {command[0]}:\n{why}\n{told.stdout[-6000:]}\n{told.stderr[-3000:]}"
 
     def delete(self) -> None:
         self.run("delete", "--stack-name", NAME, "--no-prompts", "--region", ROOT["AWS_DEFAULT_REGION"])

@@ -147,7 +147,7 @@ fn each_key_verifies_only_its_own_algorithm() {
     let subject = |token: &str| {
         let id = decode_header(token).ok()?.kid?;
         let claims = verified(token, key(&id)?).ok()?;
-        check(&claims, &config(), now()).ok().map(|()| claims.sub)
+        check(&claims, &config().issuer, "lamplighter", now()).ok().map(|()| claims.sub)
     };
     for (algorithm, token) in data["tokens"].as_object().unwrap() {
         let token = token.as_str().unwrap();
