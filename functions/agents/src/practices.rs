@@ -143,6 +143,8 @@ async fn check_in(
 }
 
 /// List check-ins, newest first
+///
+/// All, or those of some days.
 #[utoipa::path(
     get, path = "/practices/{practice_id}/check-ins", tag = "practices", operation_id = "list_check_ins",
     params(PracticeId, AskedCheckIns, PageQuery),
@@ -169,6 +171,8 @@ impl std::str::FromStr for Day {
 }
 
 /// Read the check-in of a day
+///
+/// 404 if the day has none.
 #[utoipa::path(
     get, path = "/practices/{practice_id}/check-ins/{date}", tag = "practices", operation_id = "read_check_in",
     params(PracticeId, ("date" = String, Path, format = Date)),

@@ -328,7 +328,9 @@ async fn writers_that_meet_in_the_table_are_all_kept() {
             let changed = found.value.checked_in(&check_in);
             let once = shared::store::Once::none();
             let written = cx.store.check_in(&owner, &once, (&changed, found.version), &check_in).await;
-            if written.is_ok_and(shared::store::table::Written::done) {
+            if let Ok(written) = written
+                && written.done()
+            {
                 return;
             }
         }

@@ -142,7 +142,7 @@ mod tests {
             ("List my actions", Intent::ListActions),
             ("When does it run next?", Intent::ListActions),
             ("How are my habits going?", Intent::ListPractices),
-            ("what's my reading streak", Intent::ListPractices),
+            ("What's my reading streak?", Intent::ListPractices),
             ("Show my practices", Intent::ListPractices),
             ("Show me my habits.", Intent::ListPractices),
             ("How do I practice the piano?", Intent::Talk),

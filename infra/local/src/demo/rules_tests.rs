@@ -382,7 +382,8 @@ fn a_summary_keeps_the_earlier_one_and_what_the_person_said() {
 
 #[test]
 fn a_question_about_habits_is_answered_with_streaks() {
-    let question = ask(Scene::Chat, &["query_actions", "query_practice"], &["How are my habits going?"]);
+    let question =
+        ask(Scene::Chat, &["query_actions", "query_practice"], &["Hello", "How are my habits going?"]);
     assert_eq!(answer(&question).call, Some(("query_practice".into(), json!({}))));
     let signalled = Reply::parse(&answer(&ask(Scene::Chat, &[], &["How are my habits going?"])).text);
     assert!(
