@@ -1,6 +1,6 @@
 // What stands around every page: the rail, the bar of a phone, banners, the palette, and the one button that stops everything.
 
-import { get, post, send } from "./api.js";
+import { get, getText, post } from "./api.js";
 import { flashedText, optional } from "./app.js";
 import { access, forgetCredential } from "./credentials.js";
 import { entrancePage } from "./entrance.js";
@@ -449,14 +449,16 @@ function skeleton() {
 let newVersion = false;
 const ASK_EVERY_MS = 5 * 60_000;
 
+/** The files of this page. Their names change with their contents. */
+const ownFiles = () => [...document.querySelectorAll("script[src], link[rel=stylesheet]")].map((node) => node.getAttribute("src") ?? node.getAttribute("href"));
+
 /** Asks now and then whether the platform has a newer page than this one. What is typed stays: a reload is offered, not done. */
 export function watchVersion(redraw) {
-  let mine = null;
+  const files = ownFiles();
   setInterval(async () => {
     if (document.hidden || newVersion) return;
-    const tag = await send("/", { method: "HEAD" }).then((response) => response.headers.get("etag"), () => null);
-    newVersion = mine !== null && tag !== null && tag !== mine;
-    mine ??= tag;
+    const page = await getText("/").catch(() => null);
+    newVersion = page !== null && files.some((file) => !page.includes(file));
     if (newVersion) redraw();
   }, ASK_EVERY_MS);
 }

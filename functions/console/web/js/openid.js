@@ -1,14 +1,14 @@
 // Sign-in through an OpenID Connect provider: the authorization code flow with PKCE, in the browser, without a session on the server.
 
-import { keepCredential } from "./credentials.js";
+import { access, keepCredential } from "./credentials.js";
 
 const STATE = "lamplighter.sign-in";
 
 const base64url = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 const secret = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
 
-/** The address that the provider sends people back to. It has no fragment and no query. */
-const backHere = () => location.origin + location.pathname;
+/** The address that the provider sends people back to. It has no fragment and no query, and ends with a slash however the page was opened. */
+const backHere = () => `${location.origin}${access.base ?? ""}/`;
 
 /** Sends the person to the provider. `openid` is `{ authorize, token, client_id, scope }`. */
 export async function beginSignIn(openid) {
