@@ -21,9 +21,9 @@ export const todayPage = {
   nav: "today",
   title: () => "Today",
   reads: (ctx) => ({
-    day: optional("/day"),
-    // The frame reads it too, but less often.
+    // First, because the approvals wait for it. The frame reads it too, but less often.
     inbox: optional("/inbox"),
+    day: optional("/day"),
     later: "/actions?state=scheduled&limit=100",
     ...Object.fromEntries(approvals(ctx).map((item) => [`approval ${item.action_id}`, optional(`/actions/${item.action_id}/approval`)])),
   }),
