@@ -12,7 +12,7 @@ const PLACES = [
   { name: "Today", href: "#/", icon: "today", nav: "today" },
   { name: "Agents", href: "#/agents", icon: "agents", nav: "agents" },
   { name: "Assets", href: "#/assets", icon: "assets", nav: "assets" },
-  { name: "Practice", href: "#/practice", icon: "practice", nav: "practice" },
+  { name: "Practice", href: "#/practices", icon: "practice", nav: "practice" },
   { name: "Themes", href: "#/themes", icon: "themes", nav: "themes" },
   { name: "Context and logs", href: "#/context", icon: "context", nav: "context" },
 ];
@@ -251,6 +251,7 @@ function commands(ctx) {
   return [
     ...[...places, ACCOUNT].map((one) => ({ title: one.name, kind: "page", href: one.href })),
     { title: "Set up an agent", kind: "do", href: "#/setup" },
+    { title: "New habit", kind: "do", href: "#/practices?new" },
     { title: "API reference", kind: "page", href: "#/reference" },
     { title: ctx.shared.account?.stopped_at ? "Start again" : "Stop everything", kind: "do", act: () => askToStop(ctx) },
     { title: "Keys of this page", kind: "help", act: () => help(ctx) },
@@ -264,6 +265,7 @@ const HREFS = {
   action: (one) => `#/actions/${one.id}`,
   asset: (one) => `#/assets/${one.id}`,
   chat: (one) => `#/agents/${one.agent_id}/chat/${one.id}`,
+  practice: (one) => `#/practices/${one.id}`,
   project: (one) => `#/themes/${one.id}`,
 };
 

@@ -25,12 +25,15 @@ export function head(title, note, ...aside) {
   );
 }
 
-/** A button that does something. While it works it cannot be pressed again; if it fails, `failureOf(ctx, key)` says why. */
-export function button(ctx, label, { key = label, kind = "", act, disabled = false, title, busy = "…" }) {
+/**
+ * A button that does something. While it works it cannot be pressed again; if it fails, `failureOf(ctx, key)` says why. `name` is for people who
+ * do not see what stands beside it; it has the label.
+ */
+export function button(ctx, label, { key = label, kind = "", act, disabled = false, title, name, busy = "…" }) {
   const works = ctx.busy(key);
   return h(
     "button",
-    { class: `btn ${kind}`, type: "button", key: `button ${key}`, disabled: works || disabled, title, "aria-busy": works ? "true" : null, onclick: () => ctx.act(key, act) },
+    { class: `btn ${kind}`, type: "button", key: `button ${key}`, disabled: works || disabled, title, "aria-label": name, "aria-busy": works ? "true" : null, onclick: () => ctx.act(key, act) },
     works ? `${label}${busy}` : label,
   );
 }
