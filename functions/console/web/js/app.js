@@ -159,10 +159,10 @@ function contextOf(mine, { params, query }) {
       mine.failures.delete(key);
       redraw();
     },
-    /** Shows a dialog: `view()` describes it. */
+    /** Shows a dialog: `view()` describes it. It is there at once, so that the next key goes to it and none is lost. */
     open(view) {
       mine.dialog = view;
-      redraw();
+      if (mine === current) render();
     },
     close() {
       mine.dialog = null;
