@@ -168,7 +168,7 @@ export function askForDay(ctx, habit, date, known) {
   const draft = draftOf(`check-in ${habit.practice_id} ${date}`);
   const key = `day ${habit.practice_id} ${date}`;
   const day = { note: draft.get() || known?.note || "", theirs: undefined };
-  const name = dateIn(date, { weekday: "long", day: "numeric", month: "long" });
+  const name = dateIn(date, { weekday: "long", day: "numeric", month: "long" }).replace(",", "");
   const isArchived = habit.status === "archived";
   ctx.forgive(key);
   const send = (done) => async () => {

@@ -230,7 +230,12 @@ export function dialog({ title, kind = "", onclose }, ...content) {
       use: (node) => {
         const before = document.activeElement;
         queueMicrotask(() => node.isConnected && !node.open && node.showModal());
-        return () => before instanceof HTMLElement && before.isConnected && before.focus();
+        return () => {
+          // As long as it is open, nothing beside it can have the focus.
+          node.onclose = null;
+          node.close();
+          if (before instanceof HTMLElement && before.isConnected) before.focus();
+        };
       },
     },
     h("div", { class: "dialog-card" }, h("header", {}, h("h2", {}, title), h("button", { class: "btn quiet close", type: "button", "aria-label": "Close", onclick: () => onclose() }, "×")), ...content),

@@ -150,7 +150,7 @@ function habitCalendar(ctx, habit) {
                       class: "habit-day",
                       "data-date": day.date,
                       tabindex: day.date === at ? "0" : "-1",
-                      "aria-label": `${dateIn(day.date, { weekday: "long", day: "numeric", month: "long", year: "numeric" })}: ${habitDayWord(day.kind)}${day.checkIn?.note ? ", with a note" : ""}`,
+                      "aria-label": `${dateIn(day.date, { weekday: "long", day: "numeric", month: "long", year: "numeric" }).replace(",", "")}: ${habitDayWord(day.kind)}${day.checkIn?.note ? ", with a note" : ""}`,
                       onfocus: () => {
                         if (ctx.state.day === day.date) return;
                         ctx.state.day = day.date;
