@@ -199,7 +199,7 @@ def test_an_edit_in_two_tabs_loses_nothing(owner):
     page = owner.page(f"/practices/{practice_id}")
     page.get_by_role("button", name="Edit", exact=True).click()
     page.get_by_label("Name", exact=True).fill("Read on paper")
-    page.get_by_label("Sunday").uncheck()
+    page.get_by_label("Sunday", exact=True).uncheck()
     page.get_by_label("Why, or how").fill("In the evening")
     axe(page)
     shot(page, "practice-edit-light")
