@@ -231,3 +231,29 @@ def the_gateway_answers_problems(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{kind}: names another limit than shared/src/request/limits.rs ({repo.most_bytes})"
         if missing := schema - set(problem):
             yield f"{kind}: the fields {sorted(missing)} are missing"
+
+
+@rule
+def the_operator_invites_who_signs_in(stack: Stack, repo: Repo) -> Iterator[str]:
+    """Whoever signs in has an account and spends the operator's money. What the pool and the functions say fits together."""
+    pool, client = stack.template["Resources"]["UserPool"], stack.properties("UserPoolClient")
+    if not pool["Properties"]["AdminCreateUserConfig"]["AllowAdminCreateUserOnly"]:
+        yield "anybody can sign up"
+    if pool.get("DeletionPolicy") != "RetainExceptOnCreate":
+        yield "the pool is deleted with the stack, and the data that stays loses its owners"
+    if client["GenerateSecret"] or client["AllowedOAuthFlows"] != ["code"]:
+        yield "a page in a browser has no secret, and gets a code, not a token, in its address"
+    url = stack.template["Outputs"]["Console"]["Value"]
+    if client["CallbackURLs"][0] != url:
+        yield f"the client sends people back to {client['CallbackURLs'][0]}, and the console is at {url}"
+    named = {"Fn::If": ["HasUserPool", {"client_id": {"Ref": "UserPoolClient"}}, {"Ref": "AWS::NoValue"}]}
+    if stack.properties("ApiliveStage").get("Variables") != named:
+        yield f"the stage's variables must be {named}"
+    for function, variable, value in (
+        ("ConsoleFunction", "LAMPLIGHTER_SIGN_IN_CLIENT_ID", "stage:client_id"),
+        ("AuthorizerFunction", "LAMPLIGHTER_JWT_AUDIENCE", "stage:client_id"),
+        ("AuthorizerFunction", "LAMPLIGHTER_JWT_ISSUER", {"Fn::GetAtt": ["UserPool", "ProviderURL"]}),
+    ):
+        has = stack.properties(function)["Environment"]["Variables"].get(variable, {})
+        if not isinstance(has, dict) or has.get("Fn::If", [])[:2] != ["HasUserPool", value]:
+            yield f"with a user pool, {variable} of {function} must be {value}, is {has}"

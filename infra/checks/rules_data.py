@@ -93,18 +93,24 @@ def the_bucket_is_private(stack: Stack, repo: Repo) -> Iterator[str]:
         yield "the bucket's policy grants permissions: only roles may grant them"
 
 
+# The console's page: at the address of the API, which only this pattern can name, and at the domain.
+OWN_PAGES = [
+    {"Fn::Sub": "https://*.execute-api.${AWS::Region}.${AWS::URLSuffix}"},
+    {"Fn::If": ["HasDomain", {"Fn::Sub": "https://${DomainName}"}, {"Ref": "AWS::NoValue"}]},
+]
+
+
 @rule
-def pages_reach_the_bucket_where_some_are_configured(stack: Stack, repo: Repo) -> Iterator[str]:
+def the_console_and_configured_pages_reach_the_bucket(stack: Stack, repo: Repo) -> Iterator[str]:
     match stack.properties("Bucket").get("CorsConfiguration"):
-        case {"Fn::If": ["HasCors", {"CorsRules": [{"AllowedOrigins": origins, "AllowedMethods": methods}]}, otherwise]}:
-            if origins != {"Ref": "CorsOrigins"}:
-                yield f"the bucket lets pages of {origins} in"
-            if set(methods) != {"GET", "HEAD", "PUT"}:
-                yield f"signed addresses are for GET, HEAD and PUT, and pages may {methods}"
-            if otherwise != {"Ref": "AWS::NoValue"}:
-                yield "pages reach the bucket though none are configured"
+        case {"CorsRules": [own, {"Fn::If": ["HasCors", configured, {"Ref": "AWS::NoValue"}]}]}:
+            for cors, pages in ((own, OWN_PAGES), (configured, {"Ref": "CorsOrigins"})):
+                if cors["AllowedOrigins"] != pages:
+                    yield f"the bucket lets pages of {cors['AllowedOrigins']} in, not those of {pages}"
+                if set(cors["AllowedMethods"]) != {"GET", "HEAD", "PUT"}:
+                    yield f"signed addresses are for GET, HEAD and PUT, and pages may {cors['AllowedMethods']}"
         case other:
-            yield f"its CorsConfiguration must be that of the origins, where there are any, is {other}"
+            yield f"its CorsConfiguration must be a rule for the console and one for the origins, where there are any, is {other}"
 
 
 @rule

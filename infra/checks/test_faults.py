@@ -176,12 +176,22 @@ fault(
     "functions_are_told_where_they_are",
     put("AuthorizerFunction/Properties/Environment/Variables/LAMPLIGHTER_JWT_AUDIENCE", GONE),
     "variables_are_those_the_code_reads",
+    "the_operator_invites_who_signs_in",
 )
 fault(
     "a secret that is echoed",
     "secrets_are_not_shown",
     lambda s, r: s.template["Parameters"]["AnthropicApiKey"].pop("NoEcho"),
 )
+f = partial(fault, rule="the_operator_invites_who_signs_in")
+f("a pool in which everybody signs up", plant=put("UserPool/Properties/AdminCreateUserConfig/AllowAdminCreateUserOnly", False))
+f("a pool that goes with the stack", plant=put("UserPool/DeletionPolicy", "Delete"))
+f("a client with a secret", plant=put("UserPoolClient/Properties/GenerateSecret", True))
+f("a client that hands out tokens", plant=put("UserPoolClient/Properties/AllowedOAuthFlows", ["code", "implicit"]))
+f("a client for another page", plant=put("UserPoolClient/Properties/CallbackURLs/0", {"Fn::Sub": "https://${Api}.example/"}))
+f("a client that nobody names", plant=put("ApiliveStage/Properties/Variables", GONE))
+f("a page without its client", plant=put("ConsoleFunction/Properties/Environment/Variables/LAMPLIGHTER_SIGN_IN_CLIENT_ID/Fn::If/1", "x"))
+f("an authorizer of another pool", plant=put("AuthorizerFunction/Properties/Environment/Variables/LAMPLIGHTER_JWT_ISSUER/Fn::If/1", "x"))
 KEY = "AgentsFunction/Properties/Environment/Variables/ANTHROPIC_API_KEY"
 f = partial(fault, rule="secrets_are_not_shown")
 f("a secret that is written in the template", plant=put(KEY, "sk-ant-1"))
@@ -309,12 +319,12 @@ f(
     plant=put("BucketPolicy/Properties/PolicyDocument/Statement/0/Resource", {"Fn::GetAtt": ["Bucket", "Arn"]}),
 )
 f("a bucket that anybody reads", plant=put("BucketPolicy/Properties/PolicyDocument/Statement/0/Effect", "Allow"))
-f = partial(fault, rule="pages_reach_the_bucket_where_some_are_configured")
+f = partial(fault, rule="the_console_and_configured_pages_reach_the_bucket")
 CORS = "Bucket/Properties/CorsConfiguration"
 f("a bucket without pages", plant=put(CORS, GONE))
-f("a bucket for every page", plant=put(f"{CORS}/Fn::If/1/CorsRules/0/AllowedOrigins", ["*"]))
-f("pages that delete", plant=put(f"{CORS}/Fn::If/1/CorsRules/0/AllowedMethods", ["GET", "HEAD", "PUT", "DELETE"]))
-f("pages that nobody named", plant=put(f"{CORS}/Fn::If/2", {"CorsRules": []}))
+f("a bucket for every page", plant=put(f"{CORS}/CorsRules/0/AllowedOrigins", ["*"]))
+f("pages that delete", plant=put(f"{CORS}/CorsRules/1/Fn::If/1/AllowedMethods", ["GET", "HEAD", "PUT", "DELETE"]))
+f("pages that nobody named", plant=put(f"{CORS}/CorsRules/1/Fn::If/1/AllowedOrigins", ["https://evil.example"]))
 f = partial(fault, rule="the_bucket_keeps_and_forgets")
 f("a bucket without versions", plant=put("Bucket/Properties/VersioningConfiguration", GONE))
 f("versions for ever", plant=put("Bucket/Properties/LifecycleConfiguration/Rules/0/Status", "Disabled"))

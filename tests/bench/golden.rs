@@ -53,6 +53,7 @@ async fn main() {
     paths.push("/account".to_owned());
     let agent = agent(&h, &mut paths).await;
     action(&h, &agent, &mut paths).await;
+    practice(&h, &mut paths).await;
     theme(&h, &mut paths).await;
     context(&h, &mut paths).await;
     logs(&h, &mut paths).await;
@@ -210,6 +211,20 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
         format!("{path}/notebook/versions"),
         format!("/runs/{run}"),
     ]);
+}
+
+/// A practice with check-ins.
+async fn practice(h: &Harness, paths: &mut Vec<String>) {
+    let new = json!({
+        "name": "Read", "description": "Twenty minutes", "target": {"kind": "days", "days": ["mon", "wed", "fri"]},
+        "timezone": "Europe/Berlin",
+    });
+    let path = format!("/practices/{}", id(&h.post("/practices", new).await.expect(201), "practice_id"));
+    let check_ins = format!("{path}/check-ins");
+    h.post(&check_ins, json!({"note": "Two chapters"})).await.expect(201);
+    let yesterday = h.get(&path).await.expect(200)["last_days"][12]["date"].clone();
+    h.post(&check_ins, json!({"date": yesterday, "done": false})).await.expect(201);
+    paths.extend(["/practices".to_owned(), path, check_ins]);
 }
 
 /// A theme that was imported and changed, and that a model has described.

@@ -1,5 +1,6 @@
 """Actions: approving, rehearsing, editing, running, and what their pages show."""
 
+import datetime
 import http.server
 import json
 import re
@@ -13,10 +14,14 @@ TASK = {"instructions": "Read three price pages and write one page.", "expected_
 
 
 class ScriptedModel:
-    """A model server with the format of OpenAI. `script(messages)` returns a text, or the name and the arguments of a call."""
+    """
+    A model server with the format of OpenAI. `script(messages)` returns a text, or the name and the arguments of a call. `verdict` is what
+    checks of outputs answer.
+    """
 
-    def __init__(self, script):
+    def __init__(self, script, verdict):
         self.script = script
+        self.verdict = verdict
         model = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -42,7 +47,7 @@ class ScriptedModel:
     def answer(self, handler, body):
         messages = body["messages"]
         is_check = "lamplighter:check" in str(messages[0].get("content"))
-        says = json.dumps({"score": 90, "meets": True, "missing": []}) if is_check else self.script(messages)
+        says = json.dumps(self.verdict) if is_check else self.script(messages)
         if isinstance(says, str):
             delta, finish = {"role": "assistant", "content": says}, "stop"
         else:
@@ -70,8 +75,8 @@ def scripted(tmp_path, browser):
     """Starts a platform whose model follows a script, and gives its owner."""
     opened = []
 
-    def start(script):
-        model = ScriptedModel(script)
+    def start(script, verdict={"score": 90, "meets": True, "missing": []}):
+        model = ScriptedModel(script, verdict)
         platform = Platform(tmp_path, auth="off", environment=model.environment)
         owner = Owner(platform, browser)
         opened.append((model, platform, owner))
@@ -246,6 +251,23 @@ def test_two_pages_in_conflict_lose_nothing(owner):
     assert (stored["title"], stored["task_config"]) == ("Prices of the second page", {"instructions": "Look at two pages.", "expected_output": "A table"})
 
 
+def test_times_in_conflict_are_said_in_words(owner):
+    _, action = draft(owner)
+    page = owner.page(f"/actions/{action}/edit")
+    page.get_by_label("When it is due").select_option(label="Every day at")
+    owner.call("PATCH", f"/actions/{action}", {"schedule": {"at": "2030-01-02T09:00", "timezone": "UTC"}})
+    page.get_by_role("button", name="Save").click()
+    conflict = page.get_by_role("alert", name="Somebody else has changed this action")
+    expect(conflict).to_contain_text("Once, on Wednesday 2 January 2030 at 09:00 (UTC)")
+    expect(conflict).to_contain_text("Every day at 09:00 (UTC)")
+    expect(conflict).to_contain_text("It begins to repeat.")
+    expect(conflict).not_to_contain_text("cron")
+    axe(page)
+    shot(page, "times in conflict light")
+    conflict.get_by_role("button", name="Take theirs").click()
+    expect(page.get_by_label("When it is due")).to_have_value("once")
+
+
 def test_the_notebook_is_edited_in_conflict_and_erased(owner):
     agent = owner.agent()
     action = owner.action(agent)
@@ -299,7 +321,9 @@ def test_a_run_by_hand_is_seen_to_its_end(owner):
     agent = owner.agent()
     action = owner.action(agent)
     page = owner.page(f"/actions/{action}")
-    page.get_by_role("button", name="Run now").click()
+    # The page stays while the run that has begun is read, and so does the place of the person.
+    page.get_by_role("button", name="Run now").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
     lamp = page.locator(".nights").get_by_role("link", name=re.compile("succeeded, by hand"))
     expect(lamp).to_be_visible(timeout=20_000)
     expect(page.locator(".nights .legend")).to_contain_text("1 ran")
@@ -350,6 +374,47 @@ def test_a_run_that_waits_is_answered_on_its_page(scripted):
     expect(page.get_by_role("list", name="Steps of the run")).to_contain_text("Waits for you")
     page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
     expect(page.get_by_role("dialog")).to_contain_text("About Week 47")
+
+
+def saves_once(messages):
+    if any(text.startswith("saved") for text in said(messages)):
+        return "It is done."
+    return "save_output", {"title": "Report", "content": "One price.", "asset_type": "document"}
+
+
+def test_a_refused_output_says_what_it_lacks(scripted):
+    owner = scripted(saves_once, {"score": 30, "meets": False, "missing": ["no source is named", "two of three shops are missing"]})
+    soon = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    action = owner.action(owner.agent(), schedule={"at": soon})
+    owner.wait(lambda: owner.get("/inbox")["data"])
+    page = owner.page("/")
+    card = page.get_by_role("article", name="Price report failed")
+    lacks = page.get_by_role("list", name="What is missing").get_by_role("listitem")
+    expect(lacks).to_have_text(["No source is named", "Two of three shops are missing"])
+    axe(page)
+    card.get_by_role("button", name="Read the output").click()
+    expect(page.get_by_role("dialog")).to_contain_text("One price.")
+    page.keyboard.press("Escape")
+    card.get_by_role("link", name="See the run").click()
+    check = page.get_by_role("region", name="The check")
+    expect(check).to_contain_text("not accepted")
+    expect(check).to_contain_text("Every price change is named")
+    expect(lacks).to_have_text(["No source is named", "Two of three shops are missing"])
+    expect(page.get_by_role("button", name="Read the output")).to_be_visible()
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        axe(page)
+        shot(page, f"refused output {theme}")
+    assert owner.get(f"/actions/{action}/runs")["data"][0]["state"] == "failed"
+
+
+def test_a_check_says_its_score_and_what_it_measured_by(owner):
+    action = owner.action(owner.agent())
+    run = owner.run(action)
+    page = owner.page(f"/runs/{run['run_id']}")
+    check = page.get_by_role("region", name="The check")
+    expect(check).to_contain_text(f"{run['score']} of 100")
+    expect(check).to_contain_text("Every price change is named")
 
 
 def test_a_run_that_works_is_shown_and_cancelled(scripted):
@@ -460,9 +525,9 @@ def test_what_a_change_of_the_agent_withdrew_is_approved_together(owner):
 def test_a_new_action_is_defined_by_a_form(owner):
     agent = owner.agent()
     page = owner.page(f"/agents/{agent}/actions")
-    expect(page.get_by_text("This agent has no actions yet.")).to_be_visible()
+    expect(page.get_by_text("This agent has no actions yet")).to_be_visible()
     page.get_by_role("link", name="New action").click()
-    page.get_by_role("button", name="Define the action").click()
+    page.get_by_role("button", name="Add the action").click()
     expect(page.get_by_role("alert")).to_have_text(["It needs a title.", "Say what it should do.", "Say what you expect."])
     page.get_by_label("Title").fill("<b>Weekly</b> report")
     page.get_by_label("Instructions").fill("Write it.")
@@ -472,7 +537,7 @@ def test_a_new_action_is_defined_by_a_form(owner):
     page.get_by_label("Thursday").check()
     page.get_by_label("Time zone").fill("America/New_York")
     expect(page.locator(".preview")).to_contain_text("New_York")
-    page.get_by_role("button", name="Define the action").click()
+    page.get_by_role("button", name="Add the action").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("<b>Weekly</b> report")
     [stored] = owner.get(f"/actions?agent_id={agent}")["data"]
     assert (stored["schedule"]["cron"], stored["schedule"]["timezone"]) == ("0 9 * * MON,THU", "America/New_York")
@@ -496,6 +561,48 @@ def test_an_action_is_changed_in_a_conversation(owner):
     card.get_by_role("button", name="Change the action").click()
     expect(page.get_by_role("article", name=re.compile("changed since you approved"))).to_be_visible()
     assert "Name the sources, too" in owner.get(f"/actions/{action}")["task_config"]["instructions"]
+
+
+def test_a_proposed_time_is_said_in_words(owner):
+    day = datetime.date.today() + datetime.timedelta(days=30)
+    words = f"Once, on {day:%A} {day.day} {day:%B %Y} at 09:00 (UTC)"
+    agent = owner.agent()
+    action = owner.action(agent, "Weekly price report", schedule={"cron": "0 9 * * MON"})
+    owner.post(f"/actions/{action}/messages", {"content": f"Run it once on {day.day} {day:%B %Y} at 9:00 instead"})
+    page = owner.page("/")
+    card = page.get_by_role("article", name="Proposed change of an action: Weekly price report")
+    for text in ("It no longer repeats.", "At 09:00 on Monday (UTC)", words, "It also changes: Instructions."):
+        expect(card).to_contain_text(text)
+    # The title names the old time. It is changed with the schedule.
+    expect(card.get_by_label("Title")).to_have_value("Weekly price report")
+    card.get_by_label("Title").fill("Price report of December")
+    card.get_by_role("button", name="Read").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(words)
+    expect(dialog).not_to_contain_text("cron")
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        axe(page)
+        shot(page, f"proposed-time-{theme}")
+    page.keyboard.press("Escape")
+    card.get_by_role("button", name="Change the action").click()
+    ticket = page.get_by_role("article", name=re.compile("Approval of Price report of December"))
+    expect(page).to_have_title("Price report of December · Lamplighter")
+    expect(ticket.locator(".resched")).to_contain_text(f"At 09:00 on Monday (UTC) →  to: {words}")
+    expect(ticket).to_contain_text("It no longer repeats.")
+    expect(ticket).not_to_contain_text("cron")
+    ticket.get_by_role("button", name=re.compile("^Approve")).click()
+    expect(ticket).to_have_count(0)
+    # And what was proposed is answered where it was proposed.
+    page.get_by_role("link", name="Talk about it").click()
+    line = page.locator(".outcome")
+    expect(line).to_have_text(f"You approved the change of Price report of December: runs once, on {day.day} {day:%B %Y} at 09:00.")
+    page.goto(f"{owner.platform.url}/#/actions/{action}/history")
+    page.get_by_role("listitem").filter(has_text="Changed the title, the instructions and the schedule").get_by_role("button", name="See").click()
+    detail = page.locator(".detail")
+    expect(detail).to_contain_text("It no longer repeats: one single time")
+    expect(detail).to_contain_text(words)
+    expect(detail).not_to_contain_text("cron")
 
 
 def occurrence(action, due_at, **fields):

@@ -13,7 +13,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from conftest import Owner, Platform, shot
+from conftest import Owner, Platform, axe, shot
 
 HOSTILE = "\"><img src=x onerror=window.hurt=1><script>window.hurt=1</script>{{7*7}}' \u202e\u0000]]>"
 
@@ -95,7 +95,7 @@ def test_setting_up_chatting_saving_and_defining_by_mouse(owner):
     expect(draft_card).to_be_visible()
     idle(page)
     shot(page, "chat-light")
-    draft_card.get_by_role("button", name="Define…").click()
+    draft_card.get_by_role("button", name="Add action…").click()
     expect(page).to_have_url(re.compile("#/actions/act_"))
     assert owner.get(f"/actions/{page.url.split('/')[-1]}")["agent_id"] == agent["agent_id"]
 
@@ -133,6 +133,110 @@ def test_a_setup_is_kept_and_what_the_person_wrote_is_never_overwritten(owner):
     assert owner.get("/agents")["data"] == []
     page.goto(f"{owner.platform.url}/#/setup")
     expect(page.get_by_text("What should it look after?")).to_be_visible()
+
+
+def test_an_unfinished_setup_is_found_again(owner):
+    page = owner.page("/setup")
+    send(page, "A research agent that watches the prices of three competitors")
+    idle(page)
+    page.get_by_role("link", name="Keep and leave").click()
+    unfinished = page.get_by_role("list", name="Unfinished set-ups").get_by_role("listitem")
+    expect(unfinished).to_contain_text("Unfinished set-up: A research agent that watches")
+    axe(page)
+    shot(page, "setup-unfinished-today")
+    # It outlives the tab, and what the person has written in the draft does so, too.
+    page.goto(f"{owner.platform.url}/#/agents")
+    unfinished.get_by_role("link", name="Continue").click()
+    send(page, "It works if I get one page that names every change, until March")
+    expect(page.get_by_label("Name")).to_have_value("Research agent")
+    idle(page)
+    page.get_by_label("Name").fill("Price watch")
+    address = page.url
+    context = page.context
+    page.close()
+    page = context.new_page()
+    page.goto(f"{owner.platform.url}/#/agents")
+    unfinished = page.get_by_role("list", name="Unfinished set-ups").get_by_role("listitem")
+    expect(unfinished).to_contain_text("Unfinished set-up: Price watch")
+    shot(page, "setup-unfinished-agents")
+    unfinished.get_by_role("link", name="Continue").click()
+    expect(page).to_have_url(address)
+    expect(page.get_by_label("Name")).to_have_value("Price watch")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", level=1, name="Price watch")).to_be_visible()
+    page.goto(f"{owner.platform.url}/#/agents")
+    expect(page.get_by_role("link", name="Price watch").first).to_be_visible()
+    expect(unfinished).to_have_count(0)
+    # Another one is discarded.
+    page.goto(f"{owner.platform.url}/#/setup/begin")
+    send(page, "A research agent that watches the weather")
+    idle(page)
+    chat = page.url.split("/")[-1]
+    page.get_by_role("link", name="Keep and leave").click()
+    page.goto(f"{owner.platform.url}/#/agents")
+    unfinished.get_by_role("button", name="Discard").click()
+    page.get_by_role("dialog").get_by_role("button", name="Discard").click()
+    expect(unfinished).to_have_count(0)
+    with pytest.raises(AssertionError, match="404"):
+        owner.get(f"/chats/{chat}")
+
+
+def test_a_goal_with_a_time_becomes_an_action(owner):
+    agent = owner.agent(goal="Report on three competitors every Monday at nine")
+    page = owner.page(f"/agents/{agent}/actions")
+    expect(page.get_by_role("main")).to_contain_text("nothing runs by itself")
+    axe(page)
+    shot(page, "actions-none")
+    page.get_by_role("button", name="Ask it to propose its actions").click()
+    message = page.get_by_label("Message to Market watch")
+    expect(message).to_have_value("Schedule: Report on three competitors every Monday at nine")
+    expect(message).to_be_focused()
+    assert owner.get(f"/agents/{agent}/chats")["data"] == [], "nothing is sent by itself"
+    shot(page, "actions-asked-for")
+    message.press("Enter")
+    card = page.get_by_role("article", name=re.compile("Draft action"))
+    expect(card).to_contain_text("At 09:00 on Monday (UTC).")
+    # The empty chat offers the same. A text that was begun stays.
+    other = owner.agent("Release notes", goal="Write the release notes every Friday at four")
+    page.goto(f"{owner.platform.url}/#/agents/{other}")
+    message = page.get_by_label("Message to Release notes")
+    message.fill("Hello.")
+    page.get_by_role("button", name="Ask it to propose its actions").click()
+    expect(message).to_have_value("Hello.\n\nSchedule: Write the release notes every Friday at four")
+    expect(message).to_be_focused()
+
+
+def test_what_was_decided_stays_in_the_chat(owner):
+    agent = owner.agent()
+    owner.post(f"/agents/{agent}/chat", {"message": "Schedule a report on lamp oil prices every Monday at 9"})
+    page = owner.page(f"/agents/{agent}")
+    card = page.get_by_role("article", name=re.compile("Draft action"))
+    expect(card).to_contain_text("At 09:00 on Monday (UTC).")
+    card.get_by_role("button", name="Add action…").click()
+    expect(page).to_have_url(re.compile("#/actions/act_"))
+    action = page.url.split("/")[-1]
+    page.go_back()
+    lines = page.locator(".outcome")
+    title = owner.get(f"/actions/{action}")["title"]
+    expect(lines).to_have_text(f"You added {title}. It waits for your approval, then runs at 09:00 on Monday.")
+    lines.get_by_role("link", name="waits for your approval").click()
+    page.get_by_role("button", name=re.compile("^Approve")).click()
+    expect(page.get_by_role("article", name=re.compile("^Approval"))).to_have_count(0)
+    page.goto(f"{owner.platform.url}/#/agents/{agent}")
+    expect(lines).to_have_text(f"You approved {title}: runs at 09:00 on Monday.")
+    send(page, "Write a brief about wicks")
+    draft = page.get_by_role("article", name=re.compile("Proposed document"))
+    expect(draft).to_be_visible()
+    idle(page)
+    draft.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(lines.last).to_have_text(re.compile("^You deleted the draft “.*wicks.*”.$"))
+    shot(page, "chat-decided")
+    page.reload()
+    expect(lines).to_have_count(2)
+    owner.call("DELETE", f"/actions/{action}")
+    page.reload()
+    expect(lines.first).to_have_text(f"You added “{title}”. It was deleted since.")
 
 
 def test_the_same_by_keyboard_alone(owner):
@@ -179,7 +283,7 @@ def test_the_same_by_keyboard_alone(owner):
     reach(message)
     page.keyboard.type("Schedule a report every Monday at 9")
     page.keyboard.press("Enter")
-    define = page.get_by_role("button", name="Define…")
+    define = page.get_by_role("button", name="Add action…")
     expect(define).to_be_visible()
     idle(page)
     shot(page, "chat-dark")

@@ -54,7 +54,34 @@ def test_the_day_and_what_waits(owner):
     proposal.get_by_role("button", name="Save").click()
     expect(proposal).to_have_count(0)
     assert len(owner.get(f"/agents/{agent}/assets")["data"]) == 2
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("Nothing waits for you.")).to_be_visible()
+
+
+def test_the_focus_stays_where_the_person_is(owner):
+    agent = owner.agent()
+    for title in ("Price report", "Stock report"):
+        owner.action(agent, title, approve=False, schedule={"cron": "0 9 * * MON"})
+    owner.post(f"/agents/{agent}/chat", {"message": "Write a brief about wicks"})
+    page = owner.page()
+    tickets = page.get_by_role("article", name=re.compile("^Approval of"))
+    expect(tickets).to_have_count(2)
+    second = tickets.nth(1).get_attribute("aria-label")
+    tickets.first.get_by_role("button", name=re.compile("^Approve")).focus()
+    page.keyboard.press("Enter")
+    expect(tickets).to_have_count(1)
+    expect(page.get_by_role("article", name=second)).to_be_focused()
+    expect(page.locator("#said")).to_have_text("2 things wait for you.")
+    # From the card, its buttons are the next ones.
+    page.keyboard.press("Tab")
+    tickets.first.get_by_role("button", name=re.compile("^Approve")).press("Enter")
+    draft = page.get_by_role("article", name=re.compile("Proposed document"))
+    expect(draft).to_be_focused()
+    draft.get_by_role("button", name="Delete").press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).press("Enter")
+    expect(draft).to_have_count(0)
+    expect(page.get_by_role("heading", name="Waits for you")).to_be_focused()
+    expect(page.locator("#said")).to_have_text("Nothing waits for you.")
+    assert {one["state"] for one in owner.get("/actions")["data"]} == {"scheduled"}
 
 
 def test_a_draft_is_read_and_deleted(owner):
@@ -87,16 +114,87 @@ def test_stop_everything_and_start_again(owner):
     axe(page)
     shot(page, "stopped")
     owner.wait(lambda: datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ") > soon)
-    page.get_by_role("button", name="Start again…").click()
+    page.locator(".stopped").get_by_role("button", name="Start again…").click()
     dialog = page.get_by_role("dialog", name="Start again")
     dialog.get_by_role("button", name="Start", exact=True).click()
     expect(dialog).to_contain_text("Report")
-    dialog.get_by_label("Leave all out").check()
+    # What cannot be taken back is not chosen beforehand, and each choice says what it does.
+    expect(dialog.get_by_label("Leave all out")).to_be_checked()
+    expect(dialog).to_contain_text("Nothing runs now. 1 due time is left out.")
+    expect(dialog).to_contain_text("Runs now: “Report” of today")
+    expect(dialog).to_contain_text(re.compile("As after an outage: “Report”: today .*, if at most 1 day late"))
+    axe(page)
     shot(page, "start-again")
-    dialog.get_by_role("button", name="Start", exact=True).click()
+    dialog.get_by_role("button", name="Start: leave all out").click()
     expect(banner).to_have_count(0)
     assert not owner.get("/account").get("stopped_at")
     assert [run["state"] for run in owner.get(f"/actions/{action}/runs")["data"]] == ["skipped"]
+
+
+def test_while_everything_is_stopped_nothing_is_offered_that_is_refused(owner):
+    agent = owner.agent()
+    action = owner.action(agent, "Report", schedule={"cron": "59 23 * * *"})
+    run = owner.run(action)
+    owner.post("/account/stop")
+    page = owner.page()
+    expect(page.get_by_role("button", name="Run now")).to_be_disabled()
+    note = page.locator(".stopped-note")
+    expect(note).to_contain_text("Everything is stopped: nothing runs.")
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        axe(page)
+        shot(page, f"stopped-{theme}")
+    page.goto(f"{owner.platform.url}/#/actions/{action}")
+    for name in ("Run now", "Rehearse"):
+        expect(page.get_by_role("button", name=name, exact=True)).to_be_disabled()
+    expect(page.get_by_role("button", name="Pause")).to_be_enabled()
+    axe(page)
+    page.goto(f"{owner.platform.url}/#/runs/{run['run_id']}")
+    expect(page.get_by_role("button", name="Run again")).to_be_disabled()
+    page.goto(f"{owner.platform.url}/#/actions/{action}/talk")
+    page.get_by_label("Message about this action").fill("Why?")
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    page.goto(f"{owner.platform.url}/#/agents/{agent}")
+    message = page.get_by_label("Message to Market watch")
+    message.fill("Write a brief about wicks")
+    message.press("Enter")
+    expect(message).to_have_value("Write a brief about wicks")
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    note.get_by_role("button", name="Start again…").click()
+    page.get_by_role("dialog", name="Start again").get_by_role("button", name="Start", exact=True).click()
+    expect(note).to_have_count(0)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("article", name=re.compile("Proposed document"))).to_be_visible()
+    # The page of a set-up has neither a rail nor a bar, and stops everything nevertheless.
+    page.goto(f"{owner.platform.url}/#/setup")
+    page.get_by_role("button", name="Stop everything…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop everything").click()
+    expect(page.get_by_text("Everything is stopped.", exact=True)).to_be_visible()
+    assert owner.get("/account")["stopped_at"]
+
+
+def test_what_is_for_code_has_a_group_of_its_own(owner):
+    owner.agent()
+    page = owner.page()
+    main = page.get_by_role("navigation", name="Main", exact=True)
+    code = page.get_by_role("navigation", name="For code")
+    expect(main.get_by_role("link", name="Agents")).to_be_visible()
+    expect(main.get_by_role("link", name="Themes")).to_have_count(0)
+    assert code.get_by_role("link").all_inner_texts() == ["Themes", "Context and logs", "API reference"]
+    code.get_by_role("link", name="API reference").click()
+    expect(page.get_by_role("heading", level=1, name="API reference")).to_be_visible()
+    expect(code.get_by_role("link", name="API reference")).to_have_attribute("aria-current", "page")
+    for width in (800, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        expect(code).to_be_hidden()
+        page.get_by_role("button", name="More", exact=True).click()
+        drawer = page.get_by_role("dialog", name="More")
+        expect(drawer.get_by_role("heading", name="For code")).to_be_visible()
+        axe(page)
+        shot(page, f"more-{width}")
+        drawer.get_by_role("link", name="Context and logs").click()
+        expect(page).to_have_url(re.compile("#/context"))
+        expect(drawer).to_have_count(0)
 
 
 def test_the_palette_goes_and_finds(owner):
@@ -135,7 +233,7 @@ def test_no_key_is_lost_while_the_palette_opens(owner):
 def test_offline_and_back(owner):
     owner.agent()
     page = owner.page()
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("Nothing waits for you.")).to_be_visible()
     page.context.set_offline(True)
     page.evaluate("location.hash = '#/agents'")
     expect(page.get_by_text("No connection.")).to_be_visible()
@@ -175,3 +273,40 @@ def test_a_phone(owner):
     shot(page, "phone-more")
     drawer.get_by_role("link", name="Account").click()
     expect(page).to_have_url(re.compile("#/account"))
+
+
+def test_what_was_made_is_read_in_one_press(owner):
+    agent = owner.agent()
+    action = owner.action(agent, "Price report", schedule={"cron": "59 23 * * *"})
+    run = owner.run(action)
+    output = owner.get(f"/actions/{action}/runs/{run['run_id']}/outputs")["data"][0]
+    page = owner.page()
+    happened = page.get_by_role("region", name="Just happened")
+    dialog = page.get_by_role("dialog", name="Price report")
+    read = happened.get_by_role("button", name="Read what “Price report” has made")
+    read.click()
+    expect(dialog.get_by_role("heading", name="Every price change is named")).to_be_visible()
+    expect(dialog.get_by_role("link", name="Open the asset")).to_have_attribute("href", f"#/assets/{output['asset_id']}")
+    axe(page)
+    shot(page, "read-from-today")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(read).to_be_focused()
+    # Nothing was spent, so nothing is said about money.
+    expect(page.get_by_role("main")).not_to_contain_text("$")
+    page.goto(f"{owner.platform.url}/#/actions/{action}")
+    page.get_by_role("button", name="Read what it made").click()
+    expect(dialog.get_by_role("heading", name="Every price change is named")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("region", name="Cost")).to_have_text(re.compile(r"^Cost\s*A runat most \$1.00$"))
+    page.get_by_role("region", name="Latest runs").get_by_role("button", name=re.compile("^Read")).click()
+    expect(dialog.get_by_role("heading", name="Every price change is named")).to_be_visible()
+    page.goto(f"{owner.platform.url}/#/runs/{run['run_id']}")
+    page.get_by_role("button", name="Read the output").click()
+    expect(page.get_by_role("dialog", name=output["title"]).get_by_role("heading", name="Every price change is named")).to_be_visible()
+    page.keyboard.press("Escape")
+    # An output may be deleted since.
+    owner.call("DELETE", f"/assets/{output['asset_id']}")
+    page.goto(f"{owner.platform.url}/#/")
+    read.click()
+    expect(dialog).to_contain_text("deleted")

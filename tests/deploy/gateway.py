@@ -49,9 +49,10 @@ class Method:
 
 
 class Gateway:
-    def __init__(self, api: dict, functions: dict[str, Function], conditions: set[str]):
-        """`api` is the API's OpenAPI document, `functions` are the functions by logical id, `conditions` are the true conditions."""
-        self.functions, self.conditions = functions, conditions
+    def __init__(self, api: dict, functions: dict[str, Function], conditions: set[str], variables: dict[str, str]):
+        """`api` is the API's OpenAPI document, `functions` are the functions by logical id, `conditions` are the true conditions,
+        `variables` are those of the stage."""
+        self.functions, self.conditions, self.variables = functions, conditions, variables
         self.responses = api["x-amazon-apigateway-gateway-responses"]
         self.methods: dict[str, list[Method]] = defaultdict(list)
         for path, item in api["paths"].items():
@@ -122,7 +123,7 @@ class Gateway:
             "queryStringParameters": dict(query) or None,
             "multiValueQueryStringParameters": many or None,
             "pathParameters": parameters or None,
-            "stageVariables": None,
+            "stageVariables": self.variables or None,
             "requestContext": {
                 "resourceId": "r1",
                 "resourcePath": method.path,
@@ -261,4 +262,7 @@ def in_front_of(stack, api: dict, conditions: set[str], logs: Path) -> Gateway:
     logs.mkdir()
     with ThreadPoolExecutor(4) as pool:
         made = pool.map(lambda name: Function(emulator, name, stack.folder / "functions", logs), physical.values())
-        return Gateway(api, dict(zip(physical, made, strict=True)), conditions)
+        functions = dict(zip(physical, made, strict=True))
+    (rest,) = (each["PhysicalResourceId"] for each in resources if each["ResourceType"] == "AWS::ApiGateway::RestApi")
+    stage = emulator.client("apigateway").get_stage(restApiId=rest, stageName=STAGE)
+    return Gateway(api, functions, conditions, stage.get("variables", {}))

@@ -18,6 +18,7 @@ def adapted(text: str, functions: Path) -> str:
     - code: debug binaries of this machine's processor, from a folder of their own;
     - MaximumConcurrency: the emulator accepts a number but no reference;
     - the bucket's policy: it refuses plain HTTP, and the emulator only supports plain HTTP;
+    - the first user of the pool: the emulator does not know this type of resource;
     - sqs:SendMessage: on AWS it also allows SendMessageBatch, but the emulator requires an action of that name.
     """
 
@@ -30,6 +31,7 @@ def adapted(text: str, functions: Path) -> str:
     text = replaced(r"MaximumConcurrency: !Ref Maximum\w+", "MaximumConcurrency: 2", text)
     send = "Action: sqs:SendMessage, Resource: !GetAtt Queue.Arn"
     text = replaced(send, "Action: [sqs:SendMessage, sqs:SendMessageBatch], Resource: !GetAtt Queue.Arn", text)
+    text = replaced(r"(?ms)^  FirstUser:\n.*?(?=^  \S)", "", text)
     return replaced(r"(?ms)^  BucketPolicy:\n.*?(?=^  \S)", "", text)
 
 

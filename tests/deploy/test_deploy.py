@@ -4,6 +4,7 @@ Timer, bus, queues, notifications and event source mappings are the emulator's. 
 `gateway.py`, because the emulator's gateway does not stream. Each step needs the steps before it.
 """
 
+import html
 import io
 import json
 import os
@@ -32,6 +33,7 @@ from samtranslator.yaml_helper import yaml_parse  # noqa: E402
 from stack import NAME, Stack  # noqa: E402
 
 PAGE = "https://app.example.com"
+PERSON = "anna@example.com"
 
 
 class Answer:
@@ -62,7 +64,7 @@ class Deployment:
         binaries = Path(os.environ.get("BINARIES", FOLDER / "target/debug"))
         # The test asks more often than a person does.
         rates = "streamed_turns=600,turns=600,others=600"
-        parameters = {"ModelUrl": self.model.url, "Model": "fake", "Prices": '{"compatible/*": "free"}', "CorsOrigins": PAGE, "RateLimits": rates}
+        parameters = {"ModelUrl": self.model.url, "Model": "fake", "Prices": '{"compatible/*": "free"}', "CorsOrigins": PAGE, "RateLimits": rates, "SignInEmail": PERSON}
         self.stack = Stack(self.emulator, sam, binaries, folder, parameters)
         print(f"deployed in {time.monotonic() - began:.0f} s")
         api = template.Stack(template.translate(yaml_parse(self.stack.template.read_text()))).api["Body"]
@@ -331,6 +333,24 @@ def test_pages_of_configured_origins_may_call(d: Deployment) -> None:
         assert d.call("GET", "/agents", origin=origin).headers["access-control-allow-origin"] == expected
     refused = d.call("GET", "/agents", origin=PAGE, authorization="")
     assert (refused.status, refused.headers["access-control-allow-origin"]) == (401, "*")
+
+
+def test_people_sign_in_with_the_pool_that_the_stack_makes(d: Deployment) -> None:
+    """As far as the emulator goes: it has no page to sign in, and its keys are not at the issuer's address."""
+    pool, cognito = d.stack.outputs["UserPool"], d.emulator.client("cognito-idp")
+    (listed,) = cognito.list_user_pool_clients(UserPoolId=pool, MaxResults=10)["UserPoolClients"]
+    client = cognito.describe_user_pool_client(UserPoolId=pool, ClientId=listed["ClientId"])["UserPoolClient"]
+    assert client["CallbackURLs"] == [d.stack.outputs["Console"]]
+    assert (client["AllowedOAuthFlows"], client.get("ClientSecret")) == (["code"], None)
+
+    page = d.call("GET", "/", authorization="")
+    access = json.loads(html.unescape(re.search(r'name="access" content="([^"]*)"', page.body.decode())[1]))
+    assert access["base"] == "/live"
+    signs_in = access["openid"]
+    assert (signs_in["client_id"], signs_in["use"]) == (listed["ClientId"], "id_token")
+    domain = cognito.describe_user_pool(UserPoolId=pool)["UserPool"]["Domain"]
+    assert signs_in["token"] == f"https://{domain}.auth.us-east-1.amazoncognito.com/oauth2/token"
+    assert f"https://{domain}.auth.us-east-1.amazoncognito.com;" in page.headers["content-security-policy"]
 
 
 def test_the_smoke_test_passes(d: Deployment) -> None:

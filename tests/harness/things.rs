@@ -55,7 +55,12 @@ impl Caller<'_> {
         let import = post(format!("/projects/{project}/import"), json!({"bytes": 5})).await;
         let file = format!("/projects/{project}/files/assets/a.css");
         self.made(Method::PUT, &file, json!({ "mark": mark })).await;
+        let practice = json!({"name": mark, "description": mark});
+        let practice = id(&post("/practices".into(), practice).await, "practice_id");
+        let check_in = post(format!("/practices/{practice}/check-ins"), json!({"note": mark})).await;
         Ids::from([
+            ("practice_id", practice),
+            ("date", id(&check_in, "date")),
             ("path", "assets/a.css".to_owned()),
             ("import_id", id(&import, "import_id")),
             ("agent_id", agent),
@@ -102,7 +107,9 @@ impl Harness {
 #[must_use]
 pub fn body(route: &str, ids: &Ids) -> Value {
     match route {
-        "PATCH /agents/{agent_id}" | "PATCH /projects/{project_id}" => json!({"name": "stolen"}),
+        "PATCH /agents/{agent_id}" | "PATCH /projects/{project_id}" | "PATCH /practices/{practice_id}" => {
+            json!({"name": "stolen"})
+        }
         "POST /agents/{agent_id}/chat" => json!({"message": "hello"}),
         "POST /agents/{agent_id}/assets" => json!({"title": "t", "content": "c"}),
         "POST /agents/{agent_id}/actions" => json!({

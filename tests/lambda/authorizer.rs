@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::config::{AuthConfig, JwtConfig, JwtKeys};
+use shared::config::{AuthConfig, Given, JwtConfig, JwtKeys};
 use tempfile::NamedTempFile;
 use tests::{Harness, send};
 
@@ -24,7 +24,12 @@ use crate::reply::Reply;
 
 /// The authorizer's answer for a token: the owner, or the error message.
 async fn asked(authorizer: &mut Lambda, token: &str) -> Result<String, String> {
+    asked_at(&Value::Null, authorizer, token).await
+}
+
+async fn asked_at(stage: &Value, authorizer: &mut Lambda, token: &str) -> Result<String, String> {
     let mut event = payload("authorizer.request");
+    event["stageVariables"] = stage.clone();
     event["headers"]["Authorization"] = format!("Bearer {token}").into();
     event["multiValueHeaders"]["Authorization"] = json!([format!("Bearer {token}")]);
     match authorizer.invoke(&event).await {
@@ -41,11 +46,20 @@ fn file(text: &str) -> NamedTempFile {
 
 /// An authorizer that trusts this issuer. `authorities` are the trusted certificates for the issuer's server.
 async fn authorizer(bed: &Bed, issuer: &Issuer, authorities: Option<&NamedTempFile>) -> Lambda {
+    authorizer_for(AUDIENCE, bed, issuer, authorities).await
+}
+
+async fn authorizer_for(
+    audience: &str,
+    bed: &Bed,
+    issuer: &Issuer,
+    authorities: Option<&NamedTempFile>,
+) -> Lambda {
     let url = issuer.url();
     let mut variables = vec![
         ("LAMPLIGHTER_AUTH", "on"),
         ("LAMPLIGHTER_JWT_ISSUER", ISSUER),
-        ("LAMPLIGHTER_JWT_AUDIENCE", AUDIENCE),
+        ("LAMPLIGHTER_JWT_AUDIENCE", audience),
         ("LAMPLIGHTER_JWKS_URL", &url),
     ];
     if let Some(file) = authorities {
@@ -108,6 +122,26 @@ async fn only_valid_tokens_of_the_issuer_are_accepted() {
     assert!(!log.contains(signature) && !log.contains("anna"), "{log}");
 }
 
+/// The stage names the audience if the stack makes its own user pool. A stage that does not is a fault of the deployment.
+#[tokio::test]
+async fn the_stage_may_name_the_audience() {
+    let bed = Bed::new().await;
+    let issuer = Issuer::start(IssuerResponse::Keys(&["rsa-1"])).await;
+    let trusted = file(authority());
+    let mut authorizer = authorizer_for("stage:client_id", &bed, &issuer, Some(&trusted)).await;
+    let signed = token("rsa-1", &claims(Timestamp::now().as_second(), &json!({})));
+    for (stage, expected) in [
+        (json!({"client_id": AUDIENCE, "else": "x"}), Ok("anna")),
+        (json!({"client_id": "else"}), REFUSED),
+        (json!({"client_id": ""}), Err("authorizer failed: internal_error")),
+        (json!({"else": AUDIENCE}), Err("authorizer failed: internal_error")),
+        (Value::Null, Err("authorizer failed: internal_error")),
+    ] {
+        let said = asked_at(&stage, &mut authorizer, &signed).await;
+        assert_eq!(said.as_deref().map_err(String::as_str), expected, "{stage}");
+    }
+}
+
 /// A token that cannot be checked is not the caller's fault: the answer is 500 and not 401, and the next call is
 /// served.
 #[tokio::test]
@@ -154,7 +188,7 @@ async fn keys_change_while_it_runs() {
     let authorities = https::authorities(authority().as_bytes());
     assert!(authorities.is_some());
     let keys = JwtKeys::Jwks { url: issuer.url(), authorities };
-    let jwt = JwtConfig { issuer: ISSUER.to_owned(), audience: AUDIENCE.to_owned(), keys };
+    let jwt = JwtConfig { issuer: ISSUER.to_owned(), audience: Given::Text(AUDIENCE.to_owned()), keys };
     let config = PlatformConfig {
         auth: AuthConfig::On(Some(Arc::new(jwt))),
         clock: Clock::Manual(clock.clone()),

@@ -36,6 +36,7 @@ mod agents_and_chats {
     mod completions;
     mod images;
     mod long_chats;
+    mod practices;
     mod projects;
     mod scope;
     mod turns;

@@ -1,4 +1,4 @@
-//! Agents: set up by a conversation, list, read, change, delete. The models that they use.
+//! Agents: set up by a conversation, list, read, change, delete. The models that they use. The practices of a person.
 //!
 //! `POST /setup/chat` asks questions until the model signals that it knows enough. The resulting draft is the input of
 //! `POST /agents`. An agent is returned with its numbers (assets, actions, cost). Deleting an agent deletes everything
@@ -8,6 +8,7 @@ mod agents;
 mod history;
 mod models;
 mod overview;
+mod practices;
 mod routes;
 
 use ::models::Models;

@@ -62,7 +62,7 @@ async fn list_runs(
 
 /// Search names and titles
 ///
-/// Searches the names of agents and projects, and the titles of actions, assets and chats.
+/// Searches the names of agents, practices and projects, and the titles of actions, assets and chats.
 #[utoipa::path(
     get, path = "/search", tag = "overview", operation_id = "search_names",
     params(AskedSearch),

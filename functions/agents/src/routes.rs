@@ -1,5 +1,5 @@
 //! All routes of this function.
 
-use crate::{agents, history, models, overview};
+use crate::{agents, history, models, overview, practices};
 
-shared::routes!(in agents, history, models, overview);
+shared::routes!(in agents, history, models, overview, practices);

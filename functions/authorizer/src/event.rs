@@ -18,15 +18,19 @@ struct Event {
     headers: Option<HashMap<String, String>>,
     #[serde(default)]
     multi_value_headers: Option<HashMap<String, Vec<String>>>,
+    /// Events of the type TOKEN have none.
+    #[serde(default)]
+    stage_variables: Option<HashMap<String, String>>,
 }
 
 /// Answers an authorizer event with a policy, the owner, the scope of the credentials, and the id of the API key.
 pub async fn authorize(cx: Cx, event: Value) -> Result<Value> {
-    let event: Event = serde_json::from_value(event)
+    let mut event: Event = serde_json::from_value(event)
         .map_err(|error| Error::internal(format!("the event is not an authorizer event: {error}")))?;
     let resource = whole_stage(&event.method_arn)
         .ok_or_else(|| Error::internal("the event's methodArn is not the ARN of a method"))?;
-    let caller = crate::authenticate(&cx, &event.headers()).await?;
+    let stage = event.stage_variables.take().unwrap_or_default();
+    let caller = crate::authenticate(&cx, &event.headers(), &stage).await?;
     Ok(policy(&caller, &resource))
 }
 

@@ -44,11 +44,11 @@ impl Audience {
     }
 }
 
-/// The owner that a token identifies.
+/// The owner that a token for `audience` identifies.
 ///
 /// # Errors
 /// 401 if the token is not valid; 503 if the issuer's keys are not available.
-pub async fn owner(config: &JwtConfig, token: &str, now: Timestamp) -> Result<Owner> {
+pub async fn owner(config: &JwtConfig, audience: &str, token: &str, now: Timestamp) -> Result<Owner> {
     let key = match &config.keys {
         JwtKeys::Hs256 { secret } => {
             Key { id: None, algorithm: Algorithm::HS256, decoding: DecodingKey::from_secret(secret) }
@@ -64,7 +64,7 @@ pub async fn owner(config: &JwtConfig, token: &str, now: Timestamp) -> Result<Ow
         }
     };
     let claims = verified(token, &key)?;
-    check(&claims, config, now)?;
+    check(&claims, &config.issuer, audience, now)?;
     Ok(Owner::from_subject(&claims.sub))
 }
 
@@ -95,11 +95,11 @@ fn verified(token: &str, key: &Key) -> Result<Claims> {
     })
 }
 
-fn check(claims: &Claims, config: &JwtConfig, now: Timestamp) -> Result<()> {
+fn check(claims: &Claims, issuer: &str, audience: &str, now: Timestamp) -> Result<()> {
     let now = now.as_second() as f64;
-    let refusal = if claims.iss != config.issuer {
+    let refusal = if claims.iss != issuer {
         "the token is from another issuer"
-    } else if !claims.aud.names(&config.audience) {
+    } else if !claims.aud.names(audience) {
         "the token is for another audience"
     } else if claims.sub.is_empty() {
         "the token has no subject"

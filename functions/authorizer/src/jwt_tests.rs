@@ -5,6 +5,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::{EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
+use shared::config::Given;
+
 use super::*;
 
 /// The tokens in the test data expire at 10:00.
@@ -18,7 +20,7 @@ fn now() -> Timestamp {
 fn config() -> JwtConfig {
     JwtConfig {
         issuer: "https://issuer.example".to_owned(),
-        audience: "lamplighter".to_owned(),
+        audience: Given::Text("lamplighter".to_owned()),
         keys: JwtKeys::Hs256 { secret: SECRET.to_vec() },
     }
 }
@@ -47,7 +49,7 @@ fn raw(header: &Value, claims: &Value, signature: &str) -> String {
 }
 
 async fn answer(token: &str) -> Result<String, String> {
-    let owner = owner(&config(), token, now()).await;
+    let owner = owner(&config(), "lamplighter", token, now()).await;
     owner.map(|owner| owner.to_string()).map_err(|error| {
         assert_eq!(error.status(), http::StatusCode::UNAUTHORIZED);
         error.to_string().trim_start_matches("no valid credentials: ").to_owned()

@@ -7,6 +7,8 @@ mod event;
 mod jwks;
 mod jwt;
 
+use std::collections::HashMap;
+
 use domain::accounts::scopes::Scope;
 use domain::accounts::{ApiKeyToken, KEY_PREFIX};
 use futures::FutureExt;
@@ -27,18 +29,24 @@ pub const FUNCTION: Function = Function {
 /// The longest credentials, in bytes.
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 
-/// The owner and the scope of a request's credentials. A JWT has all scopes.
+/// The owner and the scope of a request's credentials. A JWT has all scopes. `stage` are the variables of the API's stage; a
+/// local server has none.
 ///
 /// # Errors
-/// 401 if credentials are missing or invalid; 503 if they cannot be checked now.
-pub async fn authenticate(cx: &Cx, headers: &HeaderMap) -> Result<Caller> {
+/// 401 if credentials are missing or invalid; 503 if they cannot be checked now; 500 if the configured audience is a variable
+/// that the stage does not have.
+pub async fn authenticate(cx: &Cx, headers: &HeaderMap, stage: &HashMap<String, String>) -> Result<Caller> {
     let token = bearer(headers)?;
     if token.starts_with(KEY_PREFIX) {
         return api_key(cx, token).await;
     }
     match &cx.config.auth {
         AuthConfig::On(Some(config)) => {
-            let owner = jwt::owner(config, token, cx.clock.now()).await?;
+            let audience = config.audience.text(|name| stage.get(name).cloned());
+            let audience = audience.ok_or_else(|| {
+                Error::internal(format!("the stage has no variable for the audience ({:?})", config.audience))
+            })?;
+            let owner = jwt::owner(config, &audience, token, cx.clock.now()).await?;
             Ok(Caller { owner, scope: Scope::Admin, key: None })
         }
         AuthConfig::On(None) | AuthConfig::Off => Err(Error::Unauthenticated("this is not an API key")),

@@ -10,15 +10,16 @@ use crate::{CSS, JS};
 const PAGE: &str = include_str!("../web/index.html");
 const POLICY: &str = include_str!("../web/csp.txt");
 
-/// The page below `base`, which is empty or a path such as `/live`.
-pub fn html(config: &Config, base: &str) -> String {
+/// The page below `base`, which is empty or a path such as `/live`. `stage` gives the variables of the API's stage.
+pub fn html(config: &Config, base: &str, stage: impl FnOnce(&str) -> Option<String>) -> String {
+    let sign_in = config.sign_in.as_ref().and_then(|sign_in| Some((sign_in, sign_in.client_id.text(stage)?)));
     let access = json!({
         "auth": if matches!(config.auth, AuthConfig::Off) { "off" } else { "on" },
         "base": base,
-        "openid": config.sign_in.as_ref().map(|sign_in| json!({
+        "openid": sign_in.map(|(sign_in, client_id)| json!({
             "authorize": sign_in.authorize_url,
             "token": sign_in.token_url,
-            "client_id": sign_in.client_id,
+            "client_id": client_id,
             "scope": sign_in.scope,
             "use": sign_in.token.name(),
         })),

@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use shared::edge::extract::Stage;
 use shared::request::path_for_client;
 use shared::{Cx, Error};
 
@@ -28,8 +29,8 @@ const ASK: HeaderValue = HeaderValue::from_static("no-cache");
             headers(("ETag" = String, description = "The version of the page"))),
     ),
 )]
-async fn read_page(State(cx): State<Cx>, headers: HeaderMap) -> Response {
-    let html = page::html(&cx.config, &path_for_client(""));
+async fn read_page(State(cx): State<Cx>, stage: Stage, headers: HeaderMap) -> Response {
+    let html = page::html(&cx.config, &path_for_client(""), |name| stage.variable(name));
     let tag = page::tag(&html);
     let policy = page::policy(&cx.config);
     let mut response =

@@ -383,7 +383,7 @@ fn is_full(error: &shared::Error) -> bool {
 
 /// Authenticates a request, as the authorizer does for API Gateway.
 fn authenticate(cx: Cx, headers: HeaderMap) -> BoxFuture<'static, shared::Result<Caller>> {
-    async move { authorizer::authenticate(&cx, &headers).await }.boxed()
+    async move { authorizer::authenticate(&cx, &headers, &HashMap::new()).await }.boxed()
 }
 
 /// One queue for each function that is triggered by one, as in the template. The bus has no rules, because its events

@@ -120,6 +120,8 @@ ids! {
     RunId("run_id") = "run_";
     /// A deliverable that waits for a person's approval.
     ProposalId("proposal_id") = "prp_";
+    /// A practice: a habit that a person tracks.
+    PracticeId("practice_id") = "prc_";
     /// An API key (not its secret).
     ApiKeyId("key_id") = "key_";
     /// A project: a theme and what is known about the work on it. The word `default` names the project that always

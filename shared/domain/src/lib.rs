@@ -17,6 +17,7 @@
 //! - [`models`]: provider-independent requests, replies, usage and prices
 //! - [`context`]: what a coding assistant planned, did and found
 //! - [`projects`]: a theme and what is known about the work on it
+//! - [`practices`]: the habits that a person tracks, and their streaks
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
@@ -41,6 +42,7 @@ pub mod lease;
 pub mod log;
 pub mod models;
 pub mod places;
+pub mod practices;
 pub mod projects;
 pub mod prompts;
 pub mod reach;

@@ -17,11 +17,39 @@ pub enum AuthConfig {
     On(Option<Arc<JwtConfig>>),
 }
 
+/// A text that the environment has, or that a variable of the API's stage has.
+///
+/// A stack that makes its own user pool needs the second form: the pool's client contains the address of the API, the API
+/// contains the functions, so their environment cannot contain the id of that client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    Text(String),
+    StageVariable(String),
+}
+
+impl Given {
+    /// A text that begins with `stage:` names a variable of the stage.
+    fn read(text: String) -> Self {
+        match text.strip_prefix("stage:") {
+            Some(name) => Self::StageVariable(name.to_owned()),
+            None => Self::Text(text),
+        }
+    }
+
+    /// The text. `None` if the stage has no such variable.
+    pub fn text(&self, stage: impl FnOnce(&str) -> Option<String>) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::StageVariable(name) => stage(name).filter(|value| !value.is_empty()),
+        }
+    }
+}
+
 /// Whose tokens are accepted.
 #[derive(Clone, Debug)]
 pub struct JwtConfig {
     pub issuer: String,
-    pub audience: String,
+    pub audience: Given,
     pub keys: JwtKeys,
 }
 
@@ -62,6 +90,7 @@ impl AuthConfig {
             variable: "LAMPLIGHTER_JWT_AUDIENCE",
             problem: "is required with LAMPLIGHTER_JWT_ISSUER".to_owned(),
         })?;
+        let audience = Given::read(audience);
         let url = present("LAMPLIGHTER_JWKS_URL")
             .unwrap_or_else(|| format!("{}/.well-known/jwks.json", issuer.trim_end_matches('/')));
         if !url.starts_with("https://") {
@@ -101,7 +130,7 @@ pub fn rates(env: Env<'_>, auth: &AuthConfig) -> Result<RateLimits, ConfigError>
 /// The provider at which people sign in to the console: the authorization code flow of OpenID Connect with PKCE, in the browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignIn {
-    pub client_id: String,
+    pub client_id: Given,
     pub authorize_url: String,
     pub token_url: String,
     pub scope: String,
@@ -154,7 +183,7 @@ impl SignIn {
             }
         };
         Ok(Some(Self {
-            client_id,
+            client_id: Given::read(client_id),
             authorize_url: address("LAMPLIGHTER_SIGN_IN_AUTHORIZE_URL")?,
             token_url: address("LAMPLIGHTER_SIGN_IN_TOKEN_URL")?,
             scope: present("LAMPLIGHTER_SIGN_IN_SCOPE").unwrap_or_else(|| "openid".to_owned()),

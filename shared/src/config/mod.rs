@@ -9,7 +9,7 @@
 //! | `LAMPLIGHTER_EXECUTORS` | how many executors work at once: bounds how many of them one owner's runs may take | 10 |
 //! | `LAMPLIGHTER_AUTH` | `on`: every call needs a JWT or an API key; `off`: every call is the owner `local` | `on` |
 //! | `LAMPLIGHTER_JWT_ISSUER` | the OIDC issuer whose tokens are accepted | none: API keys only |
-//! | `LAMPLIGHTER_JWT_AUDIENCE` | the audience that a token must name | required with an issuer |
+//! | `LAMPLIGHTER_JWT_AUDIENCE` | the audience that a token must name, or `stage:` and a variable of the stage of API Gateway that has it | required with an issuer |
 //! | `LAMPLIGHTER_JWKS_URL` | the issuer's keys | `{issuer}/.well-known/jwks.json` |
 //! | `LAMPLIGHTER_JWKS_CA_FILE` | PEM file with the only authorities that are trusted for the keys' server; for a private issuer | the public ones |
 //! | `LAMPLIGHTER_MASTER_KEY` | the parameter of the parameter store with the key that encrypts provider keys; its name ends in `/` and the key's number | none |
@@ -22,7 +22,7 @@
 //! | `LAMPLIGHTER_PLANS` | the plans that an owner may choose, separated by commas | only the default plan |
 //! | `LAMPLIGHTER_RATE_LIMITS` | `on`, `off`, or limits per minute such as `turns=100,hooks=off` | `on`; `off` with `LAMPLIGHTER_AUTH=off` |
 //! | `LAMPLIGHTER_CORS_ORIGINS` | origins of web pages that may call the API, separated by commas | none |
-//! | `LAMPLIGHTER_SIGN_IN_CLIENT_ID` | the client of an OpenID Connect provider with which people sign in to the console | none: people paste a key |
+//! | `LAMPLIGHTER_SIGN_IN_CLIENT_ID` | the client of an OpenID Connect provider with which people sign in to the console, or `stage:` and a variable of the stage of API Gateway that has it | none: people paste a key |
 //! | `LAMPLIGHTER_SIGN_IN_AUTHORIZE_URL`, `LAMPLIGHTER_SIGN_IN_TOKEN_URL` | the provider's addresses for signing in and for tokens | required with a client |
 //! | `LAMPLIGHTER_SIGN_IN_SCOPE` | the scopes that the console asks for | `openid` |
 //! | `LAMPLIGHTER_SIGN_IN_TOKEN` | the token that the console sends: `id_token` or `access_token` | `id_token` |
@@ -45,7 +45,7 @@ mod unknown;
 use domain::accounts::rates::RateLimits;
 use models::ModelsConfig;
 
-pub use self::access::{AuthConfig, CorsConfig, JwtConfig, JwtKeys, SignIn, SignInToken, rates};
+pub use self::access::{AuthConfig, CorsConfig, Given, JwtConfig, JwtKeys, SignIn, SignInToken, rates};
 pub use self::aws::{AwsConfig, Eraser, MasterKeysConfig};
 pub use self::money::{BudgetConfig, PlansConfig};
 pub use self::runs::{ExecutorsConfig, LogsConfig, ReachConfig, RunsConfig};

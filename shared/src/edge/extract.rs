@@ -1,5 +1,6 @@
 //! Extractors that validate a request before its handler runs, and refuse it with a problem.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,6 +11,7 @@ use domain::validate::FieldErrors;
 use domain::wording::{UNKNOWN_FIELD, refusal};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
+use lambda_http::RequestExt;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -32,6 +34,26 @@ impl<S: Sync> FromRequestParts<S> for Invocation {
     type Rejection = Infallible;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(Self::of(parts))
+    }
+}
+
+/// The stage of API Gateway that a request came through. A local server has none.
+pub struct Stage(HashMap<String, String>);
+
+impl Stage {
+    /// A variable of the stage.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Stage {
+    type Rejection = Infallible;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let variables =
+            parts.extensions.stage_variables_ref().into_iter().flat_map(|variables| variables.iter());
+        Ok(Self(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
     }
 }
 

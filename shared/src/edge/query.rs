@@ -47,6 +47,8 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     (ANY, "/mcp", &["project_id", "workflow", "tools"]),
     ("GET", "/day", &["date", "timezone"]),
     ("GET", "/models", &["role", "tier", "task", "work"]),
+    ("GET", "/practices", &["limit", "cursor", "status"]),
+    ("GET", "/practices/{practice_id}/check-ins", &["from", "to", "limit", "cursor"]),
     ("GET", "/projects", PAGE),
     ("GET", "/projects/{project_id}/context", &["workflow", "version"]),
     ("GET", "/projects/{project_id}/context.md", &["workflow", "version"]),

@@ -18,6 +18,7 @@ pub mod logs;
 pub mod messages;
 pub mod overview;
 pub mod page;
+pub mod practices;
 pub mod projects;
 pub mod proposals;
 pub mod runs;

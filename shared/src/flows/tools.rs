@@ -2,7 +2,7 @@
 //!
 //! An agent's tools can only read what belongs to this agent. For everything else, including other agents of the same owner, they
 //! answer that it does not exist. The reason: a person who talks to one agent, or approves its action, decides only about that
-//! agent.
+//! agent. Only the person's practices belong to no agent, and every agent can read them.
 
 use domain::actions::Action;
 use domain::agents::Agent;
@@ -15,7 +15,7 @@ use domain::tools::{DEFAULT_LIMIT, ToolCall};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{assets, schedules};
+use super::{assets, practices, schedules};
 use crate::context::Data;
 use crate::error::Result;
 
@@ -149,6 +149,8 @@ pub async fn look_up(
             let missing = format!("there is no asset {}", asset.asset_id);
             read_asset(data, owner, agent, asset).await?.ok_or(missing)
         }
+        // Practices belong to the person and to no agent.
+        ToolCall::QueryPractice(query) => practices::query(data, owner, query).await?,
         ToolCall::Deliver(_)
         | ToolCall::SaveOutput(_)
         | ToolCall::AskPerson(_)

@@ -30,6 +30,7 @@ mod models;
 pub mod notebooks;
 pub mod partitions;
 pub mod places;
+mod practices;
 mod projects;
 mod proposals;
 mod provider_keys;

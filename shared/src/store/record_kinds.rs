@@ -38,8 +38,8 @@ use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
-    ActionId, AgentId, ApiKeyId, AssetId, ChatId, ExportId, ImportId, MessageId, Owner, ProjectId,
-    ProposalId, ReceiptId, RunId,
+    ActionId, AgentId, ApiKeyId, AssetId, ChatId, ExportId, ImportId, MessageId, Owner, PracticeId,
+    ProjectId, ProposalId, ReceiptId, RunId,
 };
 use domain::log::{InstanceId, SessionId};
 use domain::models::{ModelId, ServerName};
@@ -60,6 +60,9 @@ macro_rules! records {
             /// The newest import of the account.
             /// There is at most one at a time.
             account_import() = "IMPORT" => [left out];
+            /// The practice that was created last.
+            /// Every creation replaces it.
+            practice_creation() = "PRACTICES" => [left out];
             /// The account: profile, plan and limits.
             account() = "PROFILE" => [restored by accounts::account] as "account";
             /// The project that was created last under a limit.
@@ -250,6 +253,17 @@ macro_rules! records {
             backlog_run(by_hand: bool, due_at: Timestamp, run: RunId) = "WAITS#{rank}#{due}#{run}"
                 with (rank = u8::from(!by_hand), due = sortable(due_at)) lists backlog_runs("WAITS#")
                 deleted "when an executor takes it, or after 2 days" => [left out];
+        }
+        Practices = "PRACTICE" (kind: "practices", exported: true, setting: false) {
+            /// A practice, with a mark of each check-in.
+            practice(id: PracticeId) = "{id}"
+                lists practices(PracticeId::PREFIX) => [restored by practices::practice] as "practices";
+        }
+        /// The check-ins of a practice.
+        Practice(practice: PracticeId) = "PRACTICE#{practice}" (kind: "practices", exported: true, setting: false) {
+            /// A check-in of a practice.
+            check_in(day: Date) = "DAY#{day}"
+                lists check_ins("DAY#") => [restored by practices::check_in] as "check_ins";
         }
         Projects = "PROJECT" (kind: "projects", exported: true, setting: false) {
             /// A project.
@@ -629,6 +643,7 @@ mod tests {
             Partition::AgentSessions(agent.clone()),
             Partition::Document(project, workflow),
             Partition::Log(session.clone(), agent),
+            Partition::Practice(PracticeId::from_uuid(Uuid::nil())),
             Partition::Project(project),
             Partition::Session(session),
             Partition::ThemeFiles(project, import),

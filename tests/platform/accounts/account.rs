@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::config::{AuthConfig, JwtConfig, JwtKeys};
+use shared::config::{AuthConfig, Given, JwtConfig, JwtKeys};
 use tests::made;
 use tests::{Answer, Harness, send};
 
@@ -17,7 +17,7 @@ const JWT: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJodHRwczovL2lz
 async fn guarded(clock: Clock) -> Harness {
     let keys = JwtKeys::Hs256 { secret: b"a secret that only tests know".to_vec() };
     let (issuer, audience) = ("https://issuer.example".to_owned(), "lamplighter".to_owned());
-    let auth = AuthConfig::On(Some(Arc::new(JwtConfig { issuer, audience, keys })));
+    let auth = AuthConfig::On(Some(Arc::new(JwtConfig { issuer, audience: Given::Text(audience), keys })));
     Harness::with(PlatformConfig { auth, clock, ..PlatformConfig::in_memory() }).await
 }
 

@@ -6,6 +6,7 @@ use domain::ids::{AgentId, Owner};
 use domain::tools::actions::QUERY_ACTIONS;
 use domain::tools::assets::{QUERY_ASSETS, READ_ASSET};
 use domain::tools::messages::READ_MESSAGES;
+use domain::tools::practices::QUERY_PRACTICE;
 use domain::tools::{Effect, LOOP, ToolCall};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
@@ -158,7 +159,19 @@ async fn every_read_tool_is_limited_to_its_agent_and_owner() {
     }
     // Every tool that only reads is tried above.
     // `read_messages` knows one conversation alone: see `long_chats::older_messages_are_read_by_page_and_by_text`.
-    let reading = LOOP.iter().filter(|tool| tool.effect == Effect::Read && **tool != &READ_MESSAGES);
+    // Practices belong to the person and to no agent: see `practices.rs`. Those of another owner are tried below.
+    let elsewhere = [&READ_MESSAGES, &QUERY_PRACTICE];
+    let reading = LOOP.iter().filter(|tool| tool.effect == Effect::Read && !elsewhere.contains(tool));
     let reading = reading.map(|tool| tool.name);
     assert_eq!(reading.collect::<Vec<_>>(), inputs.map(|(tool, _)| tool.name));
+
+    let practice = h.post("/practices", json!({"name": "Secret"})).await.expect(201);
+    let call = |input: &Value| ToolCall::parse(&QUERY_PRACTICE, input).unwrap();
+    let stranger = Owner::new("a-third").unwrap();
+    let told = look_up(cx, &stranger, &mine, call(&json!({}))).await.unwrap();
+    assert_eq!(told, Ok(r#"{"practices":[]}"#.to_owned()));
+    for named in [&json!("Secret"), &practice["practice_id"]] {
+        let told = look_up(cx, &stranger, &mine, call(&json!({ "practice": named }))).await.unwrap();
+        assert_eq!(told, Err("the person has no practices".to_owned()));
+    }
 }

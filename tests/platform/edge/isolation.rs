@@ -67,6 +67,9 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /day",
     "GET /runs",
     "GET /search",
+    // The list of a stranger is empty: see below.
+    "GET /practices",
+    "POST /practices",
     "GET /mcp",
     "DELETE /mcp",
 ];
@@ -112,7 +115,7 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
     assert!(tried >= 35, "{tried} routes were tried");
 
     // The stranger's own lists are empty, and everything still exists for its owner.
-    for list in ["/agents", "/assets", "/actions"] {
+    for list in ["/agents", "/assets", "/actions", "/practices"] {
         assert_eq!(you.call(Method::GET, list, Value::Null).await.expect(200)["data"], json!([]), "{list}");
     }
     for path in [
@@ -124,6 +127,8 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
         "/runs/{run_id}",
         "/projects/{project_id}",
         "/projects/{project_id}/files/{path}",
+        "/practices/{practice_id}",
+        "/practices/{practice_id}/check-ins/{date}",
     ] {
         let filled = ids.iter().fold(path.to_owned(), |p, (name, id)| p.replace(&format!("{{{name}}}"), id));
         me.call(Method::GET, &filled, Value::Null).await.expect(200);

@@ -437,6 +437,12 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             let entry = json!({"event": "agent_start", "session_id": "s1", "description": "Look"});
             case(filled("arch-001"), entry, Seen::List(filled("arch-001"), "entries"))
         }
+        "/practices" => here(json!({"name": "Read"}), list(route)),
+        "/practices/{practice_id}/check-ins" => {
+            let id = text(&scene.post("/practices", json!({"name": "Read"})).await["practice_id"]);
+            let path = route.replace("{practice_id}", &id);
+            case(path.clone(), json!({"note": "Two chapters"}), list(&path))
+        }
         "/projects" => here(json!({"name": "Shop"}), list(route)),
         "/projects/{project_id}/context/versions/{version}/restore" => {
             scene.document().await;

@@ -108,7 +108,7 @@ async fn the_examples_of_the_api_manual_work() {
     }
     let h = Harness::start().await;
     let blocks = blocks(API);
-    assert_eq!(blocks.len(), 9, "the page has nine blocks");
+    assert_eq!(blocks.len(), 10, "the page has ten blocks");
     let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
     let output = bash(script).await;
     let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -116,7 +116,10 @@ async fn the_examples_of_the_api_manual_work() {
     // The page shows two errors on purpose: an invalid input, and an edit of an old version. And an answer that has not changed.
     let (failed, calls) = failures(&wrong);
     let statuses: Vec<&str> = failed.iter().map(|call| &call[..3]).collect();
-    assert!(statuses == ["400", "409", "304"] && calls > 8, "{calls} calls, of which these failed: {failed:?}");
+    assert!(
+        statuses == ["400", "409", "304"] && calls > 8,
+        "{calls} calls, of which these failed: {failed:?}"
+    );
     let count = |text: &str| said.matches(text).count();
     assert_eq!(count("\"code\":\"invalid_input\""), 1, "an error: {said}");
     assert_eq!((count("\"has_more\":true"), count("\"has_more\":false")), (0, 1), "two pages: {said}");

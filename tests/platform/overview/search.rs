@@ -24,12 +24,12 @@ async fn every_kind_is_found_by_its_name() {
         .expect(201);
     let hits = stage.h.get("/search?q=%C3%96L").await.expect(200);
     let kinds: Vec<&Value> = hits["data"].as_array().unwrap().iter().map(|hit| &hit["kind"]).collect();
-    for kind in ["agent", "action", "asset", "chat", "project"] {
+    for kind in ["agent", "action", "asset", "chat", "practice", "project"] {
         assert!(kinds.contains(&&json!(kind)), "{kind}: {hits:#}");
     }
     for hit in hits["data"].as_array().unwrap() {
         let of = hit["kind"].as_str().unwrap();
-        assert_eq!(hit["agent_id"].is_string(), !matches!(of, "agent" | "project"), "{hit:#}");
+        assert_eq!(hit["agent_id"].is_string(), !matches!(of, "agent" | "practice" | "project"), "{hit:#}");
         let path = format!("/{of}s/{}", hit["id"].as_str().unwrap());
         stage.h.get(&path).await.expect(200);
     }

@@ -53,7 +53,7 @@ export function usageView(ctx) {
       : isEmpty
         ? empty(`No model was called in ${monthTitle(month)}.`, month === thisMonth() ? link("See your agents", "#/agents", { kind: "" }) : link("Show this month", "#/account/usage", { kind: "" }))
         : [
-            h("p", { class: "verdict" }, h("b", {}, money(total.cost_micros)), ` in ${monthTitle(month)}: ${counted(total.calls, "call")} of models, ${figure(tokensIn(total))} tokens read and ${figure(total.output_tokens)} written.`),
+            h("p", { class: "verdict" }, total.cost_micros > 0 && [h("b", {}, money(total.cost_micros)), ` in ${monthTitle(month)}: `], `${counted(total.calls, "call")} of models, ${figure(tokensIn(total))} tokens read and ${figure(total.output_tokens)} written.`),
             byDay(ctx, usage.month, measure),
             usedTable("By agent", usage.month.by_agent, (used) => agentCell(used, agents)),
             usedTable("By action", usage.month.by_action, (used) => actionCell(used, actions)),

@@ -5,7 +5,7 @@ import { keysReads, keysView } from "./account-keys.js";
 import { usageReads, usageView } from "./account-usage.js";
 import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
 import { changedIn, clashView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
-import { credential, forgetCredential } from "./credentials.js";
+import { credential, signOut } from "./credentials.js";
 import { bytes, capital, counted, figure, money, moment, spaced } from "./format.js";
 import { button, copyButton, dialog, facts, failureOf, field, head, link, oil, press, section, tabs, when } from "./parts.js";
 import { dollarsText, microsTyped, zoneSelect } from "./settings.js";
@@ -63,7 +63,7 @@ function themeSection(ctx) {
         ),
       ),
     ),
-    credential() !== null && h("div", { class: "acts" }, press("Sign out", () => forgetCredential())),
+    credential() !== null && h("div", { class: "acts" }, press("Sign out", () => signOut())),
   );
 }
 

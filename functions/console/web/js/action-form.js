@@ -1,10 +1,9 @@
 // The form of an action: all that a person may set, with the next times of the schedule as it is typed.
 
 import { edit, get, post } from "./api.js";
-import { diffView } from "./diff.js";
+import { changeView, fieldName } from "./changes.js";
 import { clock, dayMonthYear, listed, shownZone, weekdayShort } from "./format.js";
 import { draftOf, failureOf, field, press, section } from "./parts.js";
-import { asText, fieldName } from "./ticket.js";
 import { h } from "./view.js";
 
 const FORM_DAYS = [
@@ -578,7 +577,7 @@ function saveBar(ctx, state, { action, changed, cancelHref }) {
       "div",
       { class: "acts" },
       h("a", { class: "btn quiet", href: cancelHref, onclick: () => state.reset(action ?? { budget: {}, schedule: null }) }, "Cancel"),
-      h("div", { class: "end" }, h("button", { class: "btn primary", disabled: ctx.busy(state.key) || Boolean(state.conflict) || (action && changed.length === 0), "aria-busy": ctx.busy(state.key) ? "true" : null }, action ? "Save" : "Define the action")),
+      h("div", { class: "end" }, h("button", { class: "btn primary", disabled: ctx.busy(state.key) || Boolean(state.conflict) || (action && changed.length === 0), "aria-busy": ctx.busy(state.key) ? "true" : null }, action ? "Save" : "Add the action")),
     ),
   );
 }
@@ -667,7 +666,7 @@ function conflictPart(ctx, state) {
         "div",
         { class: "change", key: name },
         h("h4", {}, `${fieldName(name)}: from theirs to yours`),
-        diffView(asText(theirs[name]), asText(mine[name])),
+        changeView(ctx, name, theirs[name], mine[name]),
         h("div", { class: "acts" }, press("Take theirs", () => settle(name, conflict.theirs)), press("Keep mine", () => settle(name, conflict.mine))),
       ),
     ),

@@ -51,7 +51,7 @@ export function askToRehearse(ctx, actionId) {
         ),
       ),
       failureOf(ctx, "rehearse"),
-      h("div", { class: "acts" }, press("Back", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, "Rehearse", { key: "rehearse", kind: "primary", disabled: tools.size === 0, act: () => rehearse(ctx, actionId, [...tools]).then(() => ctx.close()) }))),
+      h("div", { class: "acts" }, press("Back", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, "Rehearse", { key: "rehearse", kind: "primary", starts: true, disabled: tools.size === 0, act: () => rehearse(ctx, actionId, [...tools]).then(() => ctx.close()) }))),
     ),
   );
 }
@@ -72,8 +72,8 @@ function isSmaller(action, done) {
 
 export function rehearsalSection(ctx, action, run) {
   const runId = run.run_id;
-  const note = run.finished_at ? `${moment(run.finished_at)} · ${duration(Date.parse(run.finished_at) - Date.parse(run.created_at))} · ${money(run.cost_micros)}` : `since ${clock(run.created_at)}`;
-  const again = button(ctx, "Rehearse again", { key: "rehearse", kind: "quiet", act: () => rehearse(ctx, action.action_id) });
+  const note = run.finished_at ? [moment(run.finished_at), duration(Date.parse(run.finished_at) - Date.parse(run.created_at)), run.cost_micros > 0 && money(run.cost_micros)].filter(Boolean).join(" · ") : `since ${clock(run.created_at)}`;
+  const again = button(ctx, "Rehearse again", { key: "rehearse", kind: "quiet", starts: true, act: () => rehearse(ctx, action.action_id) });
   if (run.state === "running") {
     const { events } = runEvents(ctx, runId, run.state);
     const calls = events.filter((event) => event.event === "tool.requested").map((event) => event.data.tool);

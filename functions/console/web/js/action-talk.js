@@ -4,8 +4,10 @@ import { get, getAll, post } from "./api.js";
 import { proposalCard, questionCard } from "./cards.js";
 import { figure } from "./format.js";
 import { markdownStream, markdownView } from "./markdown.js";
-import { button, draftOf, empty, failureOf, section, sendOnEnter, when } from "./parts.js";
+import { outcomeLines } from "./outcomes.js";
+import { button, draftOf, empty, failureOf, isStopped, section, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 /** How the text of a message is shown: what a person has typed as it is, what the agent says as Markdown. */
@@ -33,6 +35,7 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
   state.text ??= state.draft.get();
   goOnTalking(ctx, state, talk);
   const { live } = state;
+  const lastOf = new Map(talk.data.filter((message) => message.run_id).map((message) => [message.run_id, message]));
   const isStored = live && talk.data.some((message) => message.run_id === live.runId && message.role === "user");
   return h(
     "section",
@@ -42,13 +45,14 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
     h(
       "ol",
       { class: "about-said" },
-      talk.data.filter((message) => !live || message.run_id !== live.runId || message.role === "user").map((message) => [oneMessage(message), talk.summary?.up_to === message.message_id && h("li", { class: "about-mark", key: `mark ${message.message_id}` }, `A summary of ${figure(talk.summary.count)} messages replaces what is above for the agent.`)]),
+      talk.data.filter((message) => !live || message.run_id !== live.runId || message.role === "user").map((message) => [oneMessage(message), lastOf.get(message.run_id) === message && outcomesOf(ctx, message.run_id), talk.summary?.up_to === message.message_id && h("li", { class: "about-mark", key: `mark ${message.message_id}` }, `A summary of ${figure(talk.summary.count)} messages replaces what is above for the agent.`)]),
       live && !isStored && live.mine && h("li", { class: "about-mine", key: "mine now" }, messageText(live.mine, true)),
       live && h("li", { class: "about-theirs", key: "theirs now", "aria-busy": "true" }, live.text ? h("div", { class: "md", key: `stream ${live.restarts}`, opaque: true, use: (node) => liveText(live, node) }) : h("p", { class: "muted" }, live.tool ? `It calls ${live.tool}…` : "It reads…")),
     ),
     question && questionCard(ctx, question),
     proposals.length > 0 && section("Proposed changes", { note: proposals.length }, proposals.map((proposal) => proposalCard(ctx, proposal))),
     failureOf(ctx, "talk"),
+    stoppedNote(ctx, "no reply is written. Your text is kept"),
     h(
       "form",
       {
@@ -56,7 +60,7 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
         onsubmit: (event) => {
           event.preventDefault();
           const text = state.text.trim();
-          if (!text || state.live) return;
+          if (!text || state.live || isStopped(ctx)) return;
           // The last letters may not have been drawn yet, so the field would keep them.
           event.target.querySelector("textarea").value = "";
           sendAbout(ctx, state, action, text);
@@ -80,10 +84,16 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
         "div",
         { class: "acts" },
         h("span", { class: "muted" }, "Nothing changes before you take a proposal over."),
-        h("div", { class: "end" }, live?.runId && button(ctx, "Stop", { key: "stop talk", kind: "danger", act: () => post(`/runs/${live.runId}/cancel`) }), h("button", { class: "btn primary", disabled: state.text.trim() === "" || Boolean(live) }, "Send")),
+        h("div", { class: "end" }, live?.runId && button(ctx, "Stop", { key: "stop talk", kind: "danger", act: () => post(`/runs/${live.runId}/cancel`) }), h("button", { class: "btn primary", disabled: state.text.trim() === "" || Boolean(live) || isStopped(ctx) }, "Send")),
       ),
     ),
   );
+}
+
+/** What the person has decided about the changes that a reply proposed. */
+function outcomesOf(ctx, runId) {
+  const lines = outcomeLines(ctx, runId);
+  return lines.length > 0 && h("li", { class: "about-theirs", key: `outcomes ${runId}` }, lines);
 }
 
 function oneMessage(message) {

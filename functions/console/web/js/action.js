@@ -8,11 +8,13 @@ import { notebookPage, notebookSection } from "./action-notebook.js";
 import { approvalWith, askToRehearse, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
 import { actionTalkView, readActionTalk, readChanges } from "./action-talk.js";
 import { callCard, questionCard } from "./cards.js";
-import { diffView } from "./diff.js";
-import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, monthName, shortHash, shownZone } from "./format.js";
+import { changeView, fieldName, monthText, scheduleWords, watchText } from "./changes.js";
+import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, shortHash, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
-import { button, confirmation, empty, facts, failureOf, head, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
-import { asText, contentFacts, deleteAction, fieldName, ticket, watchText } from "./ticket.js";
+import { readButton, readOutputs } from "./outputs.js";
+import { button, confirmation, empty, facts, failureOf, head, isStopped, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
+import { contentFacts, deleteAction, ticket } from "./ticket.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 const FIRST_CHANGES = 6;
@@ -132,21 +134,15 @@ function actionHead(ctx) {
       action.title,
       action.schedule_text ? scheduleWords(action.schedule_text) : "runs when you run it",
       link("Talk about it", `#/actions/${id}/talk`, { kind: "quiet", key: "talk" }),
-      !isOver && button(ctx, "Rehearse", { key: "rehearse", act: () => rehearse(ctx, id) }),
-      canRun && button(ctx, "Run now", { key: "run", act: () => act(ctx, action, "run").then(() => ctx.say("The run has begun.")) }),
+      !isOver && button(ctx, "Rehearse", { key: "rehearse", starts: true, act: () => rehearse(ctx, id) }),
+      canRun && button(ctx, "Run now", { key: "run", starts: true, act: () => act(ctx, action, "run").then(() => ctx.say("The run has begun.")) }),
       canPause && button(ctx, "Pause", { key: "pause", act: () => act(ctx, action, "pause") }),
       action.state === "paused" && button(ctx, "Resume", { key: "resume", kind: "primary", act: () => act(ctx, action, "resume") }),
       menu(ctx, action),
     ),
+    !isOver && stoppedNote(ctx, "no run and no rehearsal begins"),
     ["rehearse", "run", "pause", "resume"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
   ];
-}
-
-/** `At 09:00 on Monday (Europe/Vienna).` without its full stop, and without the zone if it is the shown one. */
-export function scheduleWords(text) {
-  const sentence = text.replace(/\.$/, "");
-  const words = sentence.charAt(0).toLowerCase() + sentence.slice(1);
-  return words.endsWith(` (${shownZone()})`) ? words.slice(0, -shownZone().length - 3) : words;
 }
 
 function menu(ctx, action) {
@@ -182,7 +178,7 @@ function menu(ctx, action) {
       action.state !== "dismissed" && press("Rehearse with more tools", (event) => {
         close(event);
         askToRehearse(ctx, id);
-      }, { kind: "quiet", key: "rehearse more" }),
+      }, { kind: "quiet", key: "rehearse more", disabled: isStopped(ctx) }),
       !isLive && ["scheduled", "paused"].includes(action.state) && ask("Take off its schedule", { title: "Take it off its schedule?", key: "cancel action", label: "Take off its schedule", text: "Your approval is withdrawn, and it is no longer due. To start it again, approve it.", act: () => act(ctx, action, "cancel") }),
       !isLive && !["completed", "dismissed"].includes(action.state) && ask("Mark as done", { title: "Mark it as done?", key: "complete", label: "Mark as done", kind: "primary", text: "It is no longer due. You can approve it again later.", act: () => act(ctx, action, "complete") }),
       !isLive && action.state !== "dismissed" && ask("Dismiss", { title: "Dismiss this action?", key: "dismiss", label: "Dismiss", kind: "halt", text: "It never runs again. Its runs and its history stay. This cannot be undone.", act: () => act(ctx, action, "dismiss") }),
@@ -209,7 +205,8 @@ export function plainTimes(sentence) {
 }
 
 function verdict(ctx) {
-  const { action, approval, why } = ctx.data;
+  const { action, approval, why, runs } = ctx.data;
+  const newest = runs.newest.find((run) => run.state !== "unchanged");
   const lead = leadOf(action, approval);
   let sentence = plainTimes(why.sentence).replace(/ Start it with `POST \/account\/start`\./, " Start again when you want.");
   if (action.state !== "dismissed" && !approval.holds) {
@@ -219,6 +216,7 @@ function verdict(ctx) {
   } else if (action.held_text) sentence = `${sentence} Since then it was ${action.held_text}.`;
   return [
     h("p", { class: "verdict" }, lead && h("b", { class: lead[1] }, `${lead[0]} `), sentence),
+    newest?.state === "succeeded" && !action.live_run && h("div", { class: "quick to-read", key: "to read" }, press("Read what it made", () => readOutputs(ctx, action.title, action.action_id, newest.run_id))),
     approval.holds && action.next_due && ["scheduled", "in_progress"].includes(action.state) && h("p", { class: "next muted" }, "Next ", when(action.next_due), action.queued > 0 && ` · ${counted(action.queued, "run")} queued`),
     action.state === "paused" && action.paused_because && h("div", { class: "banner", key: "paused" }, h("p", {}, h("b", {}, "The platform has paused it "), `${action.paused_because.text}.`)),
     action.preflight?.problems.length > 0 &&
@@ -268,7 +266,8 @@ function actionOverview(ctx) {
     { key: `action ${id}` },
     actionHead(ctx),
     verdict(ctx),
-    actionGrid(ctx, action, runs, { lit: litRuns(ctx, runs) }),
+    // Nothing stands between a first visit and the ticket.
+    !(needsTicket && runs.newest.length === 0) && actionGrid(ctx, action, runs, { lit: litRuns(ctx, runs) }),
     h(
       "div",
       { class: "cols" },
@@ -294,7 +293,7 @@ function actionOverview(ctx) {
           ),
         approval.holds && approval.approved && approvedSection(action, approval),
         rehearsal && rehearsalSection(ctx, action, rehearsal),
-        latestSection(runs),
+        latestSection(ctx, action, runs),
       ),
       h("div", {}, watchSection(action), costSection(action, usage), notebookSection(ctx, action, notebook), section("History", { end: h("a", { href: `#/actions/${id}/history` }, "All changes") }, historyRows(ctx, action, history.data))),
     ),
@@ -335,7 +334,7 @@ function approvedSection(action, approval) {
 
 const LATEST_RUNS = 6;
 
-function latestSection(runs) {
+function latestSection(ctx, action, runs) {
   const latest = runs.newest.filter((run) => run.state !== "unchanged").slice(0, LATEST_RUNS);
   if (latest.length === 0) return null;
   return section(
@@ -349,7 +348,7 @@ function latestSection(runs) {
           title: capital(run.state === "held" && run.due_times > 1 ? `${stateWord(run.state)} ${figure(run.due_times)} times` : stateWord(run.state)),
           href: occurrenceHref(run),
           note: [moment(run.due_at), run.kind === "manual" && "by hand", run.started_at && run.finished_at && `took ${duration(Date.parse(run.finished_at) - Date.parse(run.started_at))}`, run.cost_micros > 0 && money(run.cost_micros), run.reason && plainTimes(run.reason), run.tainted && "has read what strangers have written"].filter(Boolean).join(" · "),
-          end: lamp(run.state, occurrenceHref(run), occurrenceName(run)),
+          end: [readButton(ctx, run, run.action_id, action.title), lamp(run.state, occurrenceHref(run), occurrenceName(run))],
         }),
       ),
     ),
@@ -382,11 +381,11 @@ function costSection(action, usage) {
   const ceiling = action.budget.per_month_micros;
   return section(
     "Cost",
-    { note: monthName(Date.now()) },
-    ceiling ? oil({ spent, ceiling, words: ["ceiling ", h("b", {}, money(ceiling))] }) : h("p", { class: "pad" }, h("b", {}, money(spent)), " spent this month. It has no ceiling of its own."),
+    {},
+    ceiling ? oil({ spent, ceiling, words: ["ceiling ", h("b", {}, money(ceiling))] }) : spent > 0 && h("p", { class: "pad" }, h("b", {}, money(spent)), " this month"),
     facts([
       ["A run", `at most ${money(action.budget.per_run_micros)}`],
-      ["A month", action.expected_cost?.text],
+      ["A month", monthText(action.expected_cost)],
     ]),
   );
 }
@@ -448,7 +447,7 @@ function historyRows(ctx, action, changes) {
           h(
             "div",
             { class: "detail" },
-            fields.map((one) => h("div", { class: "change", key: one.field }, h("h3", {}, fieldName(one.field)), diffView(asText(one.before), asText(one.after)))),
+            fields.map((one) => h("div", { class: "change", key: one.field }, h("h3", {}, fieldName(one.field)), changeView(ctx, one.field, one.before, one.after, { isPast: true, isFirst: isCreation }))),
             failureOf(ctx, key),
             !isCreation && h("div", { class: "acts" }, h("div", { class: "end" }, press("Set back to before", () => askRevert(ctx, action, change, key)))),
           ),

@@ -4,12 +4,10 @@ import { get, getAll, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, reading } from "./app.js";
 import { fieldsInWords, formView, openForm } from "./action-form.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
-import { scheduleWords } from "./action.js";
-import { agentHead } from "./agent-head.js";
-import { diffView } from "./diff.js";
+import { agentHead, askForActions } from "./agent-head.js";
+import { changeView, fieldName, scheduleWords } from "./changes.js";
 import { counted, listed, money, moment, relative } from "./format.js";
 import { button, dialog, empty, failureOf, lamp, link, press, section } from "./parts.js";
-import { asText, fieldName } from "./ticket.js";
 import { h } from "./view.js";
 
 const MOST_ACTION_PAGES = 5;
@@ -77,7 +75,7 @@ export const actionsPage = {
       "div",
       { key: `actions of ${agent.agent_id}` },
       agentHead(agent, "actions", { counts: { actions: actions.data.length }, aside: isNew ? [] : [link("New action", `#/agents/${agent.agent_id}/actions?new`, { kind: "" })] }),
-      isNew ? newAction(ctx, agent) : actions.data.length === 0 ? empty("This agent has no actions yet. Say in the chat what it should do and when, and it proposes one.", link("Go to the chat", `#/agents/${agent.agent_id}`, { kind: "primary" }), link("Fill in a form", `#/agents/${agent.agent_id}/actions?new`, { kind: "" })) : listPart(ctx, actions, stale, last),
+      isNew ? newAction(ctx, agent) : actions.data.length === 0 ? empty("This agent has no actions yet, so nothing runs by itself. Ask it to propose some. You see the message before it is sent.", askForActions(ctx, agent), link("Fill in a form", `#/agents/${agent.agent_id}/actions?new`, { kind: "" })) : listPart(ctx, actions, stale, last),
     );
   },
 };
@@ -202,6 +200,7 @@ function actionRow(ctx, action, stale, run) {
       "span",
       { class: "end" },
       action.next_due && ["scheduled", "in_progress"].includes(action.state) ? h("time", { datetime: action.next_due, title: moment(action.next_due) }, `${relative(action.next_due)} · ${moment(action.next_due)}`) : null,
+      !stale && canApprove(action) && !action.live_run && link("Look at it and approve", `#/actions/${id}`),
       stale &&
         press(isOpen ? "Hide the change" : "See the change", () => {
           state.open ??= new Set();
@@ -210,7 +209,7 @@ function actionRow(ctx, action, stale, run) {
           ctx.redraw();
         }, { kind: "link", expanded: Boolean(isOpen) }),
     ),
-    isOpen && stale && h("div", { class: "detail" }, stale.changes.map((change) => h("div", { class: "change", key: change.field }, h("h3", {}, fieldName(change.field)), diffView(asText(change.approved), asText(change.current))))),
+    isOpen && stale && h("div", { class: "detail" }, stale.changes.map((change) => h("div", { class: "change", key: change.field }, h("h3", {}, fieldName(change.field)), changeView(ctx, change.field, change.approved, change.current)))),
   );
 }
 
@@ -286,7 +285,7 @@ function askApproval(ctx, actions, staleById) {
             h("h3", {}, action.title),
             h("p", { class: "muted" }, action.schedule_text ? scheduleWords(action.schedule_text) : "runs when you run it", ` · up to ${money(action.budget.per_run_micros)} a run`, action.grants.length > 0 && ` · may use ${listed(action.grants)}`),
             stale
-              ? stale.changes.map((change) => h("div", { class: "change", key: change.field }, h("h4", {}, fieldName(change.field)), diffView(asText(change.approved), asText(change.current))))
+              ? stale.changes.map((change) => h("div", { class: "change", key: change.field }, h("h4", {}, fieldName(change.field)), changeView(ctx, change.field, change.approved, change.current)))
               : h("p", { class: "long" }, action.task_config.instructions || action.description),
           );
         }),

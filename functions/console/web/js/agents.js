@@ -2,6 +2,7 @@
 
 import { counted, money } from "./format.js";
 import { chip, empty, head, link, row, rows } from "./parts.js";
+import { unfinishedSetups } from "./setups.js";
 import { h } from "./view.js";
 
 export const agentsPage = {
@@ -18,7 +19,8 @@ export const agentsPage = {
     return h(
       "div",
       { key: "agents" },
-      head("Agents", counted(all.data.length, "agent"), link("Set up an agent", "#/setup", { kind: "primary" })),
+      head("Agents", all.data.length > 0 && counted(all.data.length, "agent"), link("Set up an agent", "#/setup", { kind: "primary" })),
+      unfinishedSetups(ctx),
       all.data.length === 0 && empty("No agent yet. One sentence is enough to begin.", link("Set up an agent", "#/setup", { kind: "primary" })),
       groups.map(([status, title]) => {
         const agents = all.data.filter((agent) => agent.status === status);
@@ -36,7 +38,7 @@ export const agentsPage = {
                   title: agent.name,
                   href: `#/agents/${agent.agent_id}`,
                   note: [agent.goal],
-                  end: h("span", { class: "muted" }, `${counted(agent.metrics.assets ?? 0, "asset")} · ${counted(agent.metrics.actions_completed ?? 0, "run")} · ${money(agent.metrics.cost_micros ?? 0)}`),
+                  end: h("span", { class: "muted" }, [counted(agent.metrics.assets ?? 0, "asset"), counted(agent.metrics.actions_completed ?? 0, "run"), agent.metrics.cost_micros > 0 && money(agent.metrics.cost_micros)].filter(Boolean).join(" · ")),
                 }),
               ),
             ),

@@ -9,6 +9,7 @@
 
 import { Problem, get, onConnection } from "./api.js";
 import { isIn, onCredential } from "./credentials.js";
+import { holdFocus, watchFocus } from "./focus.js";
 import { draw } from "./view.js";
 
 export const RESTING_MS = 30_000;
@@ -33,6 +34,7 @@ export function run(pages, frameOf) {
   surroundings = frameOf;
   addEventListener("hashchange", navigate);
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+  watchFocus();
   onConnection((works) => {
     online = works;
     if (works) refresh();
@@ -40,6 +42,7 @@ export function run(pages, frameOf) {
   });
   onCredential((isIn) => {
     cache.clear();
+    lazyReads.clear();
     if (isIn) refresh();
     else redraw();
   });
@@ -116,7 +119,7 @@ function contextOf(mine, { params, query }) {
     get data() {
       return dataOf(mine.page.reads?.(ctx) ?? {});
     },
-    /** What the frame knows: `account`, `agents`, `inbox`, `usage`; each may be undefined at first. */
+    /** What the frame knows: `account`, `agents`, `inbox`; each may be undefined at first. */
     get shared() {
       return dataOf(surroundings.reads());
     },
@@ -138,6 +141,7 @@ function contextOf(mine, { params, query }) {
       redraw();
       try {
         const result = await work();
+        for (const entry of lazyReads.values()) if (entry.fresh <= RESTING_MS) entry.at = 0;
         await refresh();
         return result;
       } catch (error) {
@@ -249,6 +253,34 @@ async function readOne(key, read, signal) {
   if (cache.size > MOST_CACHED) cache.delete(cache.keys().next().value);
 }
 
+/** What parts of pages have read by themselves, by a key. */
+const lazyReads = new Map();
+
+/**
+ * What a part of a page reads when it is shown, because lists leave it out: the answer, or undefined until it is there. It is read again after
+ * `fresh` milliseconds, and after each act. If it cannot be read, what was read before stays.
+ */
+export function lazily(key, read, fresh = RESTING_MS) {
+  const known = lazyReads.get(key);
+  if (known && (known.isAsked || Date.now() - known.at < fresh)) return known.data;
+  const entry = { data: known?.data, at: Date.now(), isAsked: true, fresh };
+  lazyReads.delete(key);
+  lazyReads.set(key, entry);
+  if (lazyReads.size > MOST_CACHED) lazyReads.delete(lazyReads.keys().next().value);
+  read()
+    .then(
+      (data) => (entry.data = data),
+      (error) => {
+        if (error instanceof Problem && error.status === 404) entry.data = null;
+      },
+    )
+    .finally(() => {
+      entry.isAsked = false;
+      redraw();
+    });
+  return entry.data;
+}
+
 let refreshing = null;
 
 /** Whether all of these were read without an error a short time ago. */
@@ -305,16 +337,22 @@ function render() {
   } else if (complete) {
     title = page.title(ctx);
     content = page.view(ctx);
+    current.shown = { title, content };
   } else if (failed) {
     title = "Error";
     content = surroundings.failed(ctx, failed.error);
+  } else if (current.shown) {
+    // Something new must be read, for example about a run that has begun. Until then the page stays as it is.
+    ({ title, content } = current.shown);
   } else {
     title = "…";
     content = current.slow ? surroundings.skeleton(ctx) : null;
   }
   document.title = title ? `${title} · Lamplighter` : "Lamplighter";
   const stale = complete && failed ? failed.error : null;
+  const restore = holdFocus();
   draw(document.querySelector("#app"), surroundings.view(ctx, { content, title, page, stale, dialog: current.dialog }));
+  restore();
 }
 
 const FLASH_MS = 8_000;

@@ -1,10 +1,14 @@
 // What waits for a person, as cards that are answered in place.
 
 import { del, edit, get, post } from "./api.js";
-import { diffView } from "./diff.js";
-import { bytes, capital, money, moment, spaced } from "./format.js";
-import { button, confirmation, dialog, draftOf, facts, failureOf, press } from "./parts.js";
-import { asText, fieldName, ticket } from "./ticket.js";
+import { lazily } from "./app.js";
+import { asText, changeView, fieldName } from "./changes.js";
+import { bytes, capital, listed, money, moment, spaced } from "./format.js";
+import { button, confirmation, dialog, draftOf, facts, failureOf, field, isStopped, press } from "./parts.js";
+import { rememberOutcome } from "./outcomes.js";
+import { lacksList, lacksOf, readOutputs } from "./outputs.js";
+import { stoppedNote } from "./stop.js";
+import { ticket } from "./ticket.js";
 import { h } from "./view.js";
 
 /** The texts that people have begun to write in cards, by the card. */
@@ -42,10 +46,11 @@ export function questionCard(ctx, item) {
     { class: "ask", key, "aria-label": `${item.action_title ?? item.title} asks` },
     h("span", { class: "muted" }, h("a", { href: `#/actions/${item.action_id}` }, item.action_title ?? item.title), ` asks · ${moment(item.at)}`),
     h("q", {}, item.text),
-    h("div", { class: "quick" }, (item.choices ?? []).map((choice) => button(ctx, choice, { key: `${key} ${choice}`, act: () => reply(choice) }))),
+    h("div", { class: "quick" }, (item.choices ?? []).map((choice) => button(ctx, choice, { key: `${key} ${choice}`, starts: true, act: () => reply(choice) }))),
     answerField(ctx, key, "Answer in words…"),
     failureOf(ctx, key),
-    h("div", { class: "acts" }, h("div", { class: "end" }, button(ctx, "Answer", { key, kind: "primary", disabled: text.trim() === "", act: () => reply(text.trim()) }))),
+    stoppedNote(ctx, "the run goes on when you have started again"),
+    h("div", { class: "acts" }, h("div", { class: "end" }, button(ctx, "Answer", { key, kind: "primary", starts: true, disabled: text.trim() === "", act: () => reply(text.trim()) }))),
   );
 }
 
@@ -61,11 +66,12 @@ export function callCard(ctx, item) {
       h("q", {}, `The call of ${item.tool} was begun, and its answer was lost. Did it happen?`),
       callFacts(item),
       failureOf(ctx, key),
+      stoppedNote(ctx, "the run goes on when you have started again"),
       h(
         "div",
         { class: "acts" },
-        button(ctx, "It did not happen: do it again", { key: `${key} no`, act: () => post(`${path}/resolve`, { outcome: "not_happened" }) }),
-        h("div", { class: "end" }, button(ctx, "It happened", { key, kind: "primary", act: () => post(`${path}/resolve`, { outcome: "happened" }) })),
+        button(ctx, "It did not happen: do it again", { key: `${key} no`, starts: true, act: () => post(`${path}/resolve`, { outcome: "not_happened" }) }),
+        h("div", { class: "end" }, button(ctx, "It happened", { key, kind: "primary", starts: true, act: () => post(`${path}/resolve`, { outcome: "happened" }) })),
       ),
     );
   }
@@ -77,11 +83,12 @@ export function callCard(ctx, item) {
       cardOrigin(item),
       h("q", {}, `The ceiling of ${CEILINGS[ceiling.of] ?? spaced(ceiling.of)} is reached: ${money(ceiling.limit_micros + ceiling.raised_micros)}. The next step may cost ${money(ceiling.needs_micros)}.`),
       failureOf(ctx, key),
+      stoppedNote(ctx, "the run goes on when you have started again"),
       h(
         "div",
         { class: "acts" },
-        press("End the run", () => reject(ctx, item), { kind: "danger" }),
-        h("div", { class: "end" }, button(ctx, `Raise it by ${money(ceiling.raise_by_micros)}`, { key, kind: "primary", act: () => post(`${path}/approve`, { hash: item.hash }) })),
+        press("End the run", () => reject(ctx, item), { kind: "danger", disabled: isStopped(ctx) }),
+        h("div", { class: "end" }, button(ctx, `Raise it by ${money(ceiling.raise_by_micros)}`, { key, kind: "primary", starts: true, act: () => post(`${path}/approve`, { hash: item.hash }) })),
       ),
     );
   }
@@ -93,11 +100,12 @@ export function callCard(ctx, item) {
     h("p", { class: "muted" }, item.why),
     callFacts(item),
     failureOf(ctx, key),
+    stoppedNote(ctx, "the run goes on when you have started again"),
     h(
       "div",
       { class: "acts" },
-      press("Do not allow", () => reject(ctx, item), { kind: "danger" }),
-      h("div", { class: "end" }, button(ctx, `Allow ${item.tool} once`, { key, kind: "primary", act: () => post(`${path}/approve`, { hash: item.hash }) })),
+      press("Do not allow", () => reject(ctx, item), { kind: "danger", disabled: isStopped(ctx) }),
+      h("div", { class: "end" }, button(ctx, `Allow ${item.tool} once`, { key, kind: "primary", starts: true, act: () => post(`${path}/approve`, { hash: item.hash }) })),
     ),
   );
 }
@@ -147,26 +155,42 @@ function reject(ctx, item) {
 
 const ASSET_KINDS = { document: "document", code: "code", prompt: "prompt", email: "e-mail" };
 
+/** What lists leave out of a draft: a proposed change with the action as it is, or the times of a proposed action. */
+function wholeDraft(proposal) {
+  const { proposal_id: id, action_id: actionId } = proposal;
+  if (!actionId && proposal.schedule_text !== undefined && proposal.task_config) return proposal;
+  return lazily(`draft ${id}`, async () => {
+    const whole = proposal.change || proposal.task_config ? { ...proposal } : await get(`/proposals/${id}`);
+    if (actionId) whole.before = await get(`/actions/${actionId}`);
+    return whole;
+  });
+}
+
 /** A draft that an agent has made: an asset, a new action, or a change of an action. `reader` shows the content of an asset. */
-export function proposalCard(ctx, proposal, { reader = plainReader, done } = {}) {
+export function proposalCard(ctx, proposal, { reader = plainReader } = {}) {
   const id = proposal.proposal_id;
   const key = `proposal ${id}`;
   const isAsset = proposal.kind === "asset";
   const isChange = !isAsset && proposal.action_id;
+  const whole = isAsset ? null : wholeDraft(proposal);
   const keepIt = async () => {
     if (isAsset) {
       const asset = await post(`/agents/${proposal.agent_id}/assets`, { proposal_id: id });
-      done?.(asset);
+      rememberOutcome({ ...proposal, title: asset.title }, "saved", asset.asset_id);
     } else if (isChange) {
-      await edit(`/actions/${proposal.action_id}`, { proposal_id: id });
+      const title = answers.get(titleKey(id))?.trim();
+      const action = await edit(`/actions/${proposal.action_id}`, { proposal_id: id, ...(title && { title }) });
+      answered(titleKey(id));
+      rememberOutcome({ ...proposal, title: action.title }, "changed", action.action_id);
       ctx.go(`#/actions/${proposal.action_id}`);
     } else {
       const action = await post(`/agents/${proposal.agent_id}/actions`, { proposal_id: id });
+      rememberOutcome({ ...proposal, title: action.title }, "defined", action.action_id);
       ctx.go(`#/actions/${action.action_id}`);
     }
   };
-  const label = isAsset ? "Save" : isChange ? "Change the action" : "Define…";
-  const kind = isAsset ? `Proposed ${ASSET_KINDS[proposal.asset_type] ?? "asset"}` : isChange ? "Proposed change of an action" : `Draft action${proposal.schedule_text ? ` · ${proposal.schedule_text}` : ""}`;
+  const label = isAsset ? "Save" : isChange ? "Change the action" : "Add action…";
+  const kind = isAsset ? `Proposed ${ASSET_KINDS[proposal.asset_type] ?? "asset"}` : isChange ? "Proposed change of an action" : "Draft action";
   const actions = (inDialog) =>
     h(
       "div",
@@ -179,13 +203,51 @@ export function proposalCard(ctx, proposal, { reader = plainReader, done } = {})
     { class: `card ${isAsset ? "asset" : "draft"}`, key, "aria-label": `${kind}: ${proposal.title}` },
     h("span", { class: "kind" }, kind),
     h("h3", {}, proposal.title || fieldsOf(proposal)),
-    proposal.description && h("p", { class: "muted clamp" }, proposal.description),
+    proposal.description && !isChange && h("p", { class: "muted clamp" }, proposal.description),
+    isChange ? changeInShort(ctx, id, whole) : !isAsset && whole && h("p", {}, whole.schedule_text ?? "It runs when you run it."),
     failureOf(ctx, key),
     actions(false),
   );
 }
 
 const fieldsOf = (proposal) => Object.keys(proposal.change ?? {}).map((name) => capital(spaced(name))).join(", ");
+
+/** Titles often name a time. */
+const NAMES_A_TIME = /\b(every|daily|weekly|monthly|hourly|(mon|tues|wednes|thurs|fri|satur|sun)days?|morning|noon|evening|night)\b|\b\d{1,2}(:\d\d|\s?[ap]m)\b/i;
+
+const titleKey = (id) => `title of ${id}`;
+
+/** A title that names a time may be wrong after the change. The person may give another one with it. */
+function titleField(ctx, id, title) {
+  const key = titleKey(id);
+  return field(
+    "Title",
+    h("input", {
+      type: "text",
+      maxlength: "200",
+      autocomplete: "off",
+      value: answers.get(key) ?? title,
+      oninput: (event) => {
+        answers.set(key, event.target.value);
+        ctx.redraw();
+      },
+    }),
+    { hint: "It names a time. Change it here, if it is no longer true." },
+  );
+}
+
+/** What a proposed change does: its schedule in words, and what else it touches. */
+function changeInShort(ctx, id, whole) {
+  if (!whole?.change) return whole === undefined && h("p", { class: "muted" }, "Reading…");
+  const { schedule, ...others } = flatten(whole.change);
+  const names = Object.keys(others).map(fieldName);
+  const title = whole.change.title ?? whole.before?.title;
+  return [
+    schedule && changeView(ctx, "schedule", whole.before ? (whole.before.schedule ?? null) : undefined, schedule),
+    names.length > 0 && h("p", { class: "muted" }, `${schedule ? "It also changes" : "It changes"}: ${listed(names)}.`),
+    schedule && title && NAMES_A_TIME.test(title) && titleField(ctx, id, title),
+  ];
+}
 
 /** Reads the whole proposal, because lists leave the content out. */
 async function openProposal(ctx, proposal, reader, actions) {
@@ -194,7 +256,7 @@ async function openProposal(ctx, proposal, reader, actions) {
   ctx.open(() =>
     dialog(
       { title: proposal.title || "Proposed change", kind: "wide", onclose: () => ctx.close() },
-      error ? h("p", { class: "bad", role: "alert" }, error.message) : !whole ? h("p", { class: "muted" }, "Reading…") : proposalBody(whole, reader),
+      error ? h("p", { class: "bad", role: "alert" }, error.message) : !whole ? h("p", { class: "muted" }, "Reading…") : proposalBody(ctx, whole, reader),
       failureOf(ctx, `proposal ${proposal.proposal_id}`),
       actions(true),
     ),
@@ -208,12 +270,11 @@ async function openProposal(ctx, proposal, reader, actions) {
   ctx.redraw();
 }
 
-function proposalBody(proposal, reader) {
+function proposalBody(ctx, proposal, reader) {
   if (proposal.kind === "asset") return [h("p", { class: "muted" }, `${ASSET_KINDS[proposal.asset_type]} · ${bytes(proposal.bytes ?? 0)}`), reader(proposal.content ?? "", proposal.asset_type)];
   if (proposal.change) {
-    const flat = flatten(proposal.change);
-    const before = flatten(proposal.before ?? {});
-    return Object.entries(flat).map(([name, value]) => h("div", { class: "change", key: name }, h("h4", {}, fieldName(name)), diffView(asText(before[name]), asText(value))));
+    const before = proposal.before && flatten(proposal.before);
+    return Object.entries(flatten(proposal.change)).map(([name, value]) => h("div", { class: "change", key: name }, h("h3", {}, fieldName(name)), changeView(ctx, name, before ? (before[name] ?? null) : name === "schedule" ? undefined : "", value)));
   }
   return facts([
     ["When", proposal.schedule_text ?? "no schedule yet"],
@@ -238,7 +299,10 @@ function discard(ctx, proposal) {
     key: `discard ${proposal.proposal_id}`,
     label: "Delete",
     text: `“${proposal.title || "The proposed change"}” is deleted. The conversation stays.`,
-    act: () => del(`/proposals/${proposal.proposal_id}`),
+    act: async () => {
+      await del(`/proposals/${proposal.proposal_id}`);
+      rememberOutcome(proposal, "deleted");
+    },
   });
 }
 
@@ -254,20 +318,23 @@ const NOTICES = {
 export function noticeCard(ctx, item) {
   const [tone, says] = NOTICES[item.kind] ?? ["warn", spaced(item.kind)];
   const key = `notice ${item.kind} ${item.id}`;
+  const lacks = item.kind === "failed" && !item.paused_because ? lacksOf(item.error_code, item.reason) : null;
   return h(
     "article",
     { class: `notice ${tone}`, key, "aria-label": `${item.action_title ?? item.title} ${says}` },
     h("p", {}, h("a", { href: `#/actions/${item.action_id}` }, h("b", {}, item.action_title ?? item.title)), ` ${says}`, item.at && h("span", { class: "muted" }, ` · ${moment(item.at)}`)),
-    item.text && h("p", {}, item.text),
+    lacks ? [h("p", {}, item.error_code === "output_rejected" ? "Its output is saved, but the check did not accept it:" : "Its output is saved, but lacks what a program checks:"), lacksList(lacks)] : item.text && h("p", {}, item.text),
     failureOf(ctx, key),
+    ["failed", "missed"].includes(item.kind) && !item.paused_because && stoppedNote(ctx, "it cannot run now"),
     h(
       "div",
       { class: "acts" },
       h(
         "div",
         { class: "end" },
+        lacks && item.run_id && press("Read the output", () => readOutputs(ctx, item.action_title ?? item.title, item.action_id, item.run_id)),
         item.run_id && h("a", { class: "btn", href: `#/runs/${item.run_id}` }, "See the run"),
-        item.paused_because ? button(ctx, "Resume", { key, act: () => post(`/actions/${item.action_id}/resume`, {}) }) : ["failed", "missed"].includes(item.kind) && button(ctx, "Run now", { key, act: () => post(`/actions/${item.action_id}/run`, {}) }),
+        item.paused_because ? button(ctx, "Resume", { key, act: () => post(`/actions/${item.action_id}/resume`, {}) }) : ["failed", "missed"].includes(item.kind) && button(ctx, "Run now", { key, starts: true, act: () => post(`/actions/${item.action_id}/run`, {}) }),
       ),
     ),
   );
@@ -282,7 +349,7 @@ export function inboxCard(ctx, item, more, options) {
       return ticket(ctx, { actionId: item.action_id, title: item.action_title ?? item.title, agent: item.agent_name, view, nextAt: item.next_at, scheduleText: item.schedule_text });
     }
     case "proposal":
-      return proposalCard(ctx, { proposal_id: item.proposal_id ?? item.id, kind: item.proposal_kind, title: item.title, description: item.text, agent_id: item.agent_id, action_id: item.action_id, asset_type: item.asset_type, schedule_text: item.schedule_text }, options);
+      return proposalCard(ctx, { proposal_id: item.proposal_id ?? item.id, kind: item.proposal_kind, title: item.title, description: item.text, agent_id: item.agent_id, action_id: item.action_id, asset_type: item.asset_type, run_id: item.run_id }, options);
     case "question":
       return questionCard(ctx, item);
     case "call":

@@ -1,10 +1,11 @@
 // The chat of an agent.
 
-import { agentHead } from "./agent-head.js";
-import { LIVE_MS, keep } from "./app.js";
+import { agentHead, askForActions } from "./agent-head.js";
+import { get } from "./api.js";
+import { LIVE_MS, keep, lazily } from "./app.js";
 import { moment } from "./format.js";
 import { dialog, empty, link, press } from "./parts.js";
-import { TALK_PAGE, askToReset, composer, newTalk, readTalk, talkView } from "./talk.js";
+import { TALK_PAGE, askToReset, composer, newTalk, readTalk, talkView, writeIn } from "./talk.js";
 import { h } from "./view.js";
 
 /** Messages of another tab or device are read this often. */
@@ -72,12 +73,19 @@ export const chatPage = {
       talkView(ctx, talk, {
         summary: chat?.summary,
         proposals: proposals.data,
-        greeting: empty(isArchived ? "This agent is archived. It takes no messages." : "Ask for something to be written, or say what it should do regularly."),
+        greeting: talk.messages.length === 0 && greetingOf(ctx, agent, talk),
       }),
       composer(ctx, talk, { placeholder: "Ask, or plan something…", label: `Message to ${agent.name}`, disabled: isArchived }),
     );
   },
 };
+
+function greetingOf(ctx, agent, talk) {
+  if (agent.status === "archived") return empty("This agent is archived. It takes no messages.");
+  const actions = lazily(`has actions ${agent.agent_id}`, () => get(`/actions?agent_id=${encodeURIComponent(agent.agent_id)}&limit=1`));
+  if (actions?.data.length !== 0) return empty("Ask for something to be written, or say what it should do regularly.");
+  return empty("Ask for something to be written, or say what it should do regularly. Nothing runs by itself yet: for that it needs an action.", askForActions(ctx, agent, { write: (text) => writeIn(talk, text) }));
+}
 
 function openChats(ctx) {
   const { agent_id: agentId } = ctx.params;

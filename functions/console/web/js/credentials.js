@@ -27,6 +27,17 @@ export function forgetCredential() {
   for (const listener of credentialListeners) listener(false);
 }
 
+/** What this browser keeps of a person, besides choices such as the theme. */
+const PERSONAL = /^lamplighter\.(draft |setups$|outcomes$)/;
+
+/** Forgets the token because the person leaves, and what they have written here. */
+export function signOut() {
+  for (const storage of [sessionStorage, localStorage]) {
+    for (const name of Object.keys(storage)) if (PERSONAL.test(name)) storage.removeItem(name);
+  }
+  forgetCredential();
+}
+
 /** Calls `listener(isIn)` when a person comes in or goes out. */
 export function onCredential(listener) {
   credentialListeners.add(listener);

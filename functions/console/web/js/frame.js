@@ -1,11 +1,12 @@
 // What stands around every page: the rail, the bar of a phone, banners, the palette, and the one button that stops everything.
 
-import { get, getText, post } from "./api.js";
+import { get, getText } from "./api.js";
 import { flashedText, optional } from "./app.js";
-import { access, forgetCredential } from "./credentials.js";
+import { access, signOut } from "./credentials.js";
 import { entrancePage } from "./entrance.js";
-import { counted, moment, showTimesIn } from "./format.js";
-import { button, confirmation, dialog, failureOf, press, problem } from "./parts.js";
+import { showTimesIn } from "./format.js";
+import { dialog, press, problem } from "./parts.js";
+import { askToStop, stoppedBanner } from "./stop.js";
 import { h, icon } from "./view.js";
 
 const PLACES = [
@@ -13,8 +14,12 @@ const PLACES = [
   { name: "Agents", href: "#/agents", icon: "agents", nav: "agents" },
   { name: "Assets", href: "#/assets", icon: "assets", nav: "assets" },
   { name: "Practice", href: "#/practices", icon: "practice", nav: "practice" },
+];
+/** Places for people who write code, in a group of their own. */
+const CODE_PLACES = [
   { name: "Themes", href: "#/themes", icon: "themes", nav: "themes" },
   { name: "Context and logs", href: "#/context", icon: "context", nav: "context" },
+  { name: "API reference", href: "#/reference", icon: "code", nav: "reference" },
 ];
 const ACCOUNT = { name: "Account", href: "#/account", icon: "account", nav: "account" };
 /** The places that a phone shows in its bar; the rest is behind "More". */
@@ -23,16 +28,18 @@ const MOST_IN_RAIL = 12;
 
 /** The places of the console, without those that are not built. */
 let places = PLACES;
+let codePlaces = CODE_PLACES;
 
 /** Leaves out the places that have no page. */
 export function offer(navs) {
   places = PLACES.filter((place) => navs.has(place.nav));
+  codePlaces = CODE_PLACES.filter((place) => navs.has(place.nav));
 }
 
 export const frame = { reads, prepare, view, failed, skeleton, entrance: (ctx) => entrancePage(ctx) };
 
 function reads() {
-  return { account: "/account", agents: "/agents?limit=100&status=active", inbox: optional("/inbox"), usage: "/usage" };
+  return { account: "/account", agents: "/agents?limit=100&status=active", inbox: optional("/inbox") };
 }
 
 const waiting = (ctx) => ctx.shared.inbox?.data.length ?? 0;
@@ -114,7 +121,7 @@ function rail(ctx, page) {
     shown.length > 0 &&
       h(
         "div",
-        { class: "more" },
+        { class: "more", key: "agents" },
         h("h3", {}, "Agents"),
         h(
           "nav",
@@ -123,12 +130,15 @@ function rail(ctx, page) {
           agents.length > MOST_IN_RAIL && h("a", { href: "#/agents", key: "all" }, h("span", {}, `All ${agents.length}`)),
         ),
       ),
+    h("div", { class: "more", key: "code" }, h("h3", {}, "For code"), h("nav", { "aria-label": "For code" }, codePlaces.map((one) => placeLink(one, page, 0)))),
     h(
       "div",
       { class: "foot" },
       h(
         "nav",
         { "aria-label": "Yours" },
+        // The narrow rail has no room for the group above.
+        h("button", { class: "rail-more", type: "button", "aria-haspopup": "dialog", onclick: () => drawer(ctx) }, icon("more"), h("span", {}, "More")),
         h("button", { class: "halt-link", type: "button", onclick: () => askToStop(ctx) }, icon("stop"), h("span", {}, "Stop everything…")),
         placeLink(ACCOUNT, page, 0),
       ),
@@ -152,94 +162,15 @@ function drawer(ctx) {
     ctx.close();
     act?.(event);
   };
+  const place = (one) => h("a", { href: one.href, key: one.href, onclick: leave() }, icon(one.icon), one.name);
   ctx.open(() =>
     dialog(
       { title: "More", kind: "drawer", onclose: () => ctx.close() },
       h("button", { type: "button", onclick: leave(() => palette(ctx)) }, icon("find"), "Search or do…"),
-      [...places.filter((one) => !IN_BAR.includes(one.nav)), ACCOUNT].map((one) => h("a", { href: one.href, key: one.href, onclick: leave() }, icon(one.icon), one.name)),
+      [...places.filter((one) => !IN_BAR.includes(one.nav)), ACCOUNT].map(place),
       h("button", { type: "button", class: "halt-link", onclick: leave(() => askToStop(ctx)) }, icon("stop"), "Stop everything…"),
-    ),
-  );
-}
-
-// ---- Stop and start ----
-
-function askToStop(ctx) {
-  if (ctx.shared.account?.stopped_at) return askToStart(ctx);
-  confirmation(ctx, {
-    title: "Stop everything?",
-    key: "stop",
-    label: "Stop everything",
-    text: "Running work is cancelled, and keeps what it has saved. No schedule runs, and no model is called, until you start again. You lose nothing: what comes due meanwhile is kept, and you decide then what becomes of it.",
-    act: async () => {
-      lastStop = await post("/account/stop", {});
-    },
-  });
-}
-
-let lastStop = null;
-
-function stoppedBanner(ctx, account) {
-  const ended = lastStop && lastStop.runs_ended > 0 ? ` ${counted(lastStop.runs_ended, "run was", "runs were")} cancelled.` : "";
-  return h(
-    "div",
-    { class: "stopped", role: "status", key: "stopped" },
-    icon("stop"),
-    h("p", {}, h("b", {}, "Everything is stopped."), ` Since ${moment(account.stopped_at)}.${ended} Schedules are held until you start again.`),
-    press("Start again…", () => askToStart(ctx)),
-  );
-}
-
-const ANSWERS = [
-  ["run_newest", "Run the newest of each", "The newest due time of each action runs now. The others are left out."],
-  ["skip", "Leave all out", "Nothing that was missed runs. The next due times run as planned."],
-  ["each_schedule", "As each schedule says", "What each schedule says about missed times decides, as after an outage."],
-];
-
-function askToStart(ctx) {
-  let missed = null;
-  let answer = "run_newest";
-  const start = async () => {
-    try {
-      await post("/account/start", missed ? { missed: answer } : {});
-      lastStop = null;
-      ctx.close();
-    } catch (error) {
-      if (error.code !== "missed_runs") throw error;
-      missed = error.current;
-    }
-  };
-  ctx.open(() =>
-    dialog(
-      { title: "Start again", onclose: () => ctx.close() },
-      missed
-        ? [
-            h("p", {}, "These came due while everything was stopped. What should become of them?"),
-            h(
-              "ul",
-              { class: "rows" },
-              missed.data.map((one) =>
-                h("li", { key: one.action_id }, h("span", { class: "when" }, moment(one.last_due_at)), h("span", { class: "what" }, one.title, h("small", {}, counted(one.due_times, "due time")))),
-              ),
-            ),
-            missed.has_more && h("p", { class: "muted" }, "There are more than these."),
-            h(
-              "fieldset",
-              { class: "choices" },
-              h("legend", { class: "vh" }, "What should become of them?"),
-              ANSWERS.map(([value, label, says]) =>
-                h(
-                  "label",
-                  { key: value },
-                  h("input", { type: "radio", name: "missed", value, checked: answer === value, onchange: () => { answer = value; ctx.redraw(); } }),
-                  h("span", {}, h("b", {}, label), h("small", {}, says)),
-                ),
-              ),
-            ),
-          ]
-        : h("p", {}, "Schedules run again from now on. A run that was cancelled does not begin again."),
-      failureOf(ctx, "start"),
-      h("div", { class: "acts" }, press("Stay stopped", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, "Start", { key: "start", kind: "primary", act: start }))),
+      h("h3", { class: "group" }, "For code"),
+      codePlaces.map(place),
     ),
   );
 }
@@ -249,13 +180,12 @@ function askToStart(ctx) {
 function commands(ctx) {
   const agents = ctx.shared.agents?.data ?? [];
   return [
-    ...[...places, ACCOUNT].map((one) => ({ title: one.name, kind: "page", href: one.href })),
+    ...[...places, ACCOUNT, ...codePlaces].map((one) => ({ title: one.name, kind: "page", href: one.href })),
     { title: "Set up an agent", kind: "do", href: "#/setup" },
     { title: "New habit", kind: "do", href: "#/practices?new" },
-    { title: "API reference", kind: "page", href: "#/reference" },
     { title: ctx.shared.account?.stopped_at ? "Start again" : "Stop everything", kind: "do", act: () => askToStop(ctx) },
     { title: "Keys of this page", kind: "help", act: () => help(ctx) },
-    ...(access.auth === "off" ? [] : [{ title: "Sign out", kind: "do", act: () => forgetCredential() }]),
+    ...(access.auth === "off" ? [] : [{ title: "Sign out", kind: "do", act: () => signOut() }]),
     ...agents.map((agent) => ({ title: agent.name, kind: "agent", href: `#/agents/${agent.agent_id}` })),
   ];
 }

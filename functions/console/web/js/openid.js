@@ -7,8 +7,11 @@ const STATE = "lamplighter.sign-in";
 const base64url = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 const secret = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
 
-/** The address that the provider sends people back to. It has no fragment and no query, and ends with a slash however the page was opened. */
-const backHere = () => `${location.origin}${access.base ?? ""}/`;
+/**
+ * The address that the provider sends people back to. It is always the same text, because providers compare it with what they know:
+ * with the slash at the end, without a fragment and a query.
+ */
+const backHere = () => `${location.origin}${access.base}/`;
 
 /** Sends the person to the provider. `openid` is `{ authorize, token, client_id, scope }`. */
 export async function beginSignIn(openid) {

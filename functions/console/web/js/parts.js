@@ -25,12 +25,18 @@ export function head(title, note, ...aside) {
   );
 }
 
+const STOPPED = "Everything is stopped. Start again first.";
+
+/** Whether the person has stopped everything, so that no run and no turn begins. */
+export const isStopped = (ctx) => Boolean(ctx.shared.account?.stopped_at);
+
 /**
- * A button that does something. While it works it cannot be pressed again; if it fails, `failureOf(ctx, key)` says why. `name` is for people who
- * do not see what stands beside it; it has the label.
+ * A button that does something. While it works it cannot be pressed again; if it fails, `failureOf(ctx, key)` says why. One that `starts` a run or
+ * a turn is disabled while everything is stopped: a `stoppedNote` nearby says so. `name` is for people who do not see what stands beside it; it has the label.
  */
-export function button(ctx, label, { key = label, kind = "", act, disabled = false, title, name, busy = "…" }) {
+export function button(ctx, label, { key = label, kind = "", act, disabled = false, title, name, busy = "…", starts = false }) {
   const works = ctx.busy(key);
+  if (starts && isStopped(ctx)) [disabled, title] = [true, STOPPED];
   return h(
     "button",
     { class: `btn ${kind}`, type: "button", key: `button ${key}`, disabled: works || disabled, title, "aria-label": name, "aria-busy": works ? "true" : null, onclick: () => ctx.act(key, act) },
@@ -57,6 +63,9 @@ export function failureOf(ctx, key) {
 /** Errors of which the platform speaks to programs. The page has a button for what they advise. */
 const OWN_WORDS = { account_stopped: "Everything is stopped, so nothing begins. Start again first: the red banner above has the button." };
 
+/** Why something failed, in the words of the page. */
+export const failureText = (error) => OWN_WORDS[error.code] ?? error.message;
+
 /** An error: the reason first, then what to quote. */
 export function problem(ctx, error, { title, retry, compact, close } = {}) {
   const isProblem = error instanceof Problem;
@@ -64,7 +73,7 @@ export function problem(ctx, error, { title, retry, compact, close } = {}) {
     "div",
     { class: compact ? "problem compact" : "problem", role: "alert", key: "problem" },
     title && h("h3", {}, title),
-    h("p", {}, OWN_WORDS[error.code] ?? error.message),
+    h("p", {}, failureText(error)),
     isProblem && error.fields.length > 0 && h("ul", {}, error.fields.map((one) => h("li", {}, h("code", {}, one.field), `: ${one.message}`))),
     isProblem &&
       h(
@@ -174,7 +183,7 @@ export function oil({ spent, reserved = 0, ceiling, words }) {
       h("b", { style: { "--w": `${part(spent)}%` } }),
       h("u", { style: { "--a": `${part(spent)}%`, "--w": `${Math.max(0, share - part(spent))}%` } }),
     ),
-    h("p", {}, h("span", {}, h("b", {}, money(spent)), " spent", reserved > 0 && [", ", h("b", {}, money(reserved)), " reserved"]), h("span", {}, words ?? "of ", !words && h("b", {}, money(ceiling)))),
+    h("p", {}, h("span", {}, spent > 0 ? [h("b", {}, money(spent)), " spent"] : reserved === 0 && "nothing spent", reserved > 0 && [spent > 0 && ", ", h("b", {}, money(reserved)), " reserved"]), h("span", {}, words ?? "of ", !words && h("b", {}, money(ceiling)))),
     says && h("p", { class: "says" }, says),
   );
 }
@@ -231,7 +240,7 @@ export function dialog({ title, kind = "", onclose }, ...content) {
         const before = document.activeElement;
         queueMicrotask(() => node.isConnected && !node.open && node.showModal());
         return () => {
-          // As long as it is open, nothing beside it can have the focus.
+          // While it is open, nothing else can take the focus.
           node.onclose = null;
           node.close();
           if (before instanceof HTMLElement && before.isConnected) before.focus();
@@ -270,12 +279,13 @@ export function confirmation(ctx, { title, text, act, label, key = title, kind =
   );
 }
 
-/** A text that a person writes, which survives a reload and a lost connection. */
-export function draftOf(key) {
+/** A text that a person writes, which survives a reload and a lost connection, and with `lasts` the end of the tab. */
+export function draftOf(key, { lasts = false } = {}) {
   const name = `lamplighter.draft ${key}`;
+  const storage = lasts ? localStorage : sessionStorage;
   return {
-    get: () => sessionStorage.getItem(name) ?? "",
-    set: (text) => (text ? sessionStorage.setItem(name, text) : sessionStorage.removeItem(name)),
+    get: () => storage.getItem(name) ?? "",
+    set: (text) => (text ? storage.setItem(name, text) : storage.removeItem(name)),
   };
 }
 

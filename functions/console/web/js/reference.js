@@ -168,7 +168,7 @@ function schemaExample(api, schema, depth = 0) {
 const referenceHref = (tag, op) => `#/reference/${encodeURIComponent(tag)}${op ? `?op=${encodeURIComponent(op)}` : ""}`;
 
 export const referencePage = {
-  nav: null,
+  nav: "reference",
   title: (ctx) => (ctx.params.tag ? `${capital(ctx.params.tag)}, API reference` : "API reference"),
   reads: () => ({ api: readApi }),
   every: () => 0,

@@ -2,7 +2,7 @@
 
 import { follow } from "./sse.js";
 import { duration, figure, money, spaced } from "./format.js";
-import { asText } from "./ticket.js";
+import { asText } from "./changes.js";
 import { h } from "./view.js";
 
 /**
@@ -235,7 +235,7 @@ function stepDetails(row) {
     ["It thought", row.thinking && h("p", { class: "long" }, row.thinking)],
     ["It said", row.text && h("p", { class: "long" }, row.text)],
     ["Tokens", row.tokensOut !== undefined && `${figure(row.tokensIn)} in, ${figure(row.tokensOut)} out`],
-    ["Cost", row.cost !== undefined && money(row.cost)],
+    ["Cost", row.cost > 0 && money(row.cost)],
   ];
   const shown = entries.filter(([, value]) => value);
   return h("div", { class: "what-it-did" }, shown.length === 0 ? h("p", { class: "muted" }, row.to ? "There is nothing more to show." : "It goes on.") : h("dl", {}, shown.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));

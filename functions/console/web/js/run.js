@@ -1,19 +1,24 @@
 // A run: what came of it, step by step, and what it has made.
 
-import { Problem, get, getText, post } from "./api.js";
+import { Problem, get, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
 import { openText, rehearse } from "./action-rehearsal.js";
-import { plainTimes, questionOf, scheduleWords } from "./action.js";
+import { plainTimes, questionOf } from "./action.js";
+import { conditionText, scheduleWords } from "./changes.js";
 import { callCard, proposalCard, questionCard } from "./cards.js";
 import { bytes, capital, clock, counted, dayMonth, duration, figure, money, moment, weekday, wholeTime } from "./format.js";
 import { agentName } from "./frame.js";
-import { button, chip, dialog, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
-import { markdownView, readContent } from "./markdown.js";
+import { button, chip, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
+import { markdownView } from "./markdown.js";
+import { TAINT_WORDS, lacksList, lacksOf, readOutput } from "./outputs.js";
 import { runEvents, stepsOfRun, waterfall } from "./run-events.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 const OTHER_RUNS = 20;
+/** The others are in the list of outputs. */
+const MOST_TO_READ = 3;
 
 /** The run, and for a run of an action its due time. A due time at which no run began is found by its action alone. */
 async function readWholeRun(runId, actionId, signal) {
@@ -60,7 +65,9 @@ export const runPage = {
       { key: `run ${runId}` },
       runCrumb(ctx, run, action),
       runHead(ctx, whole, action, isLive),
+      action && !isLive && stoppedNote(ctx, "it cannot run again"),
       h("p", { class: "verdict" }, runVerdict(whole, outputs, isLive)),
+      !isLive && outputs?.data.length > 0 && h("div", { class: "quick to-read", key: "to read" }, outputs.data.slice(0, MOST_TO_READ).map((output) => press(outputs.data.length === 1 ? "Read the output" : `Read “${output.title}”`, () => readOutput(ctx, output), { key: output.asset_id, kind: "primary" }))),
       run?.error && h("p", { class: "advice" }, adviceFor(run.error, action)),
       others && others.data.length > 1 && otherRuns(others.data, runId, ctx),
       ["run again", "cancel run", "rehearse"].map((key) => ctx.failure(key) && h("div", { key: `failed ${key}` }, failureOf(ctx, key))),
@@ -74,14 +81,14 @@ export const runPage = {
             (question || cards.length > 0) && section("Waits for you", {}, question && questionCard(ctx, question), cards.map((card) => callCard(ctx, { ...card, run_id: runId, action_id: run.action_id, action_title: action?.title, agent_name: agentName(ctx, run.agent_id) }))),
             section(
               "What happened",
-              { note: steps.from ? `${duration(Math.max(0, (isLive ? Date.now() : steps.to) - steps.from))} · ${money(run.cost_micros)}` : money(run.cost_micros) },
+              { note: [steps.from && duration(Math.max(0, (isLive ? Date.now() : steps.to) - steps.from)), run.cost_micros > 0 && money(run.cost_micros)].filter(Boolean).join(" · ") || null },
               stream.error && problem(ctx, stream.error, { compact: true }),
               stream.events.length === 0 && !stream.ended ? h("p", { class: "muted pad" }, "Reading the steps…") : waterfall(steps, { isLive }),
             ),
             run.message && run.kind !== "action" && section("It said", {}, h("div", { class: "pad" }, markdownView(run.message))),
             answeredCards(run),
           ),
-          h("div", {}, outputSection(ctx, run, outputs), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
+          h("div", {}, outputSection(ctx, run, outputs), checkSection(whole, action), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
         ),
     );
   },
@@ -127,10 +134,11 @@ function runHead(ctx, { run, occurrence }, action, isLive) {
     chat && link(run.kind === "chat" && run.action_id ? "Open the conversation" : "Open the chat", chat, { kind: "" }),
     action && !chat && link("Talk about it", `#/actions/${action.action_id}/talk`, { kind: "quiet" }),
     run?.state === "running" && button(ctx, "Cancel", { key: "cancel run", kind: "danger", act: () => post(`/runs/${runId}/cancel`) }),
-    run?.kind === "rehearsal" && run.state !== "running" && action && button(ctx, "Rehearse again", { key: "rehearse", act: () => rehearse(ctx, action.action_id).then(() => ctx.go(`#/actions/${action.action_id}`)) }),
+    run?.kind === "rehearsal" && run.state !== "running" && action && button(ctx, "Rehearse again", { key: "rehearse", starts: true, act: () => rehearse(ctx, action.action_id).then(() => ctx.go(`#/actions/${action.action_id}`)) }),
     canRun &&
       button(ctx, run ? "Run again" : "Run now", {
         key: "run again",
+        starts: true,
         act: async () => {
           const { run_id: next } = await post(`/actions/${action.action_id}/run`, {});
           ctx.go(`#/runs/${next}`);
@@ -239,8 +247,6 @@ function otherRuns(all, runId, ctx) {
 
 // ---- What it made and read ----
 
-const TAINT_WORDS = "may repeat what strangers have written";
-
 function outputSection(ctx, run, outputs) {
   const rehearsed = run.rehearsal?.outputs;
   const made = outputs?.data ?? [];
@@ -255,30 +261,23 @@ function outputSection(ctx, run, outputs) {
   );
 }
 
-async function readOutput(ctx, output) {
-  let text = null;
-  let type = null;
-  let error = null;
-  const read = async () => {
-    error = null;
-    try {
-      const asset = await get(`/assets/${output.asset_id}`);
-      type = asset.asset_type;
-      text = await getText(`/assets/${output.asset_id}/content`);
-    } catch (failure) {
-      error = failure;
-    }
-    ctx.redraw();
-  };
-  ctx.open(() =>
-    dialog(
-      { title: output.title, kind: "wide", onclose: () => ctx.close() },
-      output.tainted && h("p", { class: "warn" }, `It ${TAINT_WORDS}.`),
-      error ? problem(ctx, error, { retry: read }) : text === null ? h("p", { class: "muted" }, "Reading…") : readContent(text, type),
-      h("div", { class: "acts" }, h("div", { class: "end" }, link("Open the asset", `#/assets/${output.asset_id}`, { kind: "" }))),
-    ),
+/** What the check of the output said, and what it measured by. */
+function checkSection({ run, occurrence }, action) {
+  const score = occurrence?.score ?? run.rehearsal?.score ?? null;
+  const lacks = lacksOf(run.error?.code, run.error?.detail);
+  const unreadable = run.error?.code === "check_unreadable" || occurrence?.reason_code === "not_checked";
+  if (score === null && !lacks && !unreadable) return null;
+  const expected = action?.task_config.expected_output;
+  return section(
+    "The check",
+    { note: score !== null ? `${score} of 100` : lacks ? "not accepted" : "without a verdict" },
+    h("p", { class: "pad" }, lacks ? (run.error.code === "output_rejected" ? "A model compared the output with what is expected, and missed:" : "A program looked at the output, and missed:") : unreadable ? "The output is saved, but nobody could judge it." : "A model compared the output with what is expected, and accepted it. Of an accepted output only the score is kept."),
+    lacks && lacksList(lacks),
+    facts([
+      ["Expected now", expected && h("p", { class: "long" }, expected)],
+      ["A program checks now", (action?.conditions ?? []).length > 0 && h("ul", { class: "plain" }, action.conditions.map((one, index) => h("li", { key: index }, conditionText(one))))],
+    ]),
   );
-  await read();
 }
 
 /** The host of an address that may be opened, or null. */
@@ -321,8 +320,8 @@ function runFacts(run, occurrence) {
     "Cost and model",
     {},
     facts([
-      ["Cost", `${money(run.cost_micros)}${usage.estimated ? ", estimated" : ""}`],
-      ["Model", run.model && [run.model.model, h("small", { class: "muted" }, ` ${run.model.why}`)]],
+      ["Cost", run.cost_micros > 0 && `${money(run.cost_micros)}${usage.estimated ? ", estimated" : ""}`],
+      ["Model", run.model && [run.model.model, run.model.level !== "default" && h("small", { class: "muted" }, ` ${run.model.why}`)]],
       ["Tokens", `${figure((usage.input_tokens ?? 0) + cacheRead + written)} in, ${figure(usage.output_tokens ?? 0)} out`],
       ["From the cache", cacheRead > 0 && `${figure(cacheRead)} tokens`],
       ["Searches", usage.web_searches > 0 && figure(usage.web_searches)],

@@ -4,10 +4,10 @@ import { del, edit, get, getAll, post } from "./api.js";
 import { agentHead } from "./agent-head.js";
 import { reading } from "./app.js";
 import { changedIn, clashView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
+import { asText, changeView, fieldName } from "./changes.js";
 import { diffView } from "./diff.js";
 import { capital, counted, figure, listed, money, shownZone, spaced } from "./format.js";
 import { button, chip, confirmation, failureOf, field, link, press, section, when } from "./parts.js";
-import { asText, fieldName } from "./ticket.js";
 import { h } from "./view.js";
 
 const HISTORY_A_PAGE = 20;
@@ -279,7 +279,7 @@ function withdrawnSection(ctx) {
         "details",
         { key: one.action_id },
         h("summary", {}, h("b", {}, one.title), " ", h("span", { class: "muted" }, listed(one.changes.map((change) => fieldName(change.field))))),
-        one.changes.map((change) => h("div", { class: "change", key: change.field }, h("h3", {}, fieldName(change.field)), diffView(asText(change.approved), asText(change.current)))),
+        one.changes.map((change) => h("div", { class: "change", key: change.field }, h("h3", {}, fieldName(change.field)), changeView(ctx, change.field, change.approved, change.current))),
         h("p", {}, link("Look at it and approve it", `#/actions/${one.action_id}`)),
       ),
     ),

@@ -3,14 +3,17 @@
 import { del, get, post } from "./api.js";
 import { keep, optional } from "./app.js";
 import { banners, brand } from "./frame.js";
-import { button, confirmation, draftOf, failureOf, link, press } from "./parts.js";
+import { button, confirmation, draftOf, failureOf, isStopped, link, press } from "./parts.js";
+import { forgetSetupOf, rememberSetup, setupDraftStore } from "./setups.js";
+import { askToStop } from "./stop.js";
 import { TALK_PAGE, composer, newTalk, readTalk, sendTurn, talkView } from "./talk.js";
-import { h } from "./view.js";
+import { h, icon } from "./view.js";
 
 const IDLE_SETUP_MS = 15_000;
 /** A draft is searched in this many of the newest replies. */
 const MOST_SEARCHED = 12;
-const KEPT = "setup chat";
+/** The set-up that the address without an id goes on with. */
+const keptSetup = draftOf("setup chat", { lasts: true });
 
 const PARTS = [
   { name: "name", label: "Name", most: 200, rows: 1 },
@@ -40,7 +43,8 @@ function setupTalk(ctx) {
     draftKey: "setup message",
     onchat: (chatId) => {
       keep(setupPath(chatId), { chat_id: chatId, messages: [], has_more: false });
-      draftOf(KEPT).set(chatId);
+      keptSetup.set(chatId);
+      rememberSetup(chatId);
       ctx.state.isNew = false;
       addressSetup(ctx, chatId);
     },
@@ -51,7 +55,7 @@ function setupTalk(ctx) {
 
 // ---- The draft: what the model has proposed (`base`), and what the person has made of it (`mine`) ----
 
-const draftStore = (ctx) => draftOf(`agent draft ${ctx.state.talk.chatId}`);
+const draftStore = (ctx) => setupDraftStore(ctx.state.talk.chatId);
 
 function setupDraft(ctx) {
   const { chatId } = ctx.state.talk;
@@ -79,6 +83,7 @@ function takeProposed(ctx, proposed) {
   ctx.state.fresh = new Set(PARTS.filter(({ name }) => !before || before.base[name] !== proposed[name]).map(({ name }) => name));
   ctx.state.draft = { base: { ...proposed }, mine, offers };
   ctx.state.isSearched = true;
+  if (!before) ctx.say("The draft of the agent is written.");
   draftStore(ctx).set(JSON.stringify(ctx.state.draft));
   ctx.redraw();
 }
@@ -111,7 +116,7 @@ export const setupPage = {
   },
   every: () => IDLE_SETUP_MS,
   enter(ctx) {
-    const kept = draftOf(KEPT).get();
+    const kept = keptSetup.get();
     if (!ctx.params.chat_id && kept) addressSetup(ctx, kept);
     if (ctx.params.chat_id !== "begin") return;
     const sentence = draftOf("setup");
@@ -129,7 +134,7 @@ export const setupPage = {
     const talk = setupTalk(ctx);
     const { chat } = ctx.data;
     if (chat === null && !talk.chatId) {
-      draftOf(KEPT).set("");
+      keptSetup.set("");
       ctx.state.isNew = true;
     }
     readTalk(ctx, talk, chat);
@@ -143,27 +148,34 @@ export const setupPage = {
         {},
         brand(),
         h("h1", {}, "Setting up an agent"),
-        h("div", { class: "aside" }, talk.chatId && press("Begin anew", () => askToBeginAnew(ctx), { kind: "quiet", disabled: Boolean(talk.live) }), link("Keep and leave", "#/", { kind: "" })),
+        h("div", { class: "aside" }, talk.chatId && press("Begin anew", () => askToBeginAnew(ctx), { kind: "quiet", disabled: Boolean(talk.live) }), link("Keep and leave", "#/", { kind: "" }), !isStopped(ctx) && press([icon("stop", "ic s"), h("span", {}, "Stop everything…")], () => askToStop(ctx), { kind: "quiet red stop" })),
+        // On a phone, the draft stands below the conversation.
+        draft && h("p", { class: "jump", key: "jump" }, h("span", {}, h("b", {}, draft.mine.name || "The agent"), ": the draft is written."), press("See the draft", toDraft, { kind: "link" })),
       ),
       h(
         "main",
         { id: "main", tabindex: "-1" },
         banners(ctx, null),
-        h("p", { class: "jump", key: "jump" }, h("span", {}, draft ? draft.mine.name || "The draft is written." : "There is no draft yet."), press("See the draft", () => document.querySelector("#draft").scrollIntoView({ block: "start" }), { kind: "link" })),
         h("h2", { class: "vh" }, "Conversation"),
         talkView(ctx, talk, { summary: chat?.summary, greeting: h("p", { class: "greeting", key: "greeting" }, "What should it look after? One sentence is enough to begin. You are asked for the rest.") }),
-        composer(ctx, talk, { placeholder: draft ? "Change any part of the draft…" : "Say it in your words…", label: "Your message" }),
+        composer(ctx, talk, { placeholder: draft ? "Change any part of the draft…" : "Say it in your words…", label: "Your message", focus: matchMedia("(pointer: fine)").matches }),
       ),
       draftSheet(ctx, talk, draft),
     );
   },
 };
 
+function toDraft() {
+  const sheet = document.querySelector("#draft");
+  sheet.scrollIntoView({ block: "start" });
+  sheet.focus({ preventScroll: true });
+}
+
 function draftSheet(ctx, talk, draft) {
   const said = talk.messages.filter((one) => one.role === "user");
   return h(
     "aside",
-    { class: "sheet", id: "draft", key: "draft", "aria-label": "Draft of the agent" },
+    { class: "sheet", id: "draft", key: "draft", tabindex: "-1", "aria-label": "Draft of the agent" },
     draft
       ? [
           h("span", { class: "kind", key: "kind" }, "Draft of an agent"),
@@ -178,7 +190,7 @@ function draftSheet(ctx, talk, draft) {
               "div",
               { class: "acts" },
               press("Delete draft", () => askToDeleteDraft(ctx, talk), { kind: "danger" }),
-              h("div", { class: "end" }, button(ctx, "Create", { key: "create", kind: "primary", disabled: !draft.mine.name.trim() || !draft.mine.goal.trim(), act: () => createAgent(ctx, draft) })),
+              h("div", { class: "end" }, button(ctx, "Create the agent", { key: "create", kind: "primary", disabled: !draft.mine.name.trim() || !draft.mine.goal.trim(), act: () => createAgent(ctx, draft) })),
             ),
           ),
         ]
@@ -243,8 +255,8 @@ async function createAgent(ctx, draft) {
 }
 
 function forgetSetup(ctx) {
-  if (ctx.state.talk.chatId) draftStore(ctx).set("");
-  draftOf(KEPT).set("");
+  if (ctx.state.talk.chatId) forgetSetupOf(ctx.state.talk.chatId);
+  keptSetup.set("");
 }
 
 function askToDeleteDraft(ctx, talk) {
@@ -267,9 +279,9 @@ function askToBeginAnew(ctx) {
     key: "begin anew",
     kind: "primary",
     label: "Begin anew",
-    text: "Another conversation begins. This one stays at its address, but no page leads to it.",
+    text: "Another conversation begins. This one stays: the page of the agents leads to it.",
     act: async () => {
-      draftOf(KEPT).set("");
+      keptSetup.set("");
       draftOf("setup").set("");
       ctx.go("#/setup/begin");
     },

@@ -7,9 +7,11 @@ import { get, post } from "./api.js";
 import { callCard, proposalCard } from "./cards.js";
 import { bytes, capital, counted, moment, spaced } from "./format.js";
 import { foreignLink, markdownStream, markdownView, readContent } from "./markdown.js";
-import { button, confirmation, draftOf, failureOf, press, sendOnEnter, when } from "./parts.js";
+import { isAnswered, outcomeLines } from "./outcomes.js";
+import { button, confirmation, draftOf, failureOf, failureText, isStopped, press, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
-import { asText } from "./ticket.js";
+import { stoppedNote } from "./stop.js";
+import { asText } from "./changes.js";
 import { h } from "./view.js";
 
 export const TALK_PAGE = 50;
@@ -40,7 +42,6 @@ export function newTalk({ path, draftKey, onchat, onagent }) {
     live: null,
     asked: null,
     failure: null,
-    saved: [],
     views: new Map(),
     follows: true,
     isAway: false,
@@ -182,7 +183,7 @@ export async function sendTurn(ctx, talk, text, images = []) {
       ctx.redraw();
       return followRun(ctx, talk, error.current.run_id);
     }
-    talk.failure = { detail: error.message, code: error.code, fields: error.fields, requestId: error.requestId, text };
+    talk.failure = { detail: failureText(error), code: error.code, fields: error.fields, requestId: error.requestId, text };
     ctx.say(error.message);
     ctx.redraw();
     return;
@@ -393,7 +394,7 @@ function runView(ctx, talk, record, proposals) {
     record.items.map((item) => (item.kind === "proposal" ? null : itemView(item))),
     isLive && record.state === "running" && h("p", { class: "muted typing", key: "typing" }, record.items.length === 0 ? "Thinking…" : "Writing…"),
     runEnd(ctx, talk, record.runId, proposals, record),
-    !isLive && h("p", { class: "meta", key: "meta" }, h("a", { href: `#/runs/${record.runId}` }, "See the run")),
+    !isLive && talk.path !== "/setup/chat" && h("p", { class: "meta", key: "meta" }, h("a", { href: `#/runs/${record.runId}` }, "See the run")),
   );
 }
 
@@ -446,15 +447,15 @@ function afterRun(ctx, talk, runId, proposals) {
 /** What stands below a reply: drafts, calls that wait, sources, and how the run ended if it did not succeed. */
 function runEnd(ctx, talk, runId, proposals, record) {
   const own = talk.run?.run_id === runId ? talk.run : null;
-  const stored = proposals.filter((one) => one.run_id === runId);
+  const stored = proposals.filter((one) => one.run_id === runId && !isAnswered(one.proposal_id));
   const fresh = (record?.items ?? []).filter((item) => item.kind === "proposal" && talk.live === record && !stored.some((one) => one.proposal_id === item.proposal.proposal_id)).length;
   const state = own && ENDED.has(own.state) ? own.state : (record?.state ?? own?.state);
   const error = own?.error ?? record?.error;
   const sources = own?.sources ?? [];
   return [
-    ...stored.map((one) => proposalCard(ctx, one, { reader: readContent, done: (asset) => talk.saved.push({ runId, asset }) })),
+    ...stored.map((one) => proposalCard(ctx, one, { reader: readContent })),
     fresh > 0 && h("p", { class: "muted", key: "fresh" }, `${counted(fresh, "draft")} written.`),
-    ...talk.saved.filter((one) => one.runId === runId).map(({ asset }) => h("p", { class: "line", key: `saved ${asset.asset_id}` }, "Saved: ", h("a", { href: `#/assets/${asset.asset_id}` }, asset.title))),
+    ...outcomeLines(ctx, runId),
     ...(own?.cards ?? []).filter((card) => card.state === "waiting").map((card) => callCard(ctx, { ...card, run_id: runId })),
     sources.length > 0 && h("details", { class: "step", key: "sources" }, h("summary", {}, counted(sources.length, "source")), h("p", { class: "muted" }, "Strangers have written these pages."), h("ul", { class: "plain" }, sources.map((one) => h("li", {}, foreignLink({ to: one.url }, [one.title || one.url]))))),
     own?.cut_off && h("p", { class: "line muted", key: "cut" }, "The reply ends here because it reached the limit of its length."),
@@ -471,7 +472,7 @@ function runFailed(ctx, talk, runId, error) {
     { class: "problem compact", role: "alert", key: "failed" },
     h("p", {}, h("b", {}, "No reply. "), error.detail),
     h("p", { class: "muted" }, h("code", {}, error.code)),
-    h("div", { class: "acts" }, asked && isLast && !talk.live && press("Send it again", () => sendTurn(ctx, talk, asked.content)), h("a", { class: "btn quiet", href: `#/runs/${runId}` }, "See the run")),
+    h("div", { class: "acts" }, asked && isLast && !talk.live && press("Send it again", () => sendTurn(ctx, talk, asked.content), { disabled: isStopped(ctx) }), h("a", { class: "btn quiet", href: `#/runs/${runId}` }, "See the run")),
   );
 }
 
@@ -489,7 +490,7 @@ function talkFailure(ctx, talk) {
       failure.text && press("Send it again", () => {
         if (talk.input.value.trim() === failure.text) talk.input.value = "";
         sendTurn(ctx, talk, failure.text, talk.images.splice(0));
-      }),
+      }, { disabled: isStopped(ctx) }),
       press("Close", () => {
         talk.failure = null;
         ctx.redraw();
@@ -563,6 +564,7 @@ function watchEnd(ctx, talk, node) {
 function submitTalk(ctx, talk) {
   const text = (talk.input?.value ?? "").trim();
   if (!text) return;
+  if (isStopped(ctx)) return ctx.say("Everything is stopped. Your text is kept.");
   if (talk.live || talk.asked) return ctx.say("A reply is being written. Your text is kept.");
   talk.input.value = "";
   const { images } = talk;
@@ -625,8 +627,15 @@ function imageRow(ctx, talk) {
   );
 }
 
+/** Puts a text into the field for the next message, to be changed and sent by the person. */
+export function writeIn(talk, text) {
+  talk.draft.set(text);
+  talk.input.value = text;
+  talk.input.focus();
+}
+
 /** The field for the next message. While a reply is written, it can be stopped. */
-export function composer(ctx, talk, { placeholder, label = "Your message", disabled = false }) {
+export function composer(ctx, talk, { placeholder, label = "Your message", disabled = false, focus = false }) {
   const runs = talk.live && talk.live.state === "running" ? talk.live : null;
   const key = `stop ${runs?.runId}`;
   return h(
@@ -645,6 +654,7 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
     },
     talk.isAway && h("button", { class: "newest", type: "button", key: "newest", onclick: () => { talk.follows = true; toEnd(); } }, "Newest ↓"),
     failureOf(ctx, key),
+    stoppedNote(ctx, "no reply is written. Your text is kept"),
     talk.images.length > 0 && imageRow(ctx, talk),
     h(
       "div",
@@ -678,12 +688,14 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
           talk.input = node;
           // What was sent before this field was there, and is not stored yet, is not offered again.
           node.value = talk.asked && talk.asked.text === talk.draft.get() ? "" : talk.draft.get();
+          // The address says that the person comes to write.
+          if (ctx.query.write !== undefined || focus) queueMicrotask(() => node.focus());
         },
         oninput: (event) => talk.draft.set(event.target.value),
         onkeydown: sendOnEnter,
       }),
       runs && button(ctx, "Stop", { key, kind: "danger", act: () => post(`/runs/${runs.runId}/cancel`, {}) }),
-      h("button", { class: "btn primary", key: "send", disabled: disabled || Boolean(talk.live || talk.asked) }, "Send"),
+      h("button", { class: "btn primary", key: "send", disabled: disabled || isStopped(ctx) || Boolean(talk.live || talk.asked) }, "Send"),
     ),
   );
 }

@@ -1,79 +1,11 @@
 // An approval as a ticket: the stub says when, the body says exactly what is approved.
 
 import { del, post } from "./api.js";
-import { diffView } from "./diff.js";
+import { budgetText, changeView, conditionText, fieldName, monthText, watchText } from "./changes.js";
 import { flash } from "./app.js";
-import { clock, dayMonthYear, isoDate, moment, money, shortHash, weekdayShort, zoneName } from "./format.js";
+import { clock, dayMonthYear, isoDate, moment, shortHash, weekdayShort, zoneName } from "./format.js";
 import { button, confirmation, facts, failureOf, press } from "./parts.js";
 import { h } from "./view.js";
-
-/** What the fields of an approval are called on a ticket. */
-const FIELDS = {
-  title: "Title",
-  description: "Description",
-  "task_config.instructions": "Instructions",
-  "task_config.expected_output": "Expected",
-  schedule: "When",
-  grants: "May use",
-  max_uses: "At most",
-  tools: "Tools",
-  model_tier: "Model",
-  budget: "May cost",
-  conditions: "A program checks",
-  watches: "Only if",
-  agent: "The agent",
-  "agent.instructions": "Instructions of the agent",
-  "agent.goal": "Goal of the agent",
-  "agent.success_criteria": "It works if",
-  "agent.timeline": "Timeline",
-  "agent.name": "Name of the agent",
-};
-
-export const fieldName = (field) => FIELDS[field] ?? field.replaceAll("_", " ").replaceAll(".", " · ");
-
-/** A value as a text that can be compared. */
-export function asText(value) {
-  if (value === null || value === undefined) return "";
-  if (typeof value === "string") return value;
-  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value.join("\n");
-  return JSON.stringify(value, null, 2);
-}
-
-/** What the conditions of an action say, in words. */
-export function conditionText(condition) {
-  switch (condition.kind) {
-    case "min_words":
-      return `at least ${condition.words} words`;
-    case "names_today":
-      return "names today’s date";
-    case "headings":
-      return `has the headings ${condition.headings.join(", ")}`;
-    case "json":
-      return "is JSON of a given schema";
-    case "links_only_to":
-      return `links only to ${condition.hosts.join(", ")}`;
-    default:
-      return condition.kind;
-  }
-}
-
-/** What an action watches, in words. */
-export function watchText(watch) {
-  switch (watch.kind) {
-    case "url":
-      return `${watch.url}${watch.pointer ? ` at ${watch.pointer}` : ""} has changed`;
-    case "feed":
-      return `${watch.url} has new entries`;
-    case "asset":
-      return `the asset ${watch.asset_id} has changed`;
-    case "theme_file":
-      return `the theme file ${watch.path} has changed`;
-    case "context_document":
-      return "a context document has changed";
-    default:
-      return watch.kind;
-  }
-}
 
 const list = (items) => items.length > 0 && h("ul", { class: "plain" }, items.map((item) => h("li", {}, item)));
 
@@ -94,8 +26,8 @@ export function contentFacts(view) {
     ["Will", h("p", { class: "long" }, current.task_config.instructions || current.description)],
     ["Only if", list((current.watches ?? []).map(watchText))],
     ["May use", grantTexts(current).join(", ") || "nothing beside its own notes and outputs"],
-    ["May cost", `up to ${money(current.budget.per_run_micros)} a run${current.budget.per_month_micros ? `, ${money(current.budget.per_month_micros)} a month` : ""}`],
-    ["A month", view.expected_cost?.text],
+    ["May cost", budgetText(current.budget)],
+    ["A month", monthText(view.expected_cost)],
     ["Expected", current.task_config.expected_output],
     ["A program checks", list((current.conditions ?? []).map(conditionText))],
     ["Notebook", view.notebook.bytes > 0 ? `it keeps ${view.notebook.bytes} bytes for its next run` : null],
@@ -138,7 +70,7 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
           "div",
           { class: "drift-flag" },
           h("p", {}, h("b", {}, "Changed since you approved it. "), "Nothing runs until you approve it again."),
-          view.changes.map((change) => h("div", { class: "change", key: change.field }, h("p", { class: "of" }, fieldName(change.field)), diffView(asText(change.approved), asText(change.current)))),
+          view.changes.map((change) => h("div", { class: "change", key: change.field }, h("p", { class: "of" }, fieldName(change.field)), changeView(ctx, change.field, change.approved, change.current))),
         ),
       h("h3", {}, isOnPage ? title : h("a", { href: `#/actions/${actionId}` }, title)),
       agent && !isOnPage && h("p", { class: "muted" }, agent),
@@ -158,6 +90,8 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
             key,
             kind: "primary",
             act: async () => {
+              // What it says now stands at the top of its page.
+              if (isOnPage) scrollTo(0, 0);
               const approved = await post(`/actions/${actionId}/approve`, rehearsal ? { approval_hash: hash, rehearsal: rehearsal.run_id } : { approval_hash: hash });
               flash(approved.next_due ? `Approved. “${title}” runs next ${moment(approved.next_due)}.` : `Approved. “${title}” runs when you run it.`);
             },

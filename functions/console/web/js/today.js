@@ -3,11 +3,14 @@
 import { edit, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, optional } from "./app.js";
 import { inboxCard } from "./cards.js";
-import { clock, counted, longDay, moment, money, monthName, relative, shownZone } from "./format.js";
+import { clock, counted, longDay, moment, money, relative, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
 import { checkInFailures, checkInToggle, habitHref, streakWords, weekWords } from "./habit.js";
-import { button, chip, draftOf, failureOf, head, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
+import { readButton } from "./outputs.js";
+import { button, chip, draftOf, failureOf, head, isStopped, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
 import { agenda, dayFigures, isAhead, itemHref, strip, tookText } from "./strip.js";
+import { unfinishedSetups } from "./setups.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 /** Approvals beyond these are read when their own page is opened. */
@@ -27,12 +30,13 @@ export const todayPage = {
     day: optional("/day"),
     habits: optional("/practices?status=active&limit=100"),
     later: "/actions?state=scheduled&limit=100",
+    usage: optional(`/usage?month=${new Date().toISOString().slice(0, 7)}`),
     ...Object.fromEntries(approvals(ctx).map((item) => [`approval ${item.action_id}`, optional(`/actions/${item.action_id}/approval`)])),
   }),
   every: (ctx) => ((ctx.data.day?.data ?? []).some((item) => item.state === "running" || item.state === "claimed") ? LIVE_MS : RESTING_MS),
   view(ctx) {
-    const { day } = ctx.data;
-    const { inbox, agents, usage, account } = ctx.shared;
+    const { day, usage } = ctx.data;
+    const { inbox, agents, account } = ctx.shared;
     const isFirst = agents && agents.data.length === 0;
     return h(
       "div",
@@ -47,7 +51,7 @@ export const todayPage = {
           "div",
           { class: "cols" },
           h("div", {}, waitsForYou(ctx, inbox)),
-          h("div", {}, day && next(ctx, day, ctx.data.later.data), habitsToday(ctx), day && justHappened(day), usage && spending(usage, account)),
+          h("div", {}, day && next(ctx, day, ctx.data.later.data), habitsToday(ctx), day && justHappened(ctx, day), usage && spending(usage, account)),
         ),
     );
   },
@@ -77,19 +81,21 @@ function firstVisit(ctx) {
   const begin = (event) => {
     event.preventDefault();
     const text = new FormData(event.target).get("sentence").trim();
-    if (!text) return;
+    if (!text || isStopped(ctx)) return;
     draft.set(text);
     ctx.go("#/setup/begin");
   };
   return h(
     "section",
     { class: "first", key: "first", "aria-label": "Begin" },
+    unfinishedSetups(ctx),
     h("p", { class: "lead" }, "What should somebody look after for you?"),
     h(
       "form",
       { onsubmit: begin },
       h("label", {}, h("span", { class: "vh" }, "What should it look after?"), h("textarea", { name: "sentence", rows: "2", maxlength: "4000", required: true, placeholder: "Every Monday, tell me what my three competitors changed", value: draft.get(), oninput: (event) => draft.set(event.target.value), onkeydown: sendOnEnter })),
-      h("button", { class: "btn primary" }, "Set up an agent"),
+      stoppedNote(ctx, "no conversation begins"),
+      h("button", { class: "btn primary", disabled: isStopped(ctx) }, "Set up an agent"),
     ),
     h(
       "ol",
@@ -122,6 +128,8 @@ function daySection(day) {
 
 function waitsForYou(ctx, inbox) {
   const items = inbox?.data ?? [];
+  if (inbox && ctx.state.waiting > items.length) ctx.say(items.length === 0 ? "Nothing waits for you." : `${counted(items.length, "thing")} ${items.length === 1 ? "waits" : "wait"} for you.`);
+  if (inbox) ctx.state.waiting = items.length;
   const shown = ctx.state.all ? items : items.slice(0, FIRST_CARDS);
   const more = { approvals: Object.fromEntries(items.filter((item) => item.kind === "approval").map((item) => [item.action_id, ctx.data[`approval ${item.action_id}`]])) };
   return section(
@@ -139,9 +147,11 @@ const MOST_NEXT = 3;
 
 /** What comes next: today, and then the first time of each action on a later day. */
 function comingNext(ctx, day, scheduled) {
+  // While everything is stopped, the day names nothing that is to come.
+  const from = isStopped(ctx) ? day.now : day.to;
   const today = day.data.filter((item) => isAhead(item) && Date.parse(item.at) >= Date.now() - 60_000);
   const later = scheduled
-    .filter((action) => action.next_due && action.next_due >= day.to && !action.paused)
+    .filter((action) => action.next_due && Date.parse(action.next_due) >= Date.parse(from) && !action.paused)
     .map((action) => ({ action_id: action.action_id, action_title: action.title, agent_name: agentName(ctx, action.agent_id), at: action.next_due }))
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
   return [...today, ...later].slice(0, MOST_NEXT);
@@ -149,16 +159,19 @@ function comingNext(ctx, day, scheduled) {
 
 function next(ctx, day, scheduled) {
   const items = comingNext(ctx, day, scheduled);
+  const agents = ctx.shared.agents?.data ?? [];
+  const oneAgent = agents.length === 1 && agents[0];
   return section(
     "Next",
     {},
-    items.length === 0 && h("p", { class: "muted pad" }, "No action is scheduled."),
+    items.length === 0 && !isStopped(ctx) && h("p", { class: "muted pad" }, "No action is scheduled. ", oneAgent && h("a", { href: `#/agents/${oneAgent.agent_id}/actions` }, "Plan one")),
+    stoppedNote(ctx, "nothing runs"),
     rows(
       items.map((item) => {
         const key = `run ${item.action_id}`;
         const isToday = Date.parse(item.at) < Date.parse(day.to);
         return [
-          row({ key: `${item.action_id} ${item.at}`, time: isToday ? clock(item.at) : moment(item.at), title: item.action_title, href: `#/actions/${item.action_id}`, note: [item.agent_name, isToday && relative(item.at)].filter(Boolean).join(" · "), end: button(ctx, "Run now", { key, kind: "quiet", act: () => post(`/actions/${item.action_id}/run`, {}) }) }),
+          row({ key: `${item.action_id} ${item.at}`, time: isToday ? clock(item.at) : moment(item.at), title: item.action_title, href: `#/actions/${item.action_id}`, note: [item.agent_name, isToday && relative(item.at)].filter(Boolean).join(" · "), end: button(ctx, "Run now", { key, kind: "quiet", starts: true, act: () => post(`/actions/${item.action_id}/run`, {}) }) }),
           failureOf(ctx, key),
         ];
       }),
@@ -192,7 +205,7 @@ function habitsToday(ctx) {
   );
 }
 
-function justHappened(day) {
+function justHappened(ctx, day) {
   const items = day.data.filter((item) => !isAhead(item)).slice(-4).reverse();
   if (items.length === 0) return null;
   return section(
@@ -206,21 +219,22 @@ function justHappened(day) {
           title: item.action_title,
           href: itemHref(item),
           note: [item.agent_name, item.reason, tookText(item), item.cost_micros > 0 && money(item.cost_micros)].filter(Boolean).join(" · "),
-          end: chip(item.state),
+          end: [readButton(ctx, item, item.action_id, item.action_title), chip(item.state)],
         }),
       ),
     ),
   );
 }
 
+/** Only if something was spent: the account has the ceilings. */
 function spending(usage, account) {
-  const month = usage.month;
+  const month = usage.month?.total.cost_micros ?? 0;
   const ceiling = account?.budget.per_month_micros;
+  if (!(usage.spent_micros > 0 || usage.committed_micros > 0 || month > 0)) return null;
   return section(
     "Spending",
     { note: "today" },
     oil({ spent: usage.spent_micros ?? 0, reserved: Math.max(0, (usage.committed_micros ?? 0) - (usage.spent_micros ?? 0)), ceiling: usage.ceiling_micros + (usage.raised_micros ?? 0) }),
-    month && h("p", { class: "muted" }, `${monthName(Date.now())}: ${money(month.total.cost_micros ?? 0)}${ceiling ? ` of ${money(ceiling)}` : ""}, ${counted(month.total.calls ?? 0, "call")} of models`),
-    h("p", {}, h("a", { href: "#/account" }, "Usage and ceilings")),
+    h("p", { class: "muted" }, month > 0 && `${money(month)}${ceiling ? ` of ${money(ceiling)}` : ""} this month · `, h("a", { href: "#/account/usage" }, "Usage")),
   );
 }

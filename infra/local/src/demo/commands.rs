@@ -16,7 +16,7 @@ struct Command {
     note: &'static str,
 }
 
-static COMMANDS: [Command; 8] = [
+static COMMANDS: [Command; 9] = [
     Command {
         verbs: &["pause", "suspend", "halt", "disable", "turn off", "switch off", "snooze"],
         does: "pauses work",
@@ -64,6 +64,13 @@ static COMMANDS: [Command; 8] = [
         action: "POST /actions/{id}/approve with the approval_hash that GET /actions/{id} shows",
         agent: None,
         note: "",
+    },
+    Command {
+        verbs: &["define", "accept", "confirm"],
+        does: "accepts a proposal",
+        action: "POST /agents/{agent_id}/actions with {\"proposal_id\": \"prp_…\"}",
+        agent: None,
+        note: "The card of the proposal has a button for it.",
     },
     Command {
         verbs: &["dismiss"],
@@ -119,10 +126,12 @@ pub fn answer(rest: &[String], view: &str, place: Place, names_time: bool) -> Op
     let no_tool = format!("I have no tool that {}, so nothing has changed.", command.does);
     let has = |names: &[&str]| said.iter().any(|word| names.contains(word));
     if let Some(request) = command.agent.filter(|_| has(&["agent", "yourself"])) {
-        return Some(format!("{no_tool} You can do it with this request: {request}."));
+        return Some(format!("{no_tool} You can do it in the console, or with this request: {request}."));
     }
     if command.verbs[0] == "delete" && has(&["asset", "assets", "document", "documents"]) {
-        return Some(format!("{no_tool} You can do it with this request: DELETE /assets/{{asset_id}}."));
+        return Some(format!(
+            "{no_tool} You can do it in the console, or with this request: DELETE /assets/{{asset_id}}."
+        ));
     }
     let mut actions = actions(view);
     if place == Place::About {
@@ -140,7 +149,7 @@ pub fn answer(rest: &[String], view: &str, place: Place, names_time: bool) -> Op
         _ => ("{action_id}", String::new()),
     };
     let request = command.action.replace("{id}", id);
-    let mut text = format!("{no_tool} You can do it{which} with this request: {request}.");
+    let mut text = format!("{no_tool} You can do it{which} in the console, or with this request: {request}.");
     if !command.note.is_empty() {
         text.push_str(&format!(" {}", command.note.replace("{id}", id)));
     }
@@ -203,7 +212,7 @@ mod tests {
         for (said, request) in [
             (
                 "pause the newsletter",
-                "\"Newsletter \"for\" shops\" with this request: POST /actions/act_1/pause.",
+                "\"Newsletter \"for\" shops\" in the console, or with this request: POST /actions/act_1/pause.",
             ),
             ("Please pause the newsletters.", "POST /actions/act_1/pause."),
             ("Delete the newsletter", "DELETE /actions/act_1."),
@@ -218,6 +227,7 @@ mod tests {
                 "approve the report",
                 "POST /actions/act_2/approve with the approval_hash that GET /actions/act_2 shows.",
             ),
+            ("Define it", "POST /agents/{agent_id}/actions with {\"proposal_id\": \"prp_…\"}."),
             ("run the report now", "POST /actions/act_2/run."),
             ("rename the report", "PATCH /actions/act_2."),
             ("dismiss it", "POST /actions/{action_id}/dismiss."),

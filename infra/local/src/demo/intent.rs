@@ -12,6 +12,8 @@ pub enum Intent {
     Schedule,
     /// A list of what exists.
     ListActions,
+    /// How the habits of the person are going.
+    ListPractices,
     Talk,
 }
 
@@ -27,6 +29,13 @@ pub fn intent(text: &str, reading: &Reading) -> Intent {
     let words = words(text);
     let has = |word: &str| words.iter().any(|w| w == word);
     let first = words.first().map_or("", String::as_str);
+    let of_habits = ["habit", "habits", "streak", "streaks"].iter().any(|word| has(word))
+        || has("my") && (has("practice") || has("practices"));
+    let shows = ["show", "list", "tell"].contains(&first);
+    let creates = words.iter().any(|word| CREATE.contains(&word.as_str()));
+    if of_habits && (asks(text) || shows) && !reading.is_certain && !creates {
+        return Intent::ListPractices;
+    }
     let lists = ["what", "what's", "which", "list", "show", "is", "are", "have"].iter().any(|word| has(word));
     let of_actions = ["actions", "scheduled", "planned", "upcoming"].iter().any(|word| has(word));
     if lists && of_actions || first.starts_with("when") || has("run") && has("next") {
@@ -132,6 +141,14 @@ mod tests {
             ("What is scheduled?", Intent::ListActions),
             ("List my actions", Intent::ListActions),
             ("When does it run next?", Intent::ListActions),
+            ("How are my habits going?", Intent::ListPractices),
+            ("what's my reading streak", Intent::ListPractices),
+            ("Show my practices", Intent::ListPractices),
+            ("Show me my habits.", Intent::ListPractices),
+            ("How do I practice the piano?", Intent::Talk),
+            ("Write a report about my habits", Intent::Create),
+            ("Can you write a text about habits?", Intent::Create),
+            ("Ask me every evening at 8: how are my habits?", Intent::Schedule),
             ("Are any actions planned?", Intent::ListActions),
             ("Send me the news every morning", Intent::Schedule),
             ("Call Ann tomorrow at 5 pm", Intent::Schedule),

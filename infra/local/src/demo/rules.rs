@@ -83,6 +83,10 @@ fn chat(ask: &Ask) -> DemoReply {
             DemoReply { text: "Let me look.".into(), call: Some(("query_actions".into(), json!({}))) }
         }
         Intent::ListActions => text("Let me look.\n\nUSE_TOOL: query_actions"),
+        Intent::ListPractices if ask.offers("query_practice") => {
+            DemoReply { text: "Let me look.".into(), call: Some(("query_practice".into(), json!({}))) }
+        }
+        Intent::ListPractices => text("Let me look.\n\nUSE_TOOL: query_practice"),
         wanted @ (Intent::Create | Intent::Schedule) => {
             // The person has named the time in the message before.
             let earlier = before.map(|before| when::read(before, ask.now.as_ref())).filter(is_only_time);
@@ -186,7 +190,9 @@ fn about(ask: &Ask) -> DemoReply {
     if intent::greets(said) {
         return not_understood(said);
     }
-    let is_only_time = is_only_time(&reading);
+    let changed = when::read_change(said, told_of(&ask.view, "schedule: "), ask.now.as_ref());
+    let is_only_time = is_only_time(&changed);
+    let reading = if is_only_time { changed } else { reading };
     let mut change = json!({});
     match reading.when {
         When::Unclear(why) if reading.is_certain || is_only_time => {
@@ -228,14 +234,16 @@ fn told(view: &str) -> String {
     }
 }
 
+/// The line with this name of an action in view. Its instructions may have such lines, too, and do not count.
+fn told_of<'a>(view: &'a str, name: &str) -> &'a str {
+    let mut head = view.lines().take_while(|line| *line != "instructions:");
+    head.find_map(|line| line.strip_prefix(name)).unwrap_or_default()
+}
+
 /// Says when an action in view is due next.
 fn told_next(view: &str, now: Option<&Zoned>) -> String {
-    let of = |name: &str| {
-        let head = view.lines().take_while(|line| *line != "instructions:");
-        head.into_iter().find_map(|line| line.strip_prefix(name)).unwrap_or_default()
-    };
-    let (state, schedule) = (of("state: "), of("schedule: "));
-    match of("next due: ").parse::<Timestamp>() {
+    let (state, schedule) = (told_of(view, "state: "), told_of(view, "schedule: "));
+    match told_of(view, "next due: ").parse::<Timestamp>() {
         Ok(due) => format!("It is next due on {}. Its schedule: {schedule}", in_zone(due, now)),
         Err(_) if schedule == "none" || schedule.is_empty() => {
             format!("It has no schedule, so nothing is due. Its state is: {state}.")
@@ -275,8 +283,45 @@ fn after(name: &str, result: &str, now: Option<&Zoned>) -> String {
                 many => format!("There are {} actions:\n\n- {}", many.len(), many.join("\n- ")),
             }
         }
+        "query_practice" => {
+            let result: Value = serde_json::from_str(result).unwrap_or(Value::Null);
+            let lines: Vec<String> =
+                result["practices"].as_array().into_iter().flatten().filter_map(habit).collect();
+            match &lines[..] {
+                [] => "You track no habits yet. You can begin one with this request: POST /practices.".into(),
+                [one] => format!("You track one habit: {one}."),
+                many => format!("You track {} habits:\n\n- {}", many.len(), many.join("\n- ")),
+            }
+        }
         _ => format!("This is what I found:\n\n{result}"),
     }
+}
+
+/// A practice with its streak, in words.
+fn habit(row: &Value) -> Option<String> {
+    let (name, target) = (row["name"].as_str()?, row["target"].as_str()?);
+    let (current, longest) = (row["current_streak"].as_u64()?, row["longest_streak"].as_u64()?);
+    let unit = |number: u64| match (row["streak_unit"].as_str(), number) {
+        (Some("weeks"), 1) => "week",
+        (Some("weeks"), _) => "weeks",
+        (_, 1) => "day",
+        _ => "days",
+    };
+    let streak = match (current, longest) {
+        (0, 0) => "no streak yet".to_owned(),
+        (0, _) => format!("no streak now, and the longest was {longest} {}", unit(longest)),
+        _ if longest > current => {
+            format!("{current} {} in a row, and the longest was {longest}", unit(current))
+        }
+        _ => format!("{current} {} in a row, your longest streak", unit(current)),
+    };
+    let today = match (row["today"]["done"].as_bool(), row["today"]["due"].as_bool()) {
+        (Some(true), _) => "done today",
+        (Some(false), _) => "deliberately not done today",
+        (None, Some(true)) => "due today",
+        (None, _) => "not due today",
+    };
+    Some(format!("{name} ({target}): {streak}; {today}"))
 }
 
 /// The actions in a list, which may be anywhere in the result: their titles, states and times.

@@ -202,6 +202,24 @@ fn a_message_about_an_action_is_a_question_or_a_change() {
     assert_eq!(proposed("Make it more detailed"), json!({"task_config": {"instructions": longer}}));
     assert_eq!(proposed("Do it every Friday at 8"), json!({"schedule": {"cron": "0 8 * * FRI"}}));
 
+    // What repeats goes on to repeat.
+    let weekly = VIEW.replace(
+        "\ninstructions:",
+        "\nschedule: Every Monday at 09:00 (Europe/Berlin).\ninstructions:\nschedule: Every day at 01:00.",
+    );
+    let proposed = |said: &str| {
+        let tools = ["change_action"];
+        let ask = Ask { view: weekly.clone(), ..ask(Scene::About, &tools, &["Hello", said]) };
+        answer(&ask).call.expect(said).1
+    };
+    let wednesday = json!({"schedule": {"cron": "0 9 * * WED", "timezone": "Europe/Berlin"}});
+    assert_eq!(proposed("Make it Wednesday"), wednesday);
+    assert_eq!(proposed("On Wednesday instead, please"), wednesday);
+    assert_eq!(
+        proposed("at 10:30 instead"),
+        json!({"schedule": {"cron": "30 10 * * MON", "timezone": "Europe/Berlin"}})
+    );
+
     let told = |view: &str, said: &str| {
         let ask = Ask { view: view.into(), ..ask(Scene::About, &["change_action"], &["Hello", said]) };
         let DemoReply { text, call } = answer(&ask);
@@ -360,4 +378,43 @@ fn a_summary_keeps_the_earlier_one_and_what_the_person_said() {
     assert_eq!(reply.text, "The person likes oil.\n- The person said: Hello there");
     assert!(reply.call.is_none());
     assert_eq!(answer(&ask(Scene::Summary, &[], &[""])).text, "");
+}
+
+#[test]
+fn a_question_about_habits_is_answered_with_streaks() {
+    let question = ask(Scene::Chat, &["query_actions", "query_practice"], &["How are my habits going?"]);
+    assert_eq!(answer(&question).call, Some(("query_practice".into(), json!({}))));
+    let signalled = Reply::parse(&answer(&ask(Scene::Chat, &[], &["How are my habits going?"])).text);
+    assert!(
+        matches!(&signalled.deliverables[..], [Deliverable::UseTool { name, .. }] if name == "query_practice")
+    );
+    let told = |practices: Value| {
+        let result = json!({ "practices": practices }).to_string();
+        let after = Ask { results: vec![("query_practice".into(), result)], ..question.clone() };
+        answer(&after).text
+    };
+    let row = |name: &str, current: u64, longest: u64, unit: &str, due: bool, done: Value| {
+        json!({
+            "name": name, "target": "every day", "current_streak": current, "longest_streak": longest,
+            "streak_unit": unit, "today": {"due": due, "done": done},
+        })
+    };
+    assert_eq!(
+        told(json!([])),
+        "You track no habits yet. You can begin one with this request: POST /practices."
+    );
+    assert_eq!(
+        told(json!([row("Read", 3, 10, "days", true, Value::Null)])),
+        "You track one habit: Read (every day): 3 days in a row, and the longest was 10; due today."
+    );
+    assert_eq!(
+        told(json!([
+            row("Run", 1, 1, "weeks", true, json!(true)),
+            row("Sing", 0, 2, "days", true, json!(false)),
+            row("Swim", 0, 0, "days", false, Value::Null),
+        ])),
+        "You track 3 habits:\n\n- Run (every day): 1 week in a row, your longest streak; done today\n\
+         - Sing (every day): no streak now, and the longest was 2 days; deliberately not done today\n\
+         - Swim (every day): no streak yet; not due today"
+    );
 }

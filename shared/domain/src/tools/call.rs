@@ -8,6 +8,7 @@ use super::arguments::parse;
 use super::assets::{QueryAssets, ReadAsset, SaveOutput};
 use super::messages::ReadMessages;
 use super::notes::{Note, NothingNew};
+use super::practices::QueryPractice;
 use super::questions::AskPerson;
 use super::results::ReadResult;
 use crate::assets::NewAsset;
@@ -34,6 +35,7 @@ pub enum ToolCall {
     Note(Note),
     NothingNew(NothingNew),
     ReadMessages(ReadMessages),
+    QueryPractice(QueryPractice),
 }
 
 impl ToolCall {
@@ -56,6 +58,7 @@ impl ToolCall {
             "note" => parse(input).map(Self::Note),
             "nothing_new" => parse(input).map(Self::NothingNew),
             "read_messages" => parse(input).map(Self::ReadMessages),
+            "query_practice" => parse(input).map(Self::QueryPractice),
             _ => Err("it is not available here".to_owned()),
         };
         call.map_err(|reason| format!("The call of {} was not made: {reason}.", tool.name))

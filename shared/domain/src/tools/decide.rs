@@ -161,6 +161,7 @@ mod tests {
             ("note", "rrraar"),
             ("nothing_new", "rrraar"),
             ("read_messages", "aaarrr"),
+            ("query_practice", "raaaar"),
         ];
         let of_own: &[Row] = &[("read_result", "raaaar")];
         let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();

@@ -25,6 +25,7 @@ pub mod logs;
 pub mod messages;
 pub mod notes;
 mod output;
+pub mod practices;
 pub mod projects;
 pub mod proposals;
 pub mod questions;
@@ -66,6 +67,7 @@ pub const LOOP: Table = &[
     &notes::NOTE,
     &notes::NOTHING_NEW,
     &messages::READ_MESSAGES,
+    &practices::QUERY_PRACTICE,
 ];
 
 /// The tools of the MCP server, in the order in which it lists them.

@@ -34,15 +34,16 @@ fn each_place_offers_its_own() {
         let grants: Vec<String> = grants.iter().map(ToString::to_string).collect();
         names(offered(LOOP, Setting::Run { grants: &grants }))
     };
-    let unattended = "query_actions query_assets read_asset save_output ask_person note nothing_new";
+    let unattended =
+        "query_actions query_assets read_asset save_output ask_person note nothing_new query_practice";
     let cases = [
         (
             names(offered(LOOP, Setting::Chat)),
-            "query_actions query_assets read_asset generate_asset generate_actions read_messages",
+            "query_actions query_assets read_asset generate_asset generate_actions read_messages query_practice",
         ),
         (
             names(offered(LOOP, Setting::AboutAction)),
-            "query_actions query_assets read_asset generate_asset generate_actions change_action read_messages",
+            "query_actions query_assets read_asset generate_asset generate_actions change_action read_messages query_practice",
         ),
         (names(offered(LOOP, Setting::Setup)), "ready_to_create read_messages"),
         (run(&[]), unattended),
@@ -50,11 +51,11 @@ fn each_place_offers_its_own() {
         (run(&["query_assets", "ready_to_create", "change_action", "gone_since"]), unattended),
         (
             run(&["generate_actions"]),
-            "query_actions query_assets read_asset generate_actions save_output ask_person note nothing_new",
+            "query_actions query_assets read_asset generate_actions save_output ask_person note nothing_new query_practice",
         ),
         (
             grantable().collect::<Vec<_>>().join(" "),
-            "query_actions query_assets read_asset generate_asset generate_actions save_output ask_person note nothing_new",
+            "query_actions query_assets read_asset generate_asset generate_actions save_output ask_person note nothing_new query_practice",
         ),
         (
             names(LOOP.iter().copied().filter(|tool| tool.needs_grant())),

@@ -62,6 +62,7 @@ pub enum HitKind {
     Action,
     Asset,
     Chat,
+    Practice,
     Project,
 }
 
@@ -133,11 +134,12 @@ impl Ranked {
 pub async fn search(cx: &Cx, owner: &Owner, asked: &AskedSearch) -> Result<Hits> {
     let query = Query::read(&asked.q)?;
     let store = &cx.store;
-    let (agents, actions, assets, chats, projects) = tokio::try_join!(
+    let (agents, actions, assets, chats, practices, projects) = tokio::try_join!(
         all(MAX_SEARCHED, |after| async move { store.agents(owner, after.as_deref(), PAGE).await }),
         all(MAX_SEARCHED, |after| async move { store.actions(owner, after.as_deref(), PAGE).await }),
         all(MAX_SEARCHED, |after| async move { store.assets(owner, after.as_deref(), PAGE).await }),
         all(MAX_SEARCHED, |after| async move { store.chats(owner, after.as_deref(), PAGE).await }),
+        all(MAX_SEARCHED, |after| async move { store.practices(owner, after.as_deref(), PAGE).await }),
         all(MAX_SEARCHED, |after| async move { store.projects(owner, after.as_deref(), PAGE).await }),
     )?;
     let mut ranked = Ranked::default();
@@ -152,6 +154,11 @@ pub async fn search(cx: &Cx, owner: &Owner, asked: &AskedSearch) -> Result<Hits>
     });
     ranked.add(&query, chats, HitKind::Chat, |chat| {
         (chat.chat_id.to_string(), chat.title, chat.agent_id, chat.created_at)
+    });
+    let practices =
+        Found { data: practices.data.into_iter().filter(|of| !of.is_deleted).collect(), ..practices };
+    ranked.add(&query, practices, HitKind::Practice, |practice| {
+        (practice.practice_id.to_string(), practice.name, None, practice.updated_at)
     });
     ranked.add(&query, projects, HitKind::Project, |project| {
         (project.project_id.to_string(), project.name, None, project.updated_at)

@@ -10,6 +10,7 @@ mod assets;
 mod chats;
 mod check_item;
 mod logs;
+mod practices;
 mod projects;
 mod runs;
 

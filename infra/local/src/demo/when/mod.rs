@@ -39,6 +39,10 @@ pub struct Reading {
 /// Reads a sentence. `now` is the time of the person; without it, "tomorrow" is unclear.
 pub fn read(text: &str, now: Option<&Zoned>) -> Reading {
     let (facts, rest) = phrases::find(text);
+    read_facts(facts, rest, now)
+}
+
+fn read_facts(facts: Facts, rest: Vec<String>, now: Option<&Zoned>) -> Reading {
     let is_certain = facts.is_certain();
     let when = match schedule(facts, now) {
         Ok(Some(schedule)) => checked(schedule, now),
@@ -46,6 +50,44 @@ pub fn read(text: &str, now: Option<&Zoned>) -> Reading {
         Err(why) => When::Unclear(why),
     };
     Reading { when, is_certain, rest }
+}
+
+/// Reads a sentence that changes the time of work that repeats, such as "make it Wednesday" or "at 10 instead". `current` is its
+/// schedule in words. What the sentence does not name stays; a sentence that names a date or a repetition of its own is read as it is.
+pub fn read_change(text: &str, current: &str, now: Option<&Zoned>) -> Reading {
+    let (mut facts, mut rest) = phrases::find(text);
+    // In a change, the bare name of a weekday is enough.
+    let day = |word: &String| WEEKDAYS.iter().position(|day| day == word);
+    if let (true, Some(named)) = (facts.days.is_empty(), rest.iter().find_map(day)) {
+        facts.days.push((Day::Weekday(named), false));
+        rest.retain(|word| day(word).is_none());
+    }
+    let (mut was, _) = phrases::find(current);
+    // The words of a schedule that repeats are "At 09:00 on Monday", or "At 09:00" for every day. Those of a single time begin with
+    // "Once".
+    if was.repeats.is_empty() && current.starts_with("At ") {
+        match &was.days[..] {
+            [] => was.repeats.push(Repeat::Daily),
+            [(Day::Weekday(day), _)] => was.repeats.push(Repeat::Weekly(1 << day)),
+            _ => {}
+        }
+    }
+    let keeps = facts.repeats.is_empty() && facts.wrong.is_none() && facts.vague.is_none();
+    let repeats = match (&was.repeats[..], &facts.days[..]) {
+        _ if !keeps => None,
+        ([_, ..], []) if !facts.clocks().is_empty() => Some(was.repeats.clone()),
+        ([Repeat::Weekly(_)], [(Day::Weekday(day), _)]) => Some(vec![Repeat::Weekly(1 << day)]),
+        _ => None,
+    };
+    if let Some(repeats) = repeats {
+        facts.repeats = repeats;
+        facts.days.clear();
+        if facts.clocks().is_empty() {
+            (facts.times, facts.part) = (was.times, was.part);
+        }
+        facts.zone = facts.zone.or(was.zone);
+    }
+    read_facts(facts, rest, now)
 }
 
 /// A schedule in words, in its zone or in that of the person.

@@ -13,6 +13,34 @@ fn when(text: &str) -> When {
     read(text, Some(&now())).when
 }
 
+/// The words are those that the platform has for a schedule.
+#[test]
+fn a_change_keeps_what_it_does_not_name() {
+    let now = now();
+    let read = |said: &str, cron: &str| {
+        let current = in_words(&json!({"cron": cron, "timezone": "Europe/Berlin"}), Some(&now)).unwrap();
+        read_change(said, &current, Some(&now)).when
+    };
+    for (said, was, is) in [
+        ("make it Wednesday", "0 9 * * MON", "0 9 * * WED"),
+        ("on Sunday", "30 8 * * MON-FRI", "30 8 * * SUN"),
+        ("at 10 instead", "0 9 * * MON", "0 10 * * MON"),
+        ("make it 7 am", "0 9 * * *", "0 7 * * *"),
+        ("Wednesday at 18:15", "0 9 * * MON", "15 18 * * WED"),
+        ("in the evening", "0 9 * * MON", "0 18 * * MON"),
+        ("every Friday", "30 8 * * MON", "0 9 * * FRI"),
+    ] {
+        let When::At(schedule) = read(said, was) else { panic!("{said}: {:?}", read(said, was)) };
+        assert_eq!(schedule["cron"], is, "{said}, after {was}");
+    }
+    // A date is a date.
+    assert_eq!(read("tomorrow at 8", "0 9 * * MON"), When::At(json!({"at": "2026-11-26T08:00"})));
+    assert_eq!(
+        read_change("make it Wednesday", "none", Some(&now)).when,
+        When::At(json!({"at": "2026-12-02T09:00"}))
+    );
+}
+
 #[test]
 fn repetitions() {
     for (text, cron) in [
