@@ -21,9 +21,12 @@ import urllib.request
 import pytest
 from playwright.sync_api import sync_playwright
 
+from pace import Pace
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("LAMPLIGHTER_BIN", ROOT / "target/debug/lamplighter-local"))
 SHOTS = pathlib.Path(os.environ.get("SCREENSHOTS", ROOT / "target/screenshots"))
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 CHROMIUM = next(
     (found for name in ("chromium-headless-shell", "chromium") if (found := shutil.which(name))), None
 )
@@ -213,7 +216,7 @@ def browser():
     if CHROMIUM is None:
         pytest.fail("there is no Chromium: install chromium-headless-shell")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser
         browser.close()
 
@@ -231,3 +234,11 @@ def owner(platform, browser):
     owner = Owner(platform, browser)
     yield owner
     owner.close()
+
+
+@pytest.fixture
+def pace():
+    """A model whose replies go on when the test says so."""
+    pace = Pace()
+    yield pace
+    pace.end()

@@ -215,6 +215,21 @@ def test_the_palette_goes_and_finds(owner):
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
 
 
+def test_no_key_is_lost_while_the_palette_opens(owner):
+    owner.agent("Release notes")
+    page = owner.page()
+    expect(page.get_by_role("link", name="Release notes")).to_be_visible()
+    # Both keys come before the browser has drawn a frame.
+    text = page.evaluate("""async () => {
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
+        await null;
+        return document.activeElement.getAttribute("role");
+    }""")
+    assert text == "combobox"
+    page.keyboard.type("release")
+    expect(page.get_by_role("combobox")).to_have_value("release")
+
+
 def test_offline_and_back(owner):
     owner.agent()
     page = owner.page()

@@ -1,6 +1,6 @@
 // The last fourteen days of an action, one column a day, one lamp for each run.
 
-import { clock, dayMonth, figure, isoDate, money, moment, shownZone, weekdayShort } from "./format.js";
+import { atNoon, clock, dateIn, dateWords, dayMonth, figure, isoDate, money, moment, shownZone, weekdayShort } from "./format.js";
 import { getAll } from "./api.js";
 import { chip, dialog, lamp, row, rows, stateWord } from "./parts.js";
 import { h } from "./view.js";
@@ -60,12 +60,6 @@ export function occurrenceName(occurrence) {
   return parts.join(", ");
 }
 
-const dateAtNoon = (date) => new Date(`${date}T12:00:00Z`);
-const inUtc = (date, options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options }).format(dateAtNoon(date));
-
-/** `Mon 9 Nov` of a date. */
-const dateWords = (date) => inUtc(date, { weekday: "short", day: "numeric", month: "short" }).replace(",", "");
-
 const GRID_LEGEND = [
   [["succeeded"], "ran"],
   [["nothing_new"], "found nothing new"],
@@ -92,7 +86,7 @@ export function actionGrid(ctx, action, runs, { lit = new Set(), now = Date.now(
       "ol",
       {},
       columns.map((column, index) => {
-        const weekend = [0, 6].includes(dateAtNoon(column.date).getUTCDay());
+        const weekend = [0, 6].includes(atNoon(column.date).getUTCDay());
         const isToday = column.date === today;
         return h(
           "li",
@@ -104,7 +98,7 @@ export function actionGrid(ctx, action, runs, { lit = new Set(), now = Date.now(
           column.shown.length + column.rest.length === 0 &&
             column.unchanged.length > 0 &&
             lamp("unchanged", occurrenceHref(column.unchanged[0]), `${dateWords(column.date)}: ${figure(column.unchanged.length)} ${column.unchanged.length === 1 ? "check" : "checks"}, nothing changed`),
-          h("time", { datetime: column.date }, inUtc(column.date, { weekday: "narrow" }), h("b", {}, isToday ? [h("span", { class: "vh" }, "today, "), inUtc(column.date, { day: "numeric" })] : inUtc(column.date, { day: "numeric" }))),
+          h("time", { datetime: column.date }, dateIn(column.date, { weekday: "narrow" }), h("b", {}, isToday ? [h("span", { class: "vh" }, "today, "), dateIn(column.date, { day: "numeric" })] : dateIn(column.date, { day: "numeric" }))),
         );
       }),
     ),

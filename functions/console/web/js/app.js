@@ -163,10 +163,10 @@ function contextOf(mine, { params, query }) {
       mine.failures.delete(key);
       redraw();
     },
-    /** Shows a dialog: `view()` describes it. */
+    /** Shows a dialog: `view()` describes it. It is there at once, so that the next key goes to it and none is lost. */
     open(view) {
       mine.dialog = view;
-      redraw();
+      if (mine === current) render();
     },
     close() {
       mine.dialog = null;
@@ -217,26 +217,40 @@ export function keep(path, data) {
 /** How many reads were begun. Each entry of the cache has the number of its read. */
 let readsBegun = 0;
 
+/**
+ * Reads what `reads()` names, each path once. Some reads depend on what others have answered; they begin as soon as those are there.
+ */
 async function readAll(reads, signal) {
-  await Promise.all(
-    Object.values(reads).map(async (source) => {
+  const begun = new Map();
+  const begin = () => {
+    if (signal.aborted) return;
+    for (const source of reads()) {
       const { key, read } = readOf(source);
-      const number = ++readsBegun;
-      let entry;
-      try {
-        entry = { data: await read(signal), at: Date.now(), number };
-      } catch (error) {
-        if (signal.aborted) return;
-        const before = cache.get(key);
-        entry = { data: before?.data, at: before?.at, error, number };
-      }
-      // An answer that comes late does not replace that of a later read.
-      if (number < cache.get(key)?.number) return;
-      cache.delete(key);
-      cache.set(key, entry);
-      if (cache.size > MOST_CACHED) cache.delete(cache.keys().next().value);
-    }),
-  );
+      if (!begun.has(key)) begun.set(key, readOne(key, read, signal).then(begin));
+    }
+  };
+  begin();
+  for (let waited = 0; waited < begun.size; ) {
+    waited = begun.size;
+    await Promise.all(begun.values());
+  }
+}
+
+async function readOne(key, read, signal) {
+  const number = ++readsBegun;
+  let entry;
+  try {
+    entry = { data: await read(signal), at: Date.now(), number };
+  } catch (error) {
+    if (signal.aborted) return;
+    const before = cache.get(key);
+    entry = { data: before?.data, at: before?.at, error, number };
+  }
+  // An answer that comes late does not replace that of a later read.
+  if (number < cache.get(key)?.number) return;
+  cache.delete(key);
+  cache.set(key, entry);
+  if (cache.size > MOST_CACHED) cache.delete(cache.keys().next().value);
 }
 
 /** What parts of pages have read by themselves, by a key. */
@@ -286,17 +300,13 @@ export function refresh({ live = false } = {}) {
   if (!isIn()) return Promise.resolve();
   const mine = current;
   const work = (async () => {
-    await Promise.all([
-      live && areFresh(surroundings.reads()) ? null : readAll(surroundings.reads(), mine.abort.signal),
-      readAll(mine.page.reads?.(mine.ctx) ?? {}, mine.abort.signal),
-    ]);
+    const skipsFrame = live && areFresh(surroundings.reads());
+    await readAll(() => [...Object.values(mine.page.reads?.(mine.ctx) ?? {}), ...(skipsFrame ? [] : Object.values(surroundings.reads()))], mine.abort.signal);
     if (mine !== current || refreshing !== work) return;
     redraw();
-    // Reads may depend on what others have answered.
-    const missing = Object.values(mine.page.reads?.(mine.ctx) ?? {}).some((source) => !cache.has(readOf(source).key));
-    const ms = missing ? 0 : (mine.page.every?.(mine.ctx) ?? RESTING_MS);
+    const ms = mine.page.every?.(mine.ctx) ?? RESTING_MS;
     clearTimeout(timer);
-    if ((ms > 0 || missing) && !document.hidden) timer = setTimeout(() => refresh({ live: true }), ms);
+    if (ms > 0 && !document.hidden) timer = setTimeout(() => refresh({ live: true }), ms);
   })();
   refreshing = work;
   return work;

@@ -48,6 +48,13 @@ export const wholeTime = (at) =>
 /** `2026-11-22`, the date in the shown zone. */
 export const isoDate = (at) => formatted("iso", { year: "numeric", month: "2-digit", day: "2-digit" }, asDate(at)).split("/").reverse().join("-");
 
+/** A date such as `2026-11-22` as an instant, for formats in UTC. */
+export const atNoon = (date) => new Date(`${date}T12:00:00Z`);
+/** Parts of a date. A date has no zone. */
+export const dateIn = (date, options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options }).format(atNoon(date));
+/** `Mon 9 Nov` of a date. */
+export const dateWords = (date) => dateIn(date, { weekday: "short", day: "numeric", month: "short" }).replace(",", "");
+
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;

@@ -1,6 +1,6 @@
 // What stands around every page: the rail, the bar of a phone, banners, the palette, and the one button that stops everything.
 
-import { get, send } from "./api.js";
+import { get, getText } from "./api.js";
 import { flashedText, optional } from "./app.js";
 import { access, signOut } from "./credentials.js";
 import { entrancePage } from "./entrance.js";
@@ -13,7 +13,7 @@ const PLACES = [
   { name: "Today", href: "#/", icon: "today", nav: "today" },
   { name: "Agents", href: "#/agents", icon: "agents", nav: "agents" },
   { name: "Assets", href: "#/assets", icon: "assets", nav: "assets" },
-  { name: "Practice", href: "#/practice", icon: "practice", nav: "practice" },
+  { name: "Practice", href: "#/practices", icon: "practice", nav: "practice" },
 ];
 /** Places for people who write code, in a group of their own. */
 const CODE_PLACES = [
@@ -182,6 +182,7 @@ function commands(ctx) {
   return [
     ...[...places, ACCOUNT, ...codePlaces].map((one) => ({ title: one.name, kind: "page", href: one.href })),
     { title: "Set up an agent", kind: "do", href: "#/setup" },
+    { title: "New habit", kind: "do", href: "#/practices?new" },
     { title: ctx.shared.account?.stopped_at ? "Start again" : "Stop everything", kind: "do", act: () => askToStop(ctx) },
     { title: "Keys of this page", kind: "help", act: () => help(ctx) },
     ...(access.auth === "off" ? [] : [{ title: "Sign out", kind: "do", act: () => signOut() }]),
@@ -194,6 +195,7 @@ const HREFS = {
   action: (one) => `#/actions/${one.id}`,
   asset: (one) => `#/assets/${one.id}`,
   chat: (one) => `#/agents/${one.agent_id}/chat/${one.id}`,
+  practice: (one) => `#/practices/${one.id}`,
   project: (one) => `#/themes/${one.id}`,
 };
 
@@ -379,14 +381,16 @@ function skeleton() {
 let newVersion = false;
 const ASK_EVERY_MS = 5 * 60_000;
 
+/** The files of this page. Their names change with their contents. */
+const ownFiles = () => [...document.querySelectorAll("script[src], link[rel=stylesheet]")].map((node) => node.getAttribute("src") ?? node.getAttribute("href"));
+
 /** Asks now and then whether the platform has a newer page than this one. What is typed stays: a reload is offered, not done. */
 export function watchVersion(redraw) {
-  let mine = null;
+  const files = ownFiles();
   setInterval(async () => {
     if (document.hidden || newVersion) return;
-    const tag = await send("/", { method: "HEAD" }).then((response) => response.headers.get("etag"), () => null);
-    newVersion = mine !== null && tag !== null && tag !== mine;
-    mine ??= tag;
+    const page = await getText("/").catch(() => null);
+    newVersion = page !== null && files.some((file) => !page.includes(file));
     if (newVersion) redraw();
   }, ASK_EVERY_MS);
 }

@@ -13,6 +13,8 @@ import { refuseEntrance } from "./entrance.js";
 import { frame, listenToKeys, offer, watchVersion } from "./frame.js";
 import { lostPage } from "./lost.js";
 import { finishSignIn } from "./openid.js";
+import { practicePage } from "./practice.js";
+import { practicesPage } from "./practices.js";
 import { referencePage } from "./reference.js";
 import { runPage } from "./run.js";
 import { settingsPage } from "./settings.js";
@@ -36,6 +38,8 @@ const PAGES = [
   ["/runs/:run_id", runPage],
   ["/assets", assetsPage],
   ["/assets/:asset_id", assetPage],
+  ["/practices", practicesPage],
+  ["/practices/:practice_id", practicePage],
   ["/themes", themesPage],
   ["/themes/:project_id", themePage],
   ["/themes/:project_id/:view", themePage],

@@ -32,14 +32,14 @@ export const isStopped = (ctx) => Boolean(ctx.shared.account?.stopped_at);
 
 /**
  * A button that does something. While it works it cannot be pressed again; if it fails, `failureOf(ctx, key)` says why. One that `starts` a run or
- * a turn is disabled while everything is stopped: a `stoppedNote` nearby says so.
+ * a turn is disabled while everything is stopped: a `stoppedNote` nearby says so. `name` is for people who do not see what stands beside it; it has the label.
  */
-export function button(ctx, label, { key = label, kind = "", act, disabled = false, title, busy = "…", starts = false }) {
+export function button(ctx, label, { key = label, kind = "", act, disabled = false, title, name, busy = "…", starts = false }) {
   const works = ctx.busy(key);
   if (starts && isStopped(ctx)) [disabled, title] = [true, STOPPED];
   return h(
     "button",
-    { class: `btn ${kind}`, type: "button", key: `button ${key}`, disabled: works || disabled, title, "aria-busy": works ? "true" : null, onclick: () => ctx.act(key, act) },
+    { class: `btn ${kind}`, type: "button", key: `button ${key}`, disabled: works || disabled, title, "aria-label": name, "aria-busy": works ? "true" : null, onclick: () => ctx.act(key, act) },
     works ? `${label}${busy}` : label,
   );
 }

@@ -5,6 +5,7 @@ import { LIVE_MS, RESTING_MS, optional } from "./app.js";
 import { inboxCard } from "./cards.js";
 import { clock, counted, longDay, moment, money, relative, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
+import { checkInFailures, checkInToggle, habitHref, streakWords, weekWords } from "./habit.js";
 import { readButton } from "./outputs.js";
 import { button, chip, draftOf, failureOf, head, isStopped, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
 import { agenda, dayFigures, isAhead, itemHref, strip, tookText } from "./strip.js";
@@ -24,9 +25,10 @@ export const todayPage = {
   nav: "today",
   title: () => "Today",
   reads: (ctx) => ({
-    day: optional("/day"),
-    // The frame reads it too, but less often.
+    // First, because the approvals wait for it. The frame reads it too, but less often.
     inbox: optional("/inbox"),
+    day: optional("/day"),
+    habits: optional("/practices?status=active&limit=100"),
     later: "/actions?state=scheduled&limit=100",
     usage: optional(`/usage?month=${new Date().toISOString().slice(0, 7)}`),
     ...Object.fromEntries(approvals(ctx).map((item) => [`approval ${item.action_id}`, optional(`/actions/${item.action_id}/approval`)])),
@@ -42,13 +44,14 @@ export const todayPage = {
       head(longDay(day?.now ?? Date.now()), place(), !isFirst && link("Set up an agent", "#/setup", { kind: "" })),
       zoneOffer(ctx, account),
       isFirst && firstVisit(ctx),
+      isFirst && habitsToday(ctx),
       day && !isFirst && daySection(day),
       !isFirst &&
         h(
           "div",
           { class: "cols" },
           h("div", {}, waitsForYou(ctx, inbox)),
-          h("div", {}, day && next(ctx, day, ctx.data.later.data), day && justHappened(ctx, day), usage && spending(usage, account)),
+          h("div", {}, day && next(ctx, day, ctx.data.later.data), habitsToday(ctx), day && justHappened(ctx, day), usage && spending(usage, account)),
         ),
     );
   },
@@ -172,6 +175,32 @@ function next(ctx, day, scheduled) {
           failureOf(ctx, key),
         ];
       }),
+    ),
+  );
+}
+
+/** The habits of today, with those that are done already, so that a check-in can be taken back. */
+function habitsToday(ctx) {
+  const habits = [...(ctx.data.habits?.data ?? [])].reverse();
+  if (habits.length === 0) return null;
+  const shown = habits.filter((habit) => habit.today.due || habit.today.done !== null);
+  const left = shown.filter((habit) => habit.today.done === null).length;
+  return section(
+    "Habits",
+    { note: left > 0 ? `${left} left` : null, end: h("a", { href: "#/practices" }, "All") },
+    shown.length === 0 && h("p", { class: "muted pad" }, "No habit is due today."),
+    h(
+      "ul",
+      { class: "habits small", "aria-label": "Habits of today" },
+      shown.map((habit) =>
+        h(
+          "li",
+          { key: habit.practice_id },
+          h("div", { class: "habit-what" }, h("a", { href: habitHref(habit) }, habit.name), h("small", {}, [streakWords(habit.streak), weekWords(habit)].filter(Boolean).join(" · "))),
+          checkInToggle(ctx, habit),
+          checkInFailures(ctx, habit),
+        ),
+      ),
     ),
   );
 }
