@@ -11,7 +11,12 @@ const OF_ALL: [&str; 2] = ["help", "version"];
 
 fn mentioned() -> String {
     let page = read(PAGE);
-    let sections = ["## Commands for people", "## For programs", "## Account and keys", "## Agent logs and context documents"];
+    let sections = [
+        "## Commands for people",
+        "## For programs",
+        "## Account and keys",
+        "## Agent logs and context documents",
+    ];
     sections.map(|heading| in_backticks(&section(&page, heading)).join("\n")).join("\n")
 }
 
@@ -36,7 +41,11 @@ fn flags_are_those_of_the_command() {
 fn commands_are_those_of_the_command() {
     let description = lamplighter_cli::args::description();
     let names = |command: &lamplighter_cli::args::Description| -> Vec<String> {
-        command.get_subcommands().map(|command| command.get_name().to_owned()).filter(|name| name != "help").collect()
+        command
+            .get_subcommands()
+            .map(|command| command.get_name().to_owned())
+            .filter(|name| name != "help")
+            .collect()
     };
     let text = mentioned();
     let documented: Vec<&str> = text.lines().collect();
@@ -46,7 +55,8 @@ fn commands_are_those_of_the_command() {
             text == name || text.starts_with(&format!("{name} "))
         });
         assert!(is_named, "{PAGE} does not name `{name}`");
-        let below = description.get_subcommands().find(|command| command.get_name() == name).expect("it exists");
+        let below =
+            description.get_subcommands().find(|command| command.get_name() == name).expect("it exists");
         for sub in names(below) {
             let whole = format!("{name} {sub}");
             let is_named = documented.iter().any(|text| text.contains(&whole) || *text == sub);
@@ -57,7 +67,10 @@ fn commands_are_those_of_the_command() {
     let all = set(names(&description));
     for text in documented.iter().filter_map(|text| text.strip_prefix("lamplighter ")) {
         let first: String = text.split_whitespace().next().unwrap_or_default().to_owned();
-        assert!(all.contains(&first) || first == "help" || !first.bytes().all(|b| b.is_ascii_lowercase()), "{text}");
+        assert!(
+            all.contains(&first) || first == "help" || !first.bytes().all(|b| b.is_ascii_lowercase()),
+            "{text}"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use super::api::Api;
 use super::names::{self, Kind};
 use super::screen::{Look, indented, line, print_json};
 use super::table::{Table, short_ids};
-use super::values::{Fields, dollars};
+use super::values::{Fields, dollars, schedule};
 use crate::Failure;
 use crate::args::Actions;
 use crate::output;
@@ -39,7 +39,7 @@ pub fn run(api: &Api, args: &Actions) -> Result<(), Failure> {
             (action.text("title"), Look::Plain),
             (state, look(state)),
             (api.when(action.text("next_due")).as_str(), Look::Plain),
-            (action.text("schedule_text"), Look::Plain),
+            (schedule(action), Look::Plain),
         ]);
     }
     output::print(if table.is_empty() { "there are no actions\n".to_owned() } else { table.lines() })?;
@@ -75,7 +75,7 @@ pub fn shown(api: &Api, action: &Value) -> String {
         }
     };
     row("about", line(action.text("description")));
-    row("schedule", line(action.text("schedule_text")));
+    row("schedule", line(schedule(action)));
     row("next", api.when(action.text("next_due")));
     row("cost", line(action["expected_cost"].text("text")));
     row("ceiling", ceiling(&action["budget"]));

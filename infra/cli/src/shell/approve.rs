@@ -9,7 +9,7 @@ use super::api::Api;
 use super::chat::confirmed;
 use super::names::{self, Kind};
 use super::screen::{Look, indented, line, print_json};
-use super::values::Fields;
+use super::values::{Fields, schedule};
 use crate::Failure;
 use crate::args::Approve;
 use crate::output;
@@ -78,7 +78,8 @@ fn shown(api: &Api, action: &Value, ticket: &Value) -> String {
     };
     row("agent", &line(current["agent"].text("name")));
     row("about", &line(current.text("description")));
-    row("when", &line(action.some("schedule_text").unwrap_or("only when you run it")));
+    let when = schedule(action);
+    row("when", &line(if when.is_empty() { "only when you run it" } else { when }));
     row("next", &api.when(action.text("next_due")));
     let tools = may_use(current);
     row("may use", if tools.is_empty() { "no tool that needs a grant" } else { &tools });

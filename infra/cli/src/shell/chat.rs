@@ -183,11 +183,12 @@ impl Talk {
     fn follow(&self, body: &Value) -> Result<String, Failure> {
         let key = Uuid::now_v7().to_string();
         let mut reader = Reader::new(self.api.screen, self.silent);
-        let mut failures = 0;
+        let (mut failures, mut is_open) = (0, false);
         loop {
             match self.connect(&reader, body, &key) {
                 Ok(None) => return reader.run.ok_or_else(unexpected),
                 Ok(Some(stream)) => {
+                    is_open = true;
                     let mut events = Events::new(stream);
                     while let Ok(Some(event)) = events.next() {
                         failures = if event.id.is_some() { 0 } else { failures };
@@ -198,9 +199,13 @@ impl Talk {
                         }
                     }
                 }
-                Err(error) if reader.run.is_some() && may_pass(&error) => {}
-                // The message was sent before, and the server is still beginning the turn.
-                Err(error) if error.conflict() == Some("idempotency_in_flight") => {}
+                // Under the same key, a message that is sent again begins one turn. A server that was never reached is tried twice.
+                Err(error) if (is_open || failures == 0) && error.status().is_none() => {}
+                Err(error) if is_open && may_pass(&error) => {}
+                // The message was sent before, and the server is still beginning the turn. The answer may have been cut, too.
+                Err(error)
+                    if error.conflict() == Some("idempotency_in_flight")
+                        || failures > 0 && error.conflict() == Some("") => {}
                 Err(error) if error.conflict() == Some("turn_in_progress") => {
                     return Err(Failure::Message(
                         "another turn of this chat is under way; wait for its end, or begin another chat with --new".to_owned(),
@@ -209,9 +214,9 @@ impl Talk {
                 Err(error) => return Err(error.into()),
             }
             let Some(pause) = PAUSES.get(failures) else {
-                let run = reader.run.unwrap_or_default();
+                let run = reader.run.as_deref().unwrap_or("--kind chat");
                 return Err(Failure::Message(format!(
-                    "the connection is lost, and {} can't be reached; the run goes on. `lamplighter runs {run}` shows it",
+                    "the connection is lost, and {} can't be reached; the run may go on. `lamplighter runs {run}` shows it",
                     self.api.settings.url
                 )));
             };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::api::Api;
 use super::screen::{Look, line, print_json};
 use super::table::{Table, short_ids};
-use super::values::Fields;
+use super::values::{Fields, schedule};
 use crate::Failure;
 use crate::args::Due;
 use crate::output;
@@ -49,7 +49,7 @@ pub fn run(api: &Api, args: &Due) -> Result<(), Failure> {
             (api.when(at).as_str(), Look::Plain),
             (item.some("action_title").unwrap_or(item.text("title")), Look::Plain),
             (item.text("agent_name"), Look::Plain),
-            (item.text("schedule_text"), Look::Dim),
+            (schedule(item), Look::Dim),
             (id.as_str(), Look::Dim),
         ]);
     }

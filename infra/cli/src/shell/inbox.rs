@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::api::Api;
 use super::screen::{Look, indented, line, print_json};
 use super::table::short_ids;
-use super::values::{Fields, counted, dollars};
+use super::values::{Fields, counted, dollars, schedule};
 use crate::Failure;
 use crate::args::Inbox;
 use crate::output;
@@ -82,9 +82,9 @@ fn shown(api: &Api, item: &Value) -> String {
     for problem in item.items("problems") {
         text.push_str(&indented(problem.text("text"), "  "));
     }
-    if let Some(schedule) = item.some("schedule_text") {
+    if item.some("schedule_text").is_some() {
         let next = item.some("next_at").map(|at| format!(", next {}", api.when(at))).unwrap_or_default();
-        text.push_str(&format!("  {}{next}\n", line(schedule)));
+        text.push_str(&format!("  {}{next}\n", line(schedule(item))));
     }
     if let Some(until) = item.some("expires_at") {
         text.push_str(&format!("  until {}\n", api.when(until)));

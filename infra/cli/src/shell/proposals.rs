@@ -6,7 +6,7 @@ use super::api::Api;
 use super::names;
 use super::screen::{Look, indented, line, print_json};
 use super::table::{Table, short_ids};
-use super::values::Fields;
+use super::values::{Fields, schedule};
 use crate::Failure;
 use crate::args::Proposals;
 use crate::output;
@@ -39,7 +39,7 @@ pub fn run(api: &Api, args: &Proposals) -> Result<(), Failure> {
             (proposal.text("title"), Look::Plain),
             (api.when(proposal.text("created_at")).as_str(), Look::Plain),
             (api.when(proposal.text("expires_at")).as_str(), Look::Plain),
-            (proposal.text("schedule_text"), Look::Plain),
+            (schedule(proposal), Look::Plain),
         ]);
     }
     output::print(if table.is_empty() { "no proposal waits\n".to_owned() } else { table.lines() })?;
@@ -66,8 +66,8 @@ fn shown(api: &Api, proposal: &Value) -> String {
         api.screen.painted(&line(proposal.text("kind")), Look::Dim)
     );
     text.push_str(&indented(proposal.text("description"), ""));
-    if let Some(schedule) = proposal.some("schedule_text") {
-        text.push_str(&format!("when      {}\n", line(schedule)));
+    if proposal.some("schedule_text").is_some() {
+        text.push_str(&format!("when      {}\n", line(schedule(proposal))));
     }
     text.push_str(&format!("until     {}\n", api.when(proposal.text("expires_at"))));
     for (heading, part) in [

@@ -45,6 +45,12 @@ pub fn dollars(micros: i64) -> String {
     }
 }
 
+/// The schedule in words, without the full stop of the sentence.
+#[must_use]
+pub fn schedule(value: &Value) -> &str {
+    value.text("schedule_text").trim_end_matches('.')
+}
+
 /// The cost of a thing, or nothing if it has none.
 #[must_use]
 pub fn cost(value: &Value) -> String {
