@@ -367,7 +367,7 @@ impl Reader {
             }
             "step.restarted" => self.step("· another process goes on, and the step begins again"),
             "model.fallback" => {
-                self.step(&format!("· {} answers instead of {}", data.text("to"), data.text("from")))
+                self.step(&format!("· {} answers instead of {}", data.text("to"), data.text("from")));
             }
             "history.cut" => self.step("· the oldest messages were summarised"),
             "call.waiting" => {
