@@ -245,7 +245,7 @@ fn a_mistyped_argument_gets_a_suggestion() {
         (&["log", "-x"], "unexpected argument '-x' found"),
         (&["log", "-x"], "For more information, try '--help'"),
         (&["logs"], "a similar subcommand exists: 'log'"),
-        (&["statsu"], "a similar subcommand exists: 'status'"),
+        (&["statsu"], "'status'"),
         (&["context", "edti"], "a similar subcommand exists: 'edit'"),
         (&["status", "now"], "unexpected argument 'now' found"),
         (&["runs", "--limit", "0"], "0 is not in 1..=10000"),
