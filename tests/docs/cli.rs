@@ -1,51 +1,77 @@
 //! `docs/cli.md` names exactly the commands, flags, variables and hooks that the command has.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use crate::page::{after, column, compare, first_column, in_backticks, read, section, set};
 
 const PAGE: &str = "docs/cli.md";
 
-/// Only the command itself uses it, to start a background process.
-const INTERNAL: &str = "background";
+/// Every command has them.
+const OF_ALL: [&str; 2] = ["help", "version"];
 
-fn flags(text: &str) -> BTreeSet<String> {
-    after(text, "--", |c| c.is_ascii_lowercase() || c == '-')
+fn mentioned() -> String {
+    let page = read(PAGE);
+    let sections = [
+        "## Commands for people",
+        "## For programs",
+        "## Account and keys",
+        "## Agent logs and context documents",
+    ];
+    sections.map(|heading| in_backticks(&section(&page, heading)).join("\n")).join("\n")
 }
 
 #[test]
 fn flags_are_those_of_the_command() {
-    let source = read("infra/cli/src/args.rs");
-    let code = source.split("#[cfg(test)]").next().unwrap_or_default();
-    let mut code = after(code, "Long(\"", |c| c.is_ascii_lowercase() || c == '-');
-    assert!(code.remove(INTERNAL));
-    let documented = flags(&in_backticks(&section(&read(PAGE), "## Commands")).join("\n"));
+    let mut code = BTreeSet::new();
+    let mut commands = vec![lamplighter_cli::args::description()];
+    while let Some(command) = commands.pop() {
+        let shown = command.get_arguments().filter(|flag| !flag.is_hide_set());
+        code.extend(shown.filter_map(|flag| flag.get_long()).map(str::to_owned));
+        commands.extend(command.get_subcommands().cloned());
+    }
+    for flag in OF_ALL {
+        code.remove(flag);
+    }
+    let documented = after(&mentioned(), "--", |c| c.is_ascii_lowercase() || c == '-');
     compare(PAGE, &documented, &code);
-    let help = Command::new(env!("CARGO_BIN_EXE_command")).arg("--help").output().expect("it runs");
-    let help = flags(&String::from_utf8_lossy(&help.stdout));
-    compare("--help", &help, &code);
 }
 
+/// A command with others below it is named by these.
 #[test]
 fn commands_are_those_of_the_command() {
-    let source = read("infra/cli/src/args.rs");
-    let names = |name: &str| {
-        let list = source.split(&format!("const {name}: ")).nth(1).expect("the constant exists");
-        let list = list.split(';').nth(1).expect("it ends");
-        list.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()
+    let description = lamplighter_cli::args::description();
+    let names = |command: &lamplighter_cli::args::Description| -> Vec<String> {
+        command
+            .get_subcommands()
+            .map(|command| command.get_name().to_owned())
+            .filter(|name| name != "help")
+            .collect()
     };
-    let mut code = set(names("COMMANDS"));
-    code.extend(names("CONTEXT_COMMANDS").into_iter().map(|name| format!("context {name}")));
-    code.extend(names("KEYS_COMMANDS").into_iter().map(|name| format!("keys {name}")));
-    let words = |text: &str| {
-        let words = text.split_whitespace().take_while(|word| word.bytes().all(|b| b.is_ascii_lowercase()));
-        words.collect::<Vec<_>>().join(" ")
-    };
-    let mentioned = in_backticks(&section(&read(PAGE), "## Commands"));
-    let documented = mentioned.iter().filter_map(|text| text.strip_prefix("lamplighter "));
-    let documented = set(documented.map(words).filter(|words| !words.is_empty()));
-    compare(PAGE, &documented, &code);
+    let text = mentioned();
+    let documented: Vec<&str> = text.lines().collect();
+    for name in names(&description) {
+        let is_named = documented.iter().any(|text| {
+            let text = text.strip_prefix("lamplighter ").unwrap_or(text);
+            text == name || text.starts_with(&format!("{name} "))
+        });
+        assert!(is_named, "{PAGE} does not name `{name}`");
+        let below =
+            description.get_subcommands().find(|command| command.get_name() == name).expect("it exists");
+        for sub in names(below) {
+            let whole = format!("{name} {sub}");
+            let is_named = documented.iter().any(|text| text.contains(&whole) || *text == sub);
+            assert!(is_named, "{PAGE} does not name `{whole}`");
+        }
+    }
+    // Nothing else is named.
+    let all = set(names(&description));
+    for text in documented.iter().filter_map(|text| text.strip_prefix("lamplighter ")) {
+        let first: String = text.split_whitespace().next().unwrap_or_default().to_owned();
+        assert!(
+            all.contains(&first) || first == "help" || !first.bytes().all(|b| b.is_ascii_lowercase()),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -113,8 +113,9 @@ mod models {
     mod servers;
 }
 
-/// What pages show first: what waits for a person, a day, all runs, a search.
+/// What pages and the command show first: what waits for a person, a day, all runs, a search.
 mod overview {
+    mod command;
     mod conditional;
     mod day;
     mod inbox;

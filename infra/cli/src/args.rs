@@ -3,12 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use lexopt::prelude::*;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::project::{NoProjectId, ProjectId};
-
-/// The default number of entries of `log --read`.
-const DEFAULT_LINES: u32 = 50;
 
 /// The maximum number of entries of `log --read`.
 const MAX_LINES: u32 = 1000;
@@ -19,8 +17,8 @@ const MAX_DAYS: u32 = 365;
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    Help,
-    Version,
+    /// A page of help, or the version.
+    Print(String),
     Hook(Hook),
     Read(Read),
     /// Sends the payloads in the spool. In the background, it prints nothing and retries for longer.
@@ -52,6 +50,9 @@ pub enum Command {
     },
     Trust(Trust),
     Keys(Keys),
+    Completions(Shell),
+    /// What a person does with agents and actions.
+    Person(Person),
 }
 
 /// `keys`.
@@ -129,14 +130,12 @@ pub struct Document {
     pub workflow: Option<String>,
 }
 
-/// The suggestion for a mistyped name.
-#[derive(Debug)]
-pub struct Suggestion(Option<&'static str>);
-
-impl std::fmt::Display for Suggestion {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.map_or(Ok(()), |meant| write!(f, ", did you mean `{meant}`?"))
-    }
+/// The shells that [`Command::Completions`] knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 /// Why a command line is invalid.
@@ -152,16 +151,8 @@ pub enum UsageError {
     Lines,
     #[error("--format must be json or text")]
     Format,
-    #[error("there is no command `{0}`{1}; `lamplighter --help` lists them")]
-    UnknownCommand(String, Suggestion),
-    #[error("invalid option '{0}'{1}; `lamplighter --help` lists them")]
-    UnknownFlag(String, Suggestion),
-    #[error("unexpected argument {0:?}")]
-    Argument(String),
-    #[error("`context` needs one of show, edit, export, init")]
-    NoContextCommand,
-    #[error("`keys` needs one of list, create, revoke")]
-    NoKeysCommand,
+    #[error("`{0}` needs one of {1}")]
+    NoCommand(&'static str, &'static str),
     #[error("`keys create` needs a name for the key")]
     NoKeyName,
     #[error("`keys revoke` needs the id of a key; `lamplighter keys list` shows it")]
@@ -176,148 +167,719 @@ pub enum UsageError {
     Missed(String),
     #[error("`context {0}` needs a folder")]
     NoFolder(&'static str),
+    #[error("`trust --list` takes no folder and no --revoke")]
+    TrustList,
     #[error("{0}")]
     Project(#[from] NoProjectId),
+    /// Of the parser.
     #[error("{0}")]
-    Syntax(#[from] lexopt::Error),
+    Syntax(String),
 }
 
-/// Why parsing ends early.
-enum Stop {
-    Help,
-    Version,
-    Wrong(UsageError),
+const ABOUT: &str = "Talk to your agents, approve what they want to do, and see what they did.";
+
+const SETTINGS: &str = "\
+Settings: LAMPLIGHTER_URL, LAMPLIGHTER_API_KEY, LAMPLIGHTER_PROJECT, or url, api_key (api_key_file), project
+in lamplighter.toml or ~/.config/lamplighter/config.toml. `lamplighter status` shows what is used.
+
+An agent, an action or an asset is named by its id, by the beginning of its id, or by its name.
+`lamplighter help COMMAND` shows the options of a command, with examples.";
+
+#[derive(Parser)]
+#[command(
+    name = "lamplighter", version, propagate_version = true, about = ABOUT, after_help = SETTINGS,
+    max_term_width = 100, subcommand_value_name = "COMMAND", subcommand_help_heading = "Commands"
+)]
+struct Line {
+    #[command(subcommand)]
+    command: Option<Top>,
 }
 
-impl<E: Into<UsageError>> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::Wrong(error.into())
-    }
+#[derive(Subcommand)]
+enum Top {
+    #[command(flatten)]
+    Person(Person),
+    /// Stop everything of your account: runs, turns and schedules
+    #[command(after_help = "Example:\n  lamplighter stop")]
+    Stop,
+    /// Start your account again after a stop
+    #[command(after_help = "Example:\n  lamplighter start --missed run-newest")]
+    Start(StartArgs),
+    /// Show the server, what waits to be sent, and which hooks were dropped
+    #[command(after_help = "Example:\n  lamplighter status")]
+    Status,
+    /// List, make and revoke API keys
+    #[command(after_help = "Example:\n  lamplighter keys create laptop --scopes read,write > laptop.key")]
+    Keys(KeysArgs),
+    /// Show and edit context documents, and export agent logs
+    #[command(
+        after_help = "Examples:\n  lamplighter context show\n  lamplighter context init .claude/agents"
+    )]
+    Context(ContextArgs),
+    /// Record hooks of a coding assistant, and read agent logs
+    #[command(
+        after_help = "Examples:\n  lamplighter log --read --agent-id arch-auth --lines 20 --format text\n  lamplighter log --flush"
+    )]
+    Log(LogArgs),
+    /// Use the server and the key that lamplighter.toml of a folder names
+    #[command(after_help = "Examples:\n  lamplighter trust\n  lamplighter trust --revoke old/checkout")]
+    Trust(TrustArgs),
+    /// Print completions for a shell
+    #[command(
+        after_help = "Example:\n  lamplighter completions bash > ~/.local/share/bash-completion/completions/lamplighter"
+    )]
+    Completions(CompletionsArgs),
 }
 
-const COMMANDS: [&str; 8] = ["log", "context", "keys", "status", "stop", "start", "trust", "help"];
-const KEYS_COMMANDS: [&str; 3] = ["list", "create", "revoke"];
-const CONTEXT_COMMANDS: [&str; 4] = ["show", "edit", "export", "init"];
-const LOG_FLAGS: [&str; 10] = [
-    "--assistant",
-    "--user",
-    "--read",
-    "--recall",
-    "--flush",
-    "--agent-id",
-    "--lines",
-    "--format",
-    "--session",
-    "--include-metadata",
-];
+/// The commands for people. They all ask the server.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum Person {
+    /// Talk to an agent
+    #[command(after_help = "\
+Without MESSAGE, the message is the standard input. On a terminal, it is a conversation: one line is one message, and Ctrl-D
+ends it. Ctrl-C cancels the reply that is being written.
+
+Examples:
+  lamplighter chat Watcher What changed since Monday?
+  lamplighter chat Watcher
+  git diff | lamplighter chat Reviewer --new")]
+    Chat(Chat),
+    /// Show what waits for you
+    #[command(after_help = "Examples:\n  lamplighter inbox\n  lamplighter inbox --json")]
+    Inbox(Inbox),
+    /// Show the ticket of an action, and approve it
+    #[command(after_help = "\
+Without a terminal, --hash is required: the hash of the ticket that you have seen. So a script approves only what it saw.
+
+Examples:
+  lamplighter approve \"Weekly report\"
+  lamplighter approve act_01938f2a --hash 6b3a…")]
+    Approve(Approve),
+    /// Accept a proposal: save the asset, define the action, or take over the change
+    #[command(after_help = "Example:\n  lamplighter accept prp_01938f2a7c5e")]
+    Accept(Accept),
+    /// Answer a run that waits: yes, no, happened or not-happened
+    #[command(after_help = "\
+`lamplighter inbox` shows what waits, with the command that answers it.
+
+Examples:
+  lamplighter answer run_01938f2a7c5e call_1 yes
+  lamplighter answer run_01938f2a7c5e call_1 no --reason \"Ask me again on Monday\"")]
+    Answer(Answer),
+    /// List actions, or show one
+    #[command(
+        after_help = "Examples:\n  lamplighter actions --state scheduled\n  lamplighter actions \"Weekly report\""
+    )]
+    Actions(Actions),
+    /// List runs, or show one
+    #[command(after_help = "\
+A time is `2026-11-25`, `2026-11-25 09:00`, `09:00` (today), or like `2026-11-25T09:00:00Z`. A day without a time is the whole day.
+
+Examples:
+  lamplighter runs --action \"Weekly report\" --state failed
+  lamplighter runs --from 2026-11-01 --to 2026-11-07 --json")]
+    Runs(Runs),
+    /// Show what is due next
+    #[command(after_help = "Example:\n  lamplighter due")]
+    Due(Due),
+    /// Explain what happened at a due time
+    #[command(
+        after_help = "Examples:\n  lamplighter why \"Weekly report\"\n  lamplighter why \"Weekly report\" --at \"2026-11-23 09:00\""
+    )]
+    Why(Why),
+    /// List assets, or print the content of one
+    #[command(
+        after_help = "Examples:\n  lamplighter assets --agent Watcher\n  lamplighter assets \"Report of Monday\" > report.md"
+    )]
+    Assets(Assets),
+    /// List agents, show one, or make one
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "Examples:\n  lamplighter agents\n  lamplighter agents Watcher\n  lamplighter agents new"
+    )]
+    Agents(Agents),
+    /// Show the latest chat, or list the chats of an agent
+    #[command(after_help = "Examples:\n  lamplighter chats latest\n  lamplighter chats list --agent Watcher")]
+    Chats(Chats),
+    /// List the proposals of an agent, or show one
+    #[command(
+        after_help = "Examples:\n  lamplighter proposals --agent Watcher\n  lamplighter proposals prp_01938f2a7c5e"
+    )]
+    Proposals(Proposals),
+    /// Show what today and a month cost
+    #[command(after_help = "Examples:\n  lamplighter usage\n  lamplighter usage --month 2026-10")]
+    Usage(Usage),
+    /// Check, search and map the theme of a project
+    #[command(after_help = "\
+`theme check` ends with 1 if it has found errors.
+
+Examples:
+  lamplighter theme check prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c
+  lamplighter theme lookup default \"make the header sticky\"")]
+    Theme(Theme),
+    /// Follow what happens, until Ctrl-C
+    #[command(after_help = "Examples:\n  lamplighter watch\n  lamplighter watch --for 600")]
+    Watch(Watch),
+}
+
+/// `--json`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub struct Json {
+    /// Print the answer of the API as one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `--limit`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
+pub struct Limit {
+    /// How many, 1 to 10,000
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub limit: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Chat {
+    /// The agent. May be left out if there is only one
+    pub agent: Option<String>,
+    /// What to say
+    pub message: Vec<String>,
+    /// Continue this chat [default: the latest chat of the agent]
+    #[arg(long = "chat", value_name = "ID", conflicts_with = "new")]
+    pub chat: Option<String>,
+    /// Begin a new chat
+    #[arg(long)]
+    pub new: bool,
+    /// Print the finished run as JSON, and nothing before it
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Inbox {
+    #[command(flatten)]
+    pub json: Json,
+    #[command(flatten)]
+    pub limit: Limit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Approve {
+    /// The action
+    pub action: String,
+    /// Approve only if the action still has this hash, and do not ask
+    #[arg(long, value_name = "HASH")]
+    pub hash: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Accept {
+    /// The id of the proposal, or its beginning
+    pub proposal: String,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Answer {
+    /// The run: its id, or the beginning of its id
+    pub run: String,
+    /// The id of the call
+    pub call: String,
+    /// The answer. `happened` and `not-happened` are for a call whose result was lost
+    pub answer: CallAnswer,
+    /// Why not
+    #[arg(long)]
+    pub reason: Option<String>,
+    /// Only if the call still has this hash
+    #[arg(long, value_name = "HASH")]
+    pub hash: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CallAnswer {
+    Yes,
+    No,
+    Happened,
+    NotHappened,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Actions {
+    /// Show this action
+    #[arg(value_name = "ACTION", conflicts_with_all = ["state", "agent"])]
+    pub action: Option<String>,
+    /// Only actions in this state: defined, scheduled, paused, in_progress, completed, failed, needs_approval or dismissed
+    #[arg(long)]
+    pub state: Option<String>,
+    /// Only actions of this agent
+    #[arg(long)]
+    pub agent: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+    #[command(flatten)]
+    pub limit: Limit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Runs {
+    /// Show this run
+    #[arg(value_name = "RUN", conflicts_with_all = ["action", "agent", "state", "kind", "from", "to"])]
+    pub run: Option<String>,
+    /// Only runs of this action
+    #[arg(long)]
+    pub action: Option<String>,
+    /// Only runs of this agent
+    #[arg(long)]
+    pub agent: Option<String>,
+    /// Only runs in this state, such as succeeded, failed, waiting or running
+    #[arg(long)]
+    pub state: Option<String>,
+    /// Only this kind: scheduled, manual, catch_up, rehearsal, chat or setup [default: all but chat and setup]
+    #[arg(long)]
+    pub kind: Option<String>,
+    /// Only runs at this time or later
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    /// Only runs before this time
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+    #[command(flatten)]
+    pub limit: Limit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Due {
+    #[command(flatten)]
+    pub json: Json,
+    #[command(flatten)]
+    pub limit: Limit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Why {
+    /// The action
+    pub action: String,
+    /// The due time, to the minute [default: the newest one]
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Assets {
+    /// Print the content of this asset
+    #[arg(value_name = "ASSET", conflicts_with = "agent")]
+    pub asset: Option<String>,
+    /// Only assets of this agent
+    #[arg(long)]
+    pub agent: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+    #[command(flatten)]
+    pub limit: Limit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Agents {
+    /// Show this agent
+    #[arg(value_name = "AGENT")]
+    pub agent: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+    #[command(flatten)]
+    pub limit: Limit,
+    #[command(subcommand)]
+    pub command: Option<AgentsCommand>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum AgentsCommand {
+    /// Make an agent by talking, or at once with --name and --goal
+    #[command(
+        after_help = "Examples:\n  lamplighter agents new\n  lamplighter agents new --name Watcher --goal \"Watch three competitors\""
+    )]
+    New(NewAgent),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct NewAgent {
+    /// Its name
+    #[arg(long, requires = "goal")]
+    pub name: Option<String>,
+    /// What it is for
+    #[arg(long, requires = "name")]
+    pub goal: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(subcommand_required = true)]
+pub struct Chats {
+    #[command(subcommand)]
+    pub command: ChatsCommand,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum ChatsCommand {
+    /// Print the chat with the newest message
+    #[command(after_help = "Example:\n  lamplighter chats latest --agent Watcher --json")]
+    Latest {
+        /// Only chats of this agent
+        #[arg(long)]
+        agent: Option<String>,
+        #[command(flatten)]
+        json: Json,
+        #[command(flatten)]
+        limit: Limit,
+    },
+    /// List the chats of an agent
+    #[command(after_help = "Example:\n  lamplighter chats list --agent Watcher")]
+    List {
+        /// The agent. May be left out if there is only one
+        #[arg(long)]
+        agent: Option<String>,
+        #[command(flatten)]
+        json: Json,
+        #[command(flatten)]
+        limit: Limit,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Proposals {
+    /// Show this proposal: its id, or the beginning of its id
+    #[arg(value_name = "PROPOSAL")]
+    pub proposal: Option<String>,
+    /// The agent. May be left out if there is only one
+    #[arg(long, conflicts_with = "proposal")]
+    pub agent: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+    #[command(flatten)]
+    pub limit: Limit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Usage {
+    /// The month, such as 2026-10 [default: this one]
+    #[arg(long, value_name = "MONTH")]
+    pub month: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(subcommand_required = true)]
+pub struct Theme {
+    #[command(subcommand)]
+    pub command: ThemeCommand,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum ThemeCommand {
+    /// List what is wrong with a theme. Ends with 1 if there are errors
+    #[command(after_help = "Example:\n  lamplighter theme check default")]
+    Check {
+        #[command(flatten)]
+        of: ThemeOf,
+    },
+    /// Find the files and lines that a request is about
+    #[command(after_help = "Example:\n  lamplighter theme lookup default \"make the header sticky\"")]
+    Lookup {
+        #[command(flatten)]
+        of: ThemeOf,
+        /// What is to be done
+        request: String,
+        /// The file that is open in the editor
+        #[arg(long, value_name = "FILE")]
+        active: Option<String>,
+    },
+    /// Outline a theme within a token budget
+    #[command(
+        after_help = "Example:\n  lamplighter theme map default --request \"cart drawer\" --tokens 4000"
+    )]
+    Map {
+        #[command(flatten)]
+        of: ThemeOf,
+        /// What the outline is for
+        #[arg(long)]
+        request: Option<String>,
+        /// The file that is open in the editor
+        #[arg(long, value_name = "FILE")]
+        active: Option<String>,
+        /// The largest size, in tokens
+        #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        tokens: u32,
+    },
+    /// Show what a file needs and what needs it; without --file, what is unused or missing
+    #[command(
+        after_help = "Examples:\n  lamplighter theme graph default\n  lamplighter theme graph default --file snippets/price.liquid"
+    )]
+    Graph {
+        #[command(flatten)]
+        of: ThemeOf,
+        /// The file
+        #[arg(long, value_name = "FILE")]
+        file: Option<String>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct ThemeOf {
+    /// The id of the project, or `default`
+    pub project: String,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Watch {
+    /// End after this many seconds
+    #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub seconds: Option<u64>,
+    /// Print each change as a JSON object on a line of its own
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+struct StartArgs {
+    /// What becomes of the due times that came meanwhile: run-newest, skip or each-schedule
+    #[arg(long, value_name = "ANSWER")]
+    missed: Option<String>,
+}
+
+#[derive(Args)]
+struct KeysArgs {
+    #[command(subcommand)]
+    command: Option<KeysCommand>,
+}
+
+#[derive(Subcommand)]
+enum KeysCommand {
+    /// Show the active API keys: id, scopes, last use
+    #[command(after_help = "Example:\n  lamplighter keys list")]
+    List,
+    /// Make an API key, and print it once
+    #[command(
+        after_help = "Example:\n  lamplighter keys create laptop --scopes read,write --days 90 > laptop.key"
+    )]
+    Create {
+        /// A name for the key
+        name: Option<String>,
+        /// What it may do: read, write, admin, or several with commas [default: all]
+        #[arg(long)]
+        scopes: Option<String>,
+        /// How long it is valid, 1 to 365 days [default: until it is revoked]
+        #[arg(long, value_name = "N", allow_hyphen_values = true)]
+        days: Option<String>,
+    },
+    /// End an API key
+    #[command(after_help = "Example:\n  lamplighter keys revoke key_0123456789abcdef0123456789abcdef")]
+    Revoke {
+        /// The id of the key
+        key_id: Option<String>,
+    },
+}
+
+#[derive(Args)]
+struct ContextArgs {
+    #[command(subcommand)]
+    command: Option<ContextCommand>,
+}
+
+#[derive(Subcommand)]
+enum ContextCommand {
+    /// Print the context document
+    #[command(after_help = "Example:\n  lamplighter context show --workflow release")]
+    Show(DocumentArgs),
+    /// Change the context document in $VISUAL or $EDITOR
+    #[command(after_help = "Example:\n  lamplighter context edit --from notes.md")]
+    Edit {
+        #[command(flatten)]
+        document: DocumentArgs,
+        /// Begin with the text of this file
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
+    /// Write all agent logs into a folder
+    #[command(after_help = "Example:\n  lamplighter context export logs")]
+    Export {
+        /// The folder
+        dir: Option<PathBuf>,
+        /// Also over files that hold other lines
+        #[arg(long)]
+        force: bool,
+    },
+    /// Teach the agent templates in a folder to read their log
+    #[command(after_help = "Example:\n  lamplighter context init .claude/agents")]
+    Init {
+        /// The folder
+        dir: Option<PathBuf>,
+    },
+}
+
+#[derive(Args)]
+struct DocumentArgs {
+    /// The project [default: the configured one]
+    #[arg(long, value_name = "ID")]
+    project: Option<String>,
+    /// The workflow [default: default]
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+}
+
+#[derive(Args)]
+struct LogArgs {
+    /// For a hook: take a PreToolUse payload from the standard input
+    #[arg(long, short)]
+    assistant: bool,
+    /// For a hook: take a PostToolUse or SubagentStop payload
+    #[arg(long, short)]
+    user: bool,
+    /// For a hook: take a SessionStart or SubagentStart payload, and print what was done before
+    #[arg(long)]
+    recall: bool,
+    /// Print the last entries of an agent, oldest first
+    #[arg(long, short)]
+    read: bool,
+    /// Send what hooks could not send
+    #[arg(long)]
+    flush: bool,
+    /// For the process that hooks start
+    #[arg(long, hide = true)]
+    background: bool,
+    /// --read: the agent
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    agent_id: Option<String>,
+    /// --read: how many entries, 1 to 1000 [default: 50]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    lines: Option<String>,
+    /// --read: only this session [default: the latest, and those before it]. --assistant, --user: instead of the payload's
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// --read: json or text [default: json]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+    /// --read: also the session, the path and the size of the log
+    #[arg(long)]
+    include_metadata: bool,
+}
+
+#[derive(Args)]
+struct TrustArgs {
+    /// The folder [default: the current one]
+    dir: Option<PathBuf>,
+    /// End the trust
+    #[arg(long)]
+    revoke: bool,
+    /// Show the trusted folders
+    #[arg(long)]
+    list: bool,
+}
+
+#[derive(Args)]
+struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+/// A command, its options and the commands below it.
+pub type Description = clap::Command;
+
+/// The description of the whole command line.
+#[must_use]
+pub fn description() -> Description {
+    Line::command()
+}
 
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
 /// The first error in them.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
-    match command(&mut lexopt::Parser::from_args(args)) {
-        Ok(command) => Ok(command),
-        Err(Stop::Help) => Ok(Command::Help),
-        Err(Stop::Version) => Ok(Command::Version),
-        Err(Stop::Wrong(error)) => Err(error),
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(command) = of_hook(&args) {
+        return Ok(command);
     }
-}
-
-fn command(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
-    match parser.next()? {
-        None => Err(Stop::Help),
-        Some(Value(name)) => match name.to_str() {
-            Some("help") => Err(Stop::Help),
-            Some("log") => log(parser),
-            Some("context") => context(parser),
-            Some("status") => match parser.next()? {
-                None => Ok(Command::Status),
-                Some(other) => Err(stop(&other, &[])),
-            },
-            Some("stop") => match parser.next()? {
-                None => Ok(Command::Stop),
-                Some(other) => Err(stop(&other, &[])),
-            },
-            Some("start") => start(parser),
-            Some("keys") => keys(parser),
-            Some("trust") => trust(parser),
-            _ => Err(unknown_command("", &name.to_string_lossy(), &COMMANDS).into()),
+    let args = std::iter::once(OsString::from("lamplighter")).chain(args);
+    let parsed =
+        description().try_get_matches_from(args).and_then(|matches| Line::from_arg_matches(&matches));
+    match parsed {
+        Ok(Line { command: Some(command) }) => command.command(),
+        Ok(Line { command: None }) => Ok(Command::Print(description().render_help().to_string())),
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp => Ok(Command::Print(error.to_string())),
+            // The same line for all commands: they have no versions of their own.
+            ErrorKind::DisplayVersion => {
+                Ok(Command::Print(format!("lamplighter {}\n", env!("CARGO_PKG_VERSION"))))
+            }
+            _ => Err(UsageError::Syntax(told(&error))),
         },
-        Some(other) => Err(stop(&other, &[])),
     }
 }
 
-/// The meaning of an argument that the command itself does not know.
-fn stop(arg: &lexopt::Arg<'_>, known: &[&'static str]) -> Stop {
-    let flag = match arg {
-        Short('h') | Long("help") => return Stop::Help,
-        Short('V') | Long("version") => return Stop::Version,
-        Short(letter) => format!("-{letter}"),
-        Long(name) => format!("--{name}"),
-        Value(value) => return UsageError::Argument(value.to_string_lossy().into_owned()).into(),
-    };
-    let meant = nearest(&flag, known.iter().copied().chain(["--help", "--version"]));
-    UsageError::UnknownFlag(flag, Suggestion(meant)).into()
-}
-
-fn unknown_command(group: &str, name: &str, known: &[&'static str]) -> UsageError {
-    let meant = nearest(name, known.iter().copied());
-    UsageError::UnknownCommand(format!("{group}{name}"), Suggestion(meant))
-}
-
-/// The known name that is most similar to a mistyped one, if any is similar.
-fn nearest(typed: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    let length = typed.chars().count();
-    let (distance, name) = known.map(|name| (distance(typed, name), name)).min()?;
-    // A swap of two characters counts as two changes.
-    let most = match length.min(name.len()) {
-        0..4 => 1,
-        shorter => (shorter / 3).max(2),
-    };
-    (distance <= most).then_some(name)
-}
-
-/// How many characters must be added, removed or replaced to turn one text into the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    // No flag is this long.
-    for (i, a) in one.chars().take(100).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+/// The command lines of hooks. An assistant waits for them, and the description of all commands takes a tenth of their time. Every
+/// other command line, also one with a mistake, is left to the parser.
+fn of_hook(args: &[OsString]) -> Option<Command> {
+    let args: Vec<&str> = args.iter().map(|arg| arg.to_str()).collect::<Option<_>>()?;
+    let (mode, session) = match args[..] {
+        ["log", mode] => (mode, None),
+        ["log", mode, "--session", id] | ["log", "--session", id, mode] if !id.starts_with('-') => {
+            (mode, Some(id))
         }
+        _ => return None,
+    };
+    let session = session.filter(|id| !id.is_empty()).map(str::to_owned);
+    match mode {
+        "--assistant" | "-a" => Some(Command::Hook(Hook { event: HookEvent::PreToolUse, session })),
+        "--user" | "-u" => Some(Command::Hook(Hook { event: HookEvent::PostToolUse, session })),
+        "--recall" => Some(Command::Recall),
+        _ => None,
     }
-    row[other.len()] + one.chars().count().saturating_sub(100)
 }
 
-fn log(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
-    let (mut assistant, mut user, mut read, mut flush, mut recall) = (false, false, false, false, false);
-    let (mut agent_id, mut lines, mut format) = (String::new(), None::<String>, None::<String>);
-    let (mut session, mut include_metadata, mut background) = (None, false, false);
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Short('a') | Long("assistant") => assistant = true,
-            Short('u') | Long("user") => user = true,
-            Short('r') | Long("read") => read = true,
-            Long("recall") => recall = true,
-            Long("flush") => flush = true,
-            Long("background") => background = true,
-            Long("agent-id") => agent_id = parser.value()?.string()?,
-            Long("lines") => lines = Some(parser.value()?.string()?),
-            Long("format") => format = Some(parser.value()?.string()?),
-            Long("session") => session = Some(parser.value()?.string()?).filter(|id| !id.is_empty()),
-            Long("include-metadata") => include_metadata = true,
-            other => return Err(stop(&other, &LOG_FLAGS)),
-        }
+/// The error of the parser without its blank lines.
+fn told(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines = text.trim_start_matches("error: ").lines().filter(|line| !line.trim().is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+impl Top {
+    fn command(self) -> Result<Command, UsageError> {
+        Ok(match self {
+            Self::Person(person) => Command::Person(person),
+            Self::Stop => Command::Stop,
+            Self::Start(StartArgs { missed }) => {
+                Command::Start { missed: missed.map(missed_answer).transpose()? }
+            }
+            Self::Status => Command::Status,
+            Self::Keys(KeysArgs { command }) => Command::Keys(keys(command)?),
+            Self::Context(ContextArgs { command }) => context(command)?,
+            Self::Log(args) => log(args)?,
+            Self::Trust(args) => Command::Trust(trust(args)?),
+            Self::Completions(CompletionsArgs { shell }) => Command::Completions(shell),
+        })
     }
+}
+
+fn log(args: LogArgs) -> Result<Command, UsageError> {
+    let LogArgs { assistant, user, recall, read, flush, background, .. } = args;
     let modes = [assistant, user, read, flush, recall];
     if modes.iter().filter(|mode| **mode).count() != 1 {
-        return Err(UsageError::Mode.into());
+        return Err(UsageError::Mode);
     }
+    let session = args.session.filter(|id| !id.is_empty());
     if assistant {
         return Ok(Command::Hook(Hook { event: HookEvent::PreToolUse, session }));
     }
@@ -330,18 +892,16 @@ fn log(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
     if recall {
         return Ok(Command::Recall);
     }
-    if agent_id.is_empty() {
-        return Err(UsageError::NoAgentId.into());
-    }
+    let agent_id = args.agent_id.filter(|id| !id.is_empty()).ok_or(UsageError::NoAgentId)?;
     if !is_agent_id(&agent_id) {
-        return Err(UsageError::AgentId.into());
+        return Err(UsageError::AgentId);
     }
-    let (lines, format) = (read_lines(lines.as_deref())?, read_format(format.as_deref())?);
-    Ok(Command::Read(Read { agent_id, lines, session, format, include_metadata }))
+    let (lines, format) = (read_lines(args.lines.as_deref())?, read_format(args.format.as_deref())?);
+    Ok(Command::Read(Read { agent_id, lines, session, format, include_metadata: args.include_metadata }))
 }
 
 fn read_lines(text: Option<&str>) -> Result<u32, UsageError> {
-    let lines = text.map_or(Ok(DEFAULT_LINES), str::parse).map_err(|_| UsageError::Lines)?;
+    let lines = text.unwrap_or("50").parse().map_err(|_| UsageError::Lines)?;
     if (1..=MAX_LINES).contains(&lines) { Ok(lines) } else { Err(UsageError::Lines) }
 }
 
@@ -365,64 +925,34 @@ pub fn is_agent_id(text: &str) -> bool {
         && bytes[bytes.len() - 1].is_ascii_alphanumeric()
 }
 
-fn context(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
-    let name = match parser.next()? {
-        Some(Value(name)) => name.string()?,
-        Some(other) => return Err(stop(&other, &[])),
-        None => return Err(UsageError::NoContextCommand.into()),
-    };
-    match name.as_str() {
-        "show" => document(parser, false).map(|(document, _)| Command::Show(document)),
-        "edit" => document(parser, true).map(|(document, from)| Command::Edit { document, from }),
-        "export" => folder(parser, "export", true).map(|(dir, force)| Command::Export { dir, force }),
-        "init" => folder(parser, "init", false).map(|(dir, _)| Command::Init { dir }),
-        _ => Err(unknown_command("context ", &name, &CONTEXT_COMMANDS).into()),
-    }
+fn context(command: Option<ContextCommand>) -> Result<Command, UsageError> {
+    Ok(match command.ok_or(UsageError::NoCommand("context", "show, edit, export, init"))? {
+        ContextCommand::Show(args) => Command::Show(document(args)?),
+        ContextCommand::Edit { document: args, from } => Command::Edit { document: document(args)?, from },
+        ContextCommand::Export { dir, force } => {
+            Command::Export { dir: dir.ok_or(UsageError::NoFolder("export"))?, force }
+        }
+        ContextCommand::Init { dir } => Command::Init { dir: dir.ok_or(UsageError::NoFolder("init"))? },
+    })
 }
 
-fn document(parser: &mut lexopt::Parser, edits: bool) -> Result<(Document, Option<PathBuf>), Stop> {
-    let (mut document, mut from) = (Document::default(), None);
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Long("project") => document.project = Some(parser.value()?.string()?.parse()?),
-            Long("workflow") => document.workflow = Some(parser.value()?.string()?),
-            Long("from") if edits => from = Some(PathBuf::from(parser.value()?)),
-            other if edits => return Err(stop(&other, &["--project", "--workflow", "--from"])),
-            other => return Err(stop(&other, &["--project", "--workflow"])),
-        }
-    }
-    Ok((document, from))
+fn document(args: DocumentArgs) -> Result<Document, UsageError> {
+    let project = args.project.map(|id| id.parse()).transpose()?;
+    Ok(Document { project, workflow: args.workflow })
 }
 
-fn keys(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
-    let name = match parser.next()? {
-        Some(Value(name)) => name.string()?,
-        Some(other) => return Err(stop(&other, &[])),
-        None => return Err(UsageError::NoKeysCommand.into()),
-    };
-    let mut value = None;
-    let (mut scopes, mut days) = (None, None);
-    let creates = match name.as_str() {
-        "create" => true,
-        "list" | "revoke" => false,
-        _ => return Err(unknown_command("keys ", &name, &KEYS_COMMANDS).into()),
-    };
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Value(given) if value.is_none() && name != "list" => value = Some(given.string()?),
-            Long("scopes") if creates => scopes = Some(key_scopes(&parser.value()?.string()?)?),
-            Long("days") if creates => days = Some(key_days(&parser.value()?.string()?)?),
-            other => return Err(stop(&other, if creates { &["--scopes", "--days"] } else { &[] })),
+fn keys(command: Option<KeysCommand>) -> Result<Keys, UsageError> {
+    Ok(match command.ok_or(UsageError::NoCommand("keys", "list, create, revoke"))? {
+        KeysCommand::List => Keys::List,
+        KeysCommand::Create { name, scopes, days } => Keys::Create {
+            scopes: scopes.map(|list| key_scopes(&list)).transpose()?,
+            days: days.map(|text| key_days(&text)).transpose()?,
+            name: name.filter(|name| !name.trim().is_empty()).ok_or(UsageError::NoKeyName)?,
+        },
+        KeysCommand::Revoke { key_id: id } => {
+            Keys::Revoke { key_id: key_id(id.ok_or(UsageError::NoKeyId)?)? }
         }
-    }
-    Ok(Command::Keys(match name.as_str() {
-        "create" => {
-            let name = value.filter(|name| !name.trim().is_empty()).ok_or(UsageError::NoKeyName)?;
-            Keys::Create { name, scopes, days }
-        }
-        "revoke" => Keys::Revoke { key_id: key_id(value.ok_or(UsageError::NoKeyId)?)? },
-        _ => Keys::List,
-    }))
+    })
 }
 
 fn key_scopes(list: &str) -> Result<Vec<String>, UsageError> {
@@ -450,56 +980,23 @@ fn key_id(text: String) -> Result<String, UsageError> {
     Err(UsageError::KeyId(shown))
 }
 
-fn start(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
-    let mut missed = None;
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Long("missed") => {
-                let answer = parser.value()?.string()?;
-                missed = Some(match answer.as_str() {
-                    "run-newest" => "run_newest",
-                    "skip" => "skip",
-                    "each-schedule" => "each_schedule",
-                    _ => return Err(UsageError::Missed(answer).into()),
-                });
-            }
-            other => return Err(stop(&other, &["--missed"])),
-        }
+fn missed_answer(answer: String) -> Result<&'static str, UsageError> {
+    match answer.as_str() {
+        "run-newest" => Ok("run_newest"),
+        "skip" => Ok("skip"),
+        "each-schedule" => Ok("each_schedule"),
+        _ => Err(UsageError::Missed(answer)),
     }
-    Ok(Command::Start { missed })
 }
 
-fn trust(parser: &mut lexopt::Parser) -> Result<Command, Stop> {
-    let (mut dir, mut revoke, mut list) = (None, false, false);
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Long("revoke") if !list => revoke = true,
-            Long("list") if !revoke && dir.is_none() => list = true,
-            Value(value) if dir.is_none() && !list => dir = Some(PathBuf::from(value)),
-            other => return Err(stop(&other, &["--revoke", "--list"])),
-        }
+fn trust(args: TrustArgs) -> Result<Trust, UsageError> {
+    let TrustArgs { dir, revoke, list } = args;
+    match (list, revoke) {
+        (true, false) if dir.is_none() => Ok(Trust::List),
+        (true, _) => Err(UsageError::TrustList),
+        (false, true) => Ok(Trust::Revoke(dir)),
+        (false, false) => Ok(Trust::Add(dir)),
     }
-    Ok(Command::Trust(match (list, revoke) {
-        (true, _) => Trust::List,
-        (false, true) => Trust::Revoke(dir),
-        (false, false) => Trust::Add(dir),
-    }))
-}
-
-fn folder(
-    parser: &mut lexopt::Parser,
-    command: &'static str,
-    forcible: bool,
-) -> Result<(PathBuf, bool), Stop> {
-    let (mut dir, mut force) = (None, false);
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Value(value) if dir.is_none() => dir = Some(PathBuf::from(value)),
-            Long("force") if forcible => force = true,
-            other => return Err(stop(&other, if forcible { &["--force"] } else { &[] })),
-        }
-    }
-    Ok(dir.map(|dir| (dir, force)).ok_or(UsageError::NoFolder(command))?)
 }
 
 #[cfg(test)]
@@ -507,21 +1004,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistyped_name_gets_a_suggestion() {
-        for (typed, meant) in [
-            ("--assitant", Some("--assistant")),
-            ("--agentid", Some("--agent-id")),
-            ("--line", Some("--lines")),
-            ("--metadata", None),
-            ("--bogus", None),
-            ("--halp", Some("--help")),
-            ("-x", None),
-            ("", None),
+    fn the_description_is_consistent() {
+        description().debug_assert();
+    }
+
+    #[test]
+    fn the_short_way_of_hooks_reads_what_the_parser_reads() {
+        for line in [
+            "log -a",
+            "log --assistant",
+            "log -u",
+            "log --user",
+            "log --recall",
+            "log -u --session s-1",
+            "log --session s-1 -a",
+            "log --recall --session s-1",
         ] {
-            assert_eq!(nearest(typed, LOG_FLAGS.into_iter().chain(["--help"])), meant, "{typed}");
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let short = of_hook(&args).unwrap();
+            let with_name = std::iter::once(OsString::from("lamplighter")).chain(args);
+            let matches = description().try_get_matches_from(with_name).unwrap();
+            let long = Line::from_arg_matches(&matches).unwrap().command.unwrap().command().unwrap();
+            assert_eq!(short, long, "{line}");
         }
-        assert_eq!(nearest("logs", COMMANDS.into_iter()), Some("log"));
-        assert_eq!(nearest("sho", CONTEXT_COMMANDS.into_iter()), Some("show"));
-        assert_eq!((distance("", "abc"), distance("abc", ""), distance("kitten", "sitting")), (3, 3, 3));
+        for line in [
+            "log",
+            "log -au",
+            "log -a -u",
+            "log --session -a",
+            "log -a --session -u",
+            "log --flush",
+            "status -a",
+            "",
+        ] {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(of_hook(&args), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn every_command_has_a_page_of_help_with_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            for sub in command.get_subcommands() {
+                let path = format!("{path} {}", sub.get_name());
+                let after = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
+                let group = sub.has_subcommands();
+                assert!(
+                    after.contains("lamplighter ") && (group || after.contains(&path)),
+                    "{path}: {after:?}"
+                );
+                assert!(sub.get_about().is_some(), "{path}");
+                check(sub, &path);
+            }
+        }
+        check(&description(), "lamplighter");
     }
 }

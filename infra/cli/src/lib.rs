@@ -1,5 +1,5 @@
-//! The `lamplighter` command: it sends the payloads of an assistant's hooks to the platform, reads agents' logs, and shows and
-//! edits context documents.
+//! The `lamplighter` command. For people: it talks to agents, approves actions, and shows what runs and what waits. For the hooks of
+//! coding assistants: it sends their payloads to the platform, reads agents' logs, and shows and edits context documents.
 //!
 //! The exit code is 0 on success and 1 on failure. It is never 2, because for a coding assistant's hook that means that the tool
 //! must not run.
@@ -18,6 +18,7 @@ mod log;
 mod output;
 mod project;
 mod server;
+mod shell;
 mod spool;
 mod status;
 mod switch;
@@ -29,52 +30,6 @@ pub use context::edit::BEGINNING;
 pub use spool::MAX_PAYLOAD;
 
 use args::{Command, UsageError};
-
-const HELP: &str = "\
-lamplighter: agent logs and context documents from a shell
-
-  lamplighter log --assistant | -a          take a PreToolUse payload from the standard input
-  lamplighter log --user | -u               take a PostToolUse or SubagentStop payload
-      --session ID                          the session, instead of the payload's
-  lamplighter log --read | -r               print the last entries of an agent, oldest first
-      --agent-id ID                         whose (required)
-      --lines N                             how many: 1 to 1000 [50]
-      --session ID                          of this session only [the latest, and those before it]
-      --format json|text                    [json]
-      --include-metadata                    with where it comes from and how much there is
-  lamplighter log --recall                  take a SessionStart or SubagentStart payload and print what was done before,
-                                            as the assistant's hook expects it
-  lamplighter log --flush                   send what hooks could not send
-
-  lamplighter context show                  print the context document
-  lamplighter context edit                  change it in $VISUAL or $EDITOR
-      --project ID, --workflow NAME         which document [the configured project, the default one]
-      --from FILE                           edit: begin with this text
-  lamplighter context export DIR            write all agent logs into a folder
-      --force                               also over files that hold other lines
-  lamplighter context init DIR              teach the agent templates in a folder to read their log
-
-  lamplighter keys list                     show the API keys: id, scopes, last use
-  lamplighter keys create NAME              make an API key and print it, once
-      --scopes read,write,admin             what it may do [all]
-      --days N                              how long it is valid: 1 to 365 [until it is revoked]
-  lamplighter keys revoke KEY_ID            end an API key
-
-  lamplighter status                        show the server, what waits, and what was dropped or rejected and why
-  lamplighter stop                          stop everything that runs for your account: runs, turns, schedules
-  lamplighter start                         start it again, and show what was due meanwhile
-      --missed ANSWER                       what becomes of that: run-newest, skip or each-schedule
-
-  lamplighter trust [DIR]                   use the server and the key that lamplighter.toml of this folder names
-      --revoke                              no longer
-      --list                                show the trusted folders
-
-  -h, --help                                print this, for every command
-  -V, --version                             print the version
-
-Settings: LAMPLIGHTER_URL, LAMPLIGHTER_API_KEY, LAMPLIGHTER_PROJECT, or url, api_key (api_key_file), project
-in lamplighter.toml or ~/.config/lamplighter/config.toml.
-";
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -108,8 +63,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn perform(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Help => Ok(output::print(HELP)?),
-        Command::Version => Ok(output::print(concat!("lamplighter ", env!("CARGO_PKG_VERSION"), "\n"))?),
+        Command::Print(text) => Ok(output::print(text)?),
+        Command::Completions(shell) => completions(shell),
+        Command::Person(person) => shell::run(person),
         Command::Hook(hook) => {
             // Not even a bug in this program may disturb an assistant.
             panic::set_hook(Box::new(|_| {}));
@@ -134,4 +90,16 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Export { dir, force } => context::export::run(&dir, force),
         Command::Init { dir } => context::init::run(&dir),
     }
+}
+
+/// Prints the completions for a shell. They are made in memory, because `clap` panics if it can't write.
+fn completions(shell: args::Shell) -> Result<(), Failure> {
+    let mut made = Vec::new();
+    let shell = match shell {
+        args::Shell::Bash => clap_complete::Shell::Bash,
+        args::Shell::Zsh => clap_complete::Shell::Zsh,
+        args::Shell::Fish => clap_complete::Shell::Fish,
+    };
+    clap_complete::generate(shell, &mut args::description(), "lamplighter", &mut made);
+    Ok(output::print(made)?)
 }

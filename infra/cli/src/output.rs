@@ -35,14 +35,21 @@ pub fn note(text: &str) {
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}');
-        if c.is_control() || reorders || matches!(c, '\u{2028}' | '\u{2029}') {
+        if must_be_escaped(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
         }
     }
     shown
+}
+
+/// Whether the character controls a terminal, or reorders what it shows.
+#[must_use]
+pub fn must_be_escaped(c: char) -> bool {
+    let reorders =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}');
+    c.is_control() || reorders || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// A path for a message. A checkout may contain a folder with any name.

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use serde::Deserialize;
-use ureq::http::{HeaderMap, Response};
+use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::{Agent, Body};
 
 use crate::config::{ApiKey, Settings};
@@ -12,6 +12,13 @@ use crate::output::escaped;
 use crate::project::ProjectId;
 use crate::spool::Record;
 use crate::url::Url;
+
+/// How long a stream of events is read before the connection is made again. The server sends something every 15 seconds, so this
+/// is also how long a connection that is dead goes unnoticed.
+const STREAM: Duration = Duration::from_secs(90);
+
+/// The longest sentence of a server that is shown, in characters.
+const MAX_DETAIL: usize = 2_000;
 
 /// The longest answer that is read into memory, in bytes: three times the longest tail of a log.
 const MAX_ANSWER: u64 = 24 * 1024 * 1024;
@@ -27,6 +34,13 @@ pub struct Patience {
 impl Patience {
     /// For a person who waits for the answer.
     pub const PERSON: Self = Self { connect: Duration::from_secs(5), answer: Duration::from_secs(60) };
+}
+
+/// A method that changes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Post,
+    Patch,
 }
 
 /// A server with our credentials. Connections are kept between calls.
@@ -52,7 +66,14 @@ pub enum ServerError {
     #[error("{url} did not answer in time")]
     Slow { url: String },
     #[error("{url} answered {status}{detail}")]
-    Refused { url: String, status: u16, detail: String, conflict: Option<Box<Conflict>> },
+    Refused {
+        url: String,
+        status: u16,
+        detail: String,
+        conflict: Option<Box<Conflict>>,
+        /// The seconds after which the same call may succeed.
+        retry_after: Option<u64>,
+    },
 }
 
 impl ServerError {
@@ -61,6 +82,15 @@ impl ServerError {
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Refused { status: 400 | 413 | 415 | 422, .. })
+    }
+
+    /// The code of a conflict.
+    #[must_use]
+    pub fn conflict(&self) -> Option<&str> {
+        match self {
+            Self::Refused { conflict, .. } => conflict.as_ref().map(|conflict| conflict.code.as_str()),
+            Self::Unreachable { .. } | Self::Slow { .. } => None,
+        }
     }
 
     #[must_use]
@@ -175,6 +205,81 @@ impl Server {
         self.answer(request.header("content-type", "application/json").send(body.to_string()))
     }
 
+    /// Like [`Self::post_json`] with a method of choice. Sending it twice under the same key acts once.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn send_json(
+        &self,
+        change: Change,
+        path: &str,
+        body: &serde_json::Value,
+        key: &str,
+    ) -> Result<ServerResponse, ServerError> {
+        let url = self.url.at(path, &[]);
+        let request = match change {
+            Change::Post => self.agent.post(url).header("idempotency-key", key),
+            Change::Patch => self.agent.patch(url),
+        };
+        self.answer(
+            self.authorized(request).header("content-type", "application/json").send(body.to_string()),
+        )
+    }
+
+    /// Like [`Self::get`]. `None` if the answer still has this tag.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn get_if_changed(
+        &self,
+        path: &str,
+        query: &[(&str, Option<&str>)],
+        etag: Option<&str>,
+    ) -> Result<Option<ServerResponse>, ServerError> {
+        let mut request = self.authorized(self.agent.get(self.url.at(path, query)));
+        if let Some(etag) = etag {
+            request = request.header("if-none-match", etag);
+        }
+        match request.call() {
+            Ok(response) if response.status() == StatusCode::NOT_MODIFIED => Ok(None),
+            sent => self.answer(sent).map(Some),
+        }
+    }
+
+    /// Begins a turn, and reads its events. Sending it twice under the same key begins one turn.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn post_events(
+        &self,
+        path: &str,
+        body: &serde_json::Value,
+        key: &str,
+    ) -> Result<impl Read + use<>, ServerError> {
+        let request = self.authorized(self.agent.post(self.url.at(path, &[])));
+        let request = request.config().timeout_recv_body(Some(STREAM)).build();
+        let request =
+            request.header("content-type", "application/json").header("accept", "text/event-stream");
+        let response = self.answered(request.header("idempotency-key", key).send(body.to_string()))?;
+        Ok(response.into_body().into_with_config().limit(u64::MAX).reader())
+    }
+
+    /// Reads the events of a run after the one with this number. `None` if the run has ended and there are no more.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn events(&self, path: &str, after: u64) -> Result<Option<impl Read + use<>>, ServerError> {
+        let request = self.authorized(self.agent.get(self.url.at(path, &[])));
+        let request = request.config().timeout_recv_body(Some(STREAM)).build();
+        let request =
+            request.header("accept", "text/event-stream").header("last-event-id", after.to_string());
+        let response = self.answered(request.call())?;
+        if response.status() == StatusCode::NO_CONTENT {
+            return Ok(None);
+        }
+        Ok(Some(response.into_body().into_with_config().limit(u64::MAX).reader()))
+    }
+
     /// # Errors
     /// See [`ServerError`].
     pub fn delete(&self, path: &str) -> Result<(), ServerError> {
@@ -202,6 +307,7 @@ impl Server {
         if status.is_success() {
             return Ok(response);
         }
+        let retry_after = text_of(response.headers(), "retry-after").and_then(|seconds| seconds.parse().ok());
         let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().unwrap_or_default();
         let problem: Problem = serde_json::from_slice(&body).unwrap_or_default();
         let mut detail = String::new();
@@ -212,7 +318,7 @@ impl Server {
             detail.push_str(&format!("; {field} {message}"));
         }
         // Another server may write anything here, and a person reads it in a terminal.
-        let detail = escaped(&detail);
+        let detail = escaped(&detail.chars().take(MAX_DETAIL).collect::<String>());
         let is_conflict = status.as_u16() == 409;
         let conflict = Conflict { code: problem.code, current: problem.current };
         Err(ServerError::Refused {
@@ -220,6 +326,7 @@ impl Server {
             status: status.as_u16(),
             detail,
             conflict: is_conflict.then(|| Box::new(conflict)),
+            retry_after,
         })
     }
 

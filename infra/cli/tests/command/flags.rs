@@ -41,18 +41,18 @@ fn invalid_arguments_are_refused_with_the_reason() {
         (read(&["--lines", ""]), LINES),
         (read(&["--format", "yaml"]), "--format must be json or text"),
         (read(&["--format", "JSON"]), "--format must be json or text"),
-        (read(&["--lines"]), "missing argument for option '--lines'"),
-        (read(&["--bogus"]), "invalid option '--bogus'"),
-        (read(&["more"]), "unexpected argument \"more\""),
-        (vec!["logs"], "there is no command `logs`"),
-        (vec!["--bogus"], "invalid option '--bogus'"),
+        (read(&["--lines"]), "a value is required for '--lines <N>'"),
+        (read(&["--bogus"]), "unexpected argument '--bogus' found"),
+        (read(&["more"]), "unexpected argument 'more' found"),
+        (vec!["logs"], "unrecognized subcommand 'logs'"),
+        (vec!["--bogus"], "unexpected argument '--bogus' found"),
         (vec!["context"], "`context` needs one of show, edit, export, init"),
-        (vec!["context", "list"], "there is no command `context list`"),
+        (vec!["context", "list"], "unrecognized subcommand 'list'"),
         (vec!["context", "export"], "`context export` needs a folder"),
         (vec!["context", "init"], "`context init` needs a folder"),
-        (vec!["context", "init", "a", "b"], "unexpected argument \"b\""),
-        (vec!["context", "init", "a", "--force"], "invalid option '--force'"),
-        (vec!["context", "show", "--from", "x"], "invalid option '--from'"),
+        (vec!["context", "init", "a", "b"], "unexpected argument 'b' found"),
+        (vec!["context", "init", "a", "--force"], "unexpected argument '--force' found"),
+        (vec!["context", "show", "--from", "x"], "unexpected argument '--from' found"),
         (
             vec!["context", "show", "--project", "shop"],
             "`shop` is not a project id; it must be `default`, or `prj_`",
@@ -148,58 +148,83 @@ fn help_and_version_are_printed() {
     bed.run(&["-V"]).printed(&version);
     let Output { code, out, err } = bed.run(&["--help"]);
     assert_eq!((code, err.as_str()), (0, ""));
-    for flag in [
-        "--assistant",
-        "--user",
-        "--read",
-        "--agent-id",
-        "--lines",
-        "--session",
-        "--format",
-        "--include-metadata",
-        "--flush",
-        "--recall",
+    for command in [
+        "chat",
+        "inbox",
+        "approve",
+        "accept",
+        "answer",
+        "actions",
+        "runs",
+        "due",
+        "why",
+        "assets",
+        "agents",
+        "chats",
+        "proposals",
+        "usage",
+        "theme",
+        "watch",
+        "stop",
+        "start",
         "status",
-        "show",
-        "edit",
-        "export",
-        "init",
-        "--workflow",
-        "--from",
-        "--force",
-        "keys list",
-        "keys create",
-        "--scopes",
-        "--days",
-        "keys revoke",
+        "keys",
+        "context",
+        "log",
         "trust",
-        "--revoke",
-        "--list",
+        "completions",
     ] {
-        assert!(out.contains(flag), "{flag}");
+        assert!(out.contains(&format!("\n  {command} ")), "{command}");
     }
-    for args in [
-        &[][..],
-        &["help"],
-        &["-h"],
-        &["log", "--help"],
-        &["log", "-h"],
-        &["log", "--read", "--agent-id", "ab", "--help"],
-        &["log", "-ah"],
-        &["context", "-h"],
-        &["context", "--help"],
-        &["context", "show", "--help"],
-        &["context", "edit", "-h"],
-        &["context", "edit", "--from", "x", "--help"],
-        &["context", "export", "--help"],
-        &["context", "init", "-h"],
-        &["context", "init", "dir", "--help"],
-        &["status", "--help"],
-        &["keys", "--help"],
-        &["keys", "create", "-h"],
-        &["trust", "--help"],
-    ] {
+    for args in [&[][..], &["help"], &["-h"]] {
         bed.run(args).printed(&out);
+    }
+    // Each command has a page of its own, and every way to ask for it leads there.
+    let pages: &[(&[&str], &[&str])] = &[
+        (
+            &["log"],
+            &[
+                "--assistant",
+                "--user",
+                "--read",
+                "--agent-id",
+                "--lines",
+                "--session",
+                "--format",
+                "--flush",
+                "--recall",
+                "--include-metadata",
+            ],
+        ),
+        (&["context"], &["show", "edit", "export", "init"]),
+        (&["context", "show"], &["--project", "--workflow"]),
+        (&["context", "edit"], &["--project", "--workflow", "--from"]),
+        (&["context", "export"], &["--force", "[DIR]"]),
+        (&["context", "init"], &["[DIR]"]),
+        (&["keys"], &["list", "create", "revoke"]),
+        (&["keys", "create"], &["--scopes", "--days"]),
+        (&["trust"], &["--revoke", "--list"]),
+        (&["start"], &["--missed"]),
+        (&["status"], &["lamplighter status"]),
+        (&["chat"], &["--chat", "--new", "--json", "Ctrl-C"]),
+        (&["approve"], &["--hash", "--json"]),
+        (&["runs"], &["--action", "--agent", "--state", "--kind", "--from", "--to", "--limit", "--json"]),
+        (&["theme", "check"], &["--json"]),
+        (&["agents", "new"], &["--name", "--goal"]),
+    ];
+    for (command, parts) in pages {
+        let Output { code, out, err } = bed.run(&[*command, &["--help"]].concat());
+        assert_eq!((code, err.as_str()), (0, ""), "{command:?}");
+        for part in *parts {
+            assert!(out.contains(part), "{command:?}: {part} is not in {out}");
+        }
+        assert!(out.contains("Example"), "{out}");
+        bed.run(&[*command, &["-h"]].concat()).printed(&out);
+        bed.run(&[&["help"], *command].concat()).printed(&out);
+    }
+    let log = bed.run(&["log", "--help"]).out;
+    for args in [&["log", "-ah"][..], &["log", "--read", "--agent-id", "ab", "--help"]] {
+        bed.run(args).printed(&log);
     }
     for args in
         [&["log", "--version"][..], &["log", "-V"], &["context", "show", "--version"], &["status", "-V"]]
@@ -213,16 +238,20 @@ fn help_and_version_are_printed() {
 fn a_mistyped_argument_gets_a_suggestion() {
     let bed = Bed::bare();
     for (args, error) in [
-        (&["log", "--assitant"][..], "invalid option '--assitant', did you mean `--assistant`?"),
-        (&["log", "--read", "--agentid", "ab"], "invalid option '--agentid', did you mean `--agent-id`?"),
-        (&["context", "edit", "--form", "x"], "invalid option '--form', did you mean `--from`?"),
-        (&["context", "export", "x", "--forse"], "invalid option '--forse', did you mean `--force`?"),
-        (&["log", "-x"], "invalid option '-x'; `lamplighter --help` lists them"),
-        (&["--bogus"], "invalid option '--bogus'; `lamplighter --help` lists them"),
-        (&["logs"], "there is no command `logs`, did you mean `log`?"),
-        (&["statsu"], "there is no command `statsu`, did you mean `status`?"),
-        (&["context", "edti"], "there is no command `context edti`, did you mean `edit`?"),
-        (&["status", "now"], "unexpected argument \"now\""),
+        (&["log", "--assitant"][..], "a similar argument exists: '--assistant'"),
+        (&["log", "--read", "--agentid", "ab"], "a similar argument exists: '--agent-id'"),
+        (&["context", "edit", "--form", "x"], "a similar argument exists: '--from'"),
+        (&["context", "export", "x", "--forse"], "a similar argument exists: '--force'"),
+        (&["log", "-x"], "unexpected argument '-x' found"),
+        (&["log", "-x"], "For more information, try '--help'"),
+        (&["logs"], "a similar subcommand exists: 'log'"),
+        (&["statsu"], "'status'"),
+        (&["context", "edti"], "a similar subcommand exists: 'edit'"),
+        (&["status", "now"], "unexpected argument 'now' found"),
+        (&["runs", "--limit", "0"], "0 is not in 1..=10000"),
+        (&["chat", "a", "--new", "--chat", "cht_1"], "cannot be used with"),
+        (&["approve"], "required arguments were not provided"),
+        (&["completions", "tcsh"], "possible values: bash, zsh, fish"),
     ] {
         bed.run(args).failed(error);
     }

@@ -295,10 +295,10 @@ fn a_file_that_asks_for_nothing_needs_no_trust() {
     let bed = bed.with("LAMPLIGHTER_URL", DOWN);
     assert!(!bed.run(&["context", "show"]).err.contains("trust"));
     for (args, error) in [
-        (&["trust", "--list", "--revoke"][..], "invalid option '--revoke'"),
-        (&["trust", "--list", "x"], "unexpected argument \"x\""),
-        (&["trust", "x", "y"], "unexpected argument \"y\""),
-        (&["trust", "--revok"], "did you mean `--revoke`?"),
+        (&["trust", "--list", "--revoke"][..], "`trust --list` takes no folder and no --revoke"),
+        (&["trust", "--list", "x"], "`trust --list` takes no folder"),
+        (&["trust", "x", "y"], "unexpected argument 'y' found"),
+        (&["trust", "--revok"], "a similar argument exists: '--revoke'"),
         (&["trust", "missing"], "failed to read missing: No such file"),
     ] {
         bed.run(args).failed(error);

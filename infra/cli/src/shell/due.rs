@@ -1,0 +1,91 @@
+//! `due`: what comes next. The rest of today is from the day, with every due time; after it, each action has its next one.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::api::Api;
+use super::screen::{Look, line, print_json};
+use super::table::{Table, short_ids};
+use super::values::{Fields, schedule};
+use crate::Failure;
+use crate::args::Due;
+use crate::output;
+
+/// How many actions are looked at.
+const ACTIONS: u32 = 2_000;
+
+/// Prints what comes next.
+///
+/// # Errors
+/// If the server does not answer.
+pub fn run(api: &Api, args: &Due) -> Result<(), Failure> {
+    let day = api.get("/day", &[])?;
+    let actions = api.list("/actions", &[("state", Some("scheduled"))], ACTIONS)?;
+    let mut coming: Vec<(&str, &Value)> = day
+        .items("data")
+        .iter()
+        .filter(|item| item.text("state") == "due" && item.text("run_id").is_empty())
+        .map(|item| (item.text("at"), item))
+        .collect();
+    let idle: BTreeSet<&str> = day.items("not_running").iter().map(|item| item.text("action_id")).collect();
+    let later = actions.items("data").iter().filter_map(|action| {
+        let next = action.some("next_due")?;
+        let is_later = next >= day.text("to") && !idle.contains(action.text("action_id"));
+        is_later.then_some((next, action))
+    });
+    coming.extend(later);
+    coming.sort_by_key(|(at, _)| *at);
+    if args.json.json {
+        let later: Vec<&Value> =
+            coming.iter().filter(|(at, _)| *at >= day.text("to")).map(|(_, action)| *action).collect();
+        return print_json(&json!({ "day": day, "later": later }));
+    }
+    let limit = args.limit.limit as usize;
+    let ids: Vec<&str> = coming.iter().take(limit).map(|(_, item)| item.text("action_id")).collect();
+    let mut table = Table::new(api.screen, &["WHEN", "ACTION", "AGENT", "SCHEDULE", "ID"]);
+    for ((at, item), id) in coming.iter().zip(short_ids(api.screen, &ids)) {
+        table.row([
+            (api.when(at).as_str(), Look::Plain),
+            (item.some("action_title").unwrap_or(item.text("title")), Look::Plain),
+            (item.text("agent_name"), Look::Plain),
+            (schedule(item), Look::Dim),
+            (id.as_str(), Look::Dim),
+        ]);
+    }
+    let mut text = String::new();
+    if let Some(at) = day.some("stopped_at") {
+        text.push_str(&format!(
+            "{} since {}; nothing runs until `lamplighter start`\n",
+            api.screen.painted("the account is stopped", Look::Bad),
+            api.when(at)
+        ));
+    }
+    text.push_str(&table.lines());
+    for item in day.items("not_running") {
+        text.push_str(&format!(
+            "{}  {}: {}\n",
+            api.screen.painted("will not run", Look::Careful),
+            line(item.text("action_title")),
+            line(item.text("text"))
+        ));
+    }
+    for more in day.items("more") {
+        text.push_str(&format!(
+            "{} more today of {}\n",
+            more.number("count").unwrap_or(0),
+            line(more.text("action_id"))
+        ));
+    }
+    if text.is_empty() {
+        text.push_str("nothing is due\n");
+    }
+    output::print(text)?;
+    if coming.len() > limit {
+        output::note("there are more; `--limit N` shows more of them");
+    }
+    if actions.is("has_more") {
+        output::note(&format!("only the newest {ACTIONS} actions were looked at"));
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! The commands for people: they ask the HTTP API, and print tables, or JSON for programs.
+
+mod accept;
+mod actions;
+mod agents;
+mod answer;
+mod api;
+mod approve;
+mod assets;
+mod chat;
+mod chats;
+mod due;
+mod events;
+mod inbox;
+mod names;
+mod proposals;
+mod runs;
+mod screen;
+mod table;
+mod theme;
+mod times;
+mod usage;
+mod values;
+mod watch;
+mod why;
+
+use crate::Failure;
+use crate::args::Person;
+use api::Api;
+
+/// Does what the person asks for.
+///
+/// # Errors
+/// If the server refuses it or does not answer.
+pub fn run(person: Person) -> Result<(), Failure> {
+    let api = Api::open()?;
+    match person {
+        Person::Chat(args) => chat::run(api, &args),
+        Person::Inbox(args) => inbox::run(&api, &args),
+        Person::Approve(args) => approve::run(&api, &args),
+        Person::Accept(args) => accept::run(&api, &args),
+        Person::Answer(args) => answer::run(&api, &args),
+        Person::Actions(args) => actions::run(&api, &args),
+        Person::Runs(args) => runs::run(&api, &args),
+        Person::Due(args) => due::run(&api, &args),
+        Person::Why(args) => why::run(&api, &args),
+        Person::Assets(args) => assets::run(&api, &args),
+        Person::Agents(args) => agents::run(api, &args),
+        Person::Chats(args) => chats::run(&api, &args),
+        Person::Proposals(args) => proposals::run(&api, &args),
+        Person::Usage(args) => usage::run(&api, &args),
+        Person::Theme(args) => theme::run(&api, &args),
+        Person::Watch(args) => watch::run(&api, &args),
+    }
+}

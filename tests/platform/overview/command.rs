@@ -1,0 +1,674 @@
+//! The `lamplighter` command for people, with the platform: every command for people and for programs, and what goes wrong.
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::clock::{Clock, ManualClock};
+use domain::accounts::rates::RateLimits;
+use domain::agent_loop::CallResult;
+use domain::tools::{Effect, Surface, ToolDef};
+use futures::future::BoxFuture;
+use lamplighter_local::platform::PlatformConfig;
+use reqwest::Method;
+use serde_json::{Value, json};
+use shared::config::outside::{Called, Outside, OutsideCall, OutsideTools};
+use shared::config::{AuthConfig, RunsConfig};
+use tempfile::TempDir;
+use tests::model::{Says, ScriptedModel};
+use tests::{Harness, made};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::Command;
+
+/// Nothing listens on this port.
+const DOWN: &str = "http://127.0.0.1:1";
+
+/// What a stranger writes to take a terminal over: colours, a title, a cleared screen, text that runs backwards, C1 controls.
+const HOSTILE: &str = "\u{1b}[31m\u{1b}]0;x\u{7}\u{1b}[2J\u{202e}live\u{2066}\u{9b}5n\u{200f}\r\u{8}end";
+
+/// A person's shell.
+struct Shell {
+    home: TempDir,
+    url: String,
+    key: Option<String>,
+}
+
+#[derive(Debug)]
+struct Output {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Output {
+    #[track_caller]
+    fn ok(self) -> String {
+        assert_eq!(self.code, 0, "{self:?}");
+        self.out
+    }
+
+    #[track_caller]
+    fn json(self) -> Value {
+        let out = self.ok();
+        assert!(!out.chars().any(|c| c != '\n' && (c.is_control() || is_mark(c))), "{out:?}");
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+    }
+
+    #[track_caller]
+    fn failed(self, error: &str) -> Self {
+        assert_eq!(self.code, 1, "{self:?}");
+        assert!(self.err.contains(error), "{error:?} is not in {}", self.err);
+        self
+    }
+}
+
+fn is_mark(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' | '\u{2028}' | '\u{2029}')
+}
+
+impl Shell {
+    fn new(url: &str) -> Self {
+        Self { home: TempDir::new().unwrap(), url: url.to_owned(), key: None }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_command"));
+        command.env_clear().env("HOME", self.home.path()).env("LAMPLIGHTER_URL", &self.url);
+        command.env("PATH", std::env::var_os("PATH").unwrap()).current_dir(self.home.path()).args(args);
+        if let Some(key) = &self.key {
+            command.env("LAMPLIGHTER_API_KEY", key);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    async fn give(&self, args: &[&str], stdin: &str) -> Output {
+        let mut child = self.command(args).spawn().unwrap();
+        // The program may end without reading.
+        drop(child.stdin.take().unwrap().write_all(stdin.as_bytes()).await);
+        let output = tokio::time::timeout(Duration::from_secs(120), child.wait_with_output()).await;
+        let output = output.unwrap_or_else(|_| panic!("{args:?} does not end")).unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let (out, err) = (text(output.stdout), text(output.stderr));
+        let controls =
+            |text: &str| text.chars().any(|c| !matches!(c, '\n' | '\t') && (c.is_control() || is_mark(c)));
+        let is_content = args.first() == Some(&"assets") && !args.contains(&"--json");
+        assert!(is_content || !controls(&out), "{args:?}: {out:?}");
+        assert!(!controls(&err), "{args:?}: {err:?}");
+        Output { code: output.status.code().unwrap(), out, err }
+    }
+
+    async fn run(&self, args: &[&str]) -> Output {
+        self.give(args, "").await
+    }
+}
+
+#[tokio::test]
+async fn a_day_in_the_shell() {
+    let h = Harness::start().await;
+    let shell = Shell::new(&h.platform.url());
+    assert!(shell.run(&["agents"]).await.ok().contains("`lamplighter agents new` makes one"));
+    assert_eq!(shell.run(&["inbox"]).await.ok(), "nothing waits for you\n");
+    assert_eq!(shell.run(&["due"]).await.ok(), "nothing is due\n");
+    assert_eq!(shell.run(&["runs"]).await.ok(), "there are no such runs\n");
+    shell.run(&["chats", "latest"]).await.failed("there is no chat yet");
+    shell.run(&["chat"]).await.failed("there is no active agent yet");
+    shell.run(&["agents", "new"]).await.failed("--name and --goal say which agent to make");
+
+    let made = shell
+        .run(&["agents", "new", "--name", "Wächter 日本", "--goal", "A research agent that watches"])
+        .await
+        .ok();
+    let agent = h.get("/agents").await.expect(200)["data"][0].clone();
+    let agent_id = agent["agent_id"].as_str().unwrap();
+    assert_eq!(made, format!("Made Wächter 日本 ({agent_id}).\n"));
+    let table = shell.run(&["agents"]).await.ok();
+    assert!(
+        table.lines().nth(1).unwrap().starts_with(&format!("{agent_id}  Wächter 日本  active")),
+        "{table}"
+    );
+    assert_eq!(shell.run(&["agents", "--json"]).await.json(), h.get("/agents").await.expect(200));
+    assert_eq!(shell.run(&["agents", "WÄCHTER 日本", "--json"]).await.json(), agent);
+    assert!(shell.run(&["agents", &agent_id[..14]]).await.ok().contains("A research agent that watches"));
+
+    // Asks for something now: an asset that waits as a draft.
+    let said = shell.run(&["chat", "wächter 日本", "Write a brief about lamp oil prices"]).await;
+    assert!(said.err.contains("a draft waits: "), "{said:?}");
+    assert!(!said.ok().trim().is_empty());
+    let proposals = h.get(&format!("/agents/{agent_id}/proposals")).await.expect(200);
+    assert_eq!(shell.run(&["proposals", "--agent", agent_id, "--json"]).await.json(), proposals);
+    let proposal = proposals["data"][0]["proposal_id"].as_str().unwrap();
+    assert!(shell.run(&["proposals"]).await.ok().contains(proposal));
+    assert!(
+        shell.run(&["proposals", proposal]).await.ok().contains(&format!("lamplighter accept {proposal}"))
+    );
+    let inbox = shell.run(&["inbox"]).await.ok();
+    assert!(inbox.contains(&format!("lamplighter accept {proposal}")), "{inbox}");
+    assert_eq!(shell.run(&["inbox", "--json"]).await.json(), h.get("/inbox").await.expect(200));
+    assert!(shell.run(&["accept", proposal]).await.ok().starts_with("Saved "));
+    shell.run(&["accept", proposal]).await.failed("answered 404");
+    let asset = h.get("/assets").await.expect(200)["data"][0].clone();
+    let content = h.request(Method::GET, &format!("/assets/{}/content", asset["asset_id"].as_str().unwrap()));
+    let content = content.send().await.unwrap().text().await.unwrap();
+    let title = asset["title"].as_str().unwrap();
+    assert_eq!(shell.run(&["assets", title]).await.ok(), content);
+    assert_eq!(shell.run(&["assets", title, "--json"]).await.json(), asset);
+    assert!(shell.run(&["assets", "--agent", agent_id]).await.ok().contains(title));
+    assert_eq!(shell.run(&["assets", "--json"]).await.json(), h.get("/assets").await.expect(200));
+
+    // The same chat goes on, from the standard input, and another one begins.
+    let run = shell
+        .give(&["chat", "--json"], "Schedule a report on lamp oil prices every Monday at 9")
+        .await
+        .json();
+    let chats = h.get(&format!("/agents/{agent_id}/chats")).await.expect(200);
+    assert_eq!(chats["data"].as_array().unwrap().len(), 1);
+    assert_eq!((&run["chat_id"], &run["state"]), (&chats["data"][0]["chat_id"], &json!("completed")));
+    shell.run(&["chat", agent_id, "Hello", "--new"]).await.ok();
+    let listed = shell.run(&["chats", "list", "--json"]).await.json();
+    assert_eq!(listed["data"].as_array().unwrap().len(), 2);
+    assert_eq!(shell.run(&["chats", "list"]).await.ok().lines().count(), 3);
+    let newest = shell.run(&["chats", "latest", "--json"]).await.json();
+    assert_eq!(newest["messages"][0]["content"], "Hello");
+    assert!(shell.run(&["chats", "latest", "--agent", agent_id]).await.ok().contains("\nHello\n"));
+    let first = chats["data"][0]["chat_id"].as_str().unwrap();
+    let went_on = shell.run(&["chat", agent_id, "Hello again", "--chat", first, "--json"]).await.json();
+    assert_eq!(went_on["chat_id"], first);
+
+    let proposal = run["proposals"][0]["proposal_id"].as_str().unwrap();
+    let accepted = shell.run(&["accept", proposal]).await.ok();
+    let action = h.get("/actions").await.expect(200)["data"][0].clone();
+    let action = h.get(&format!("/actions/{}", action["action_id"].as_str().unwrap())).await.expect(200);
+    let (action_id, title) = (action["action_id"].as_str().unwrap(), action["title"].as_str().unwrap());
+    assert!(accepted.contains(&format!("lamplighter approve {action_id}")), "{accepted}");
+    assert_eq!(shell.run(&["actions", "--json"]).await.json(), h.get("/actions").await.expect(200));
+    assert_eq!(shell.run(&["actions", title, "--json"]).await.json(), action);
+    assert!(shell.run(&["actions", title]).await.ok().contains("Expected output"));
+    assert!(shell.run(&["inbox"]).await.ok().contains(&format!("lamplighter approve {action_id}")));
+
+    // Without a terminal, only what was seen is approved.
+    let refused =
+        shell.run(&["approve", title]).await.failed("`--hash HASH` must say which ticket you have seen");
+    let hash = action["approval_hash"].as_str().unwrap();
+    for part in ["At 09:00 on Monday (UTC)", "may use", "cost", "Expected output", hash] {
+        assert!(refused.out.contains(part), "{part} is not in {}", refused.out);
+    }
+    let ticket = shell.run(&["approve", title, "--json"]).await.failed("--hash");
+    let ticket: Value = serde_json::from_str(&ticket.out).unwrap();
+    assert_eq!(ticket["approval_hash"], hash);
+    let changed = json!({"task_config": {"instructions": "Something else"}});
+    h.patch(&format!("/actions/{action_id}"), changed).await.expect(200);
+    shell.run(&["approve", title, "--hash", hash]).await.failed("not approved: the action has changed");
+    let now = h.get(&format!("/actions/{action_id}")).await.expect(200);
+    assert_eq!(now["approval"], Value::Null);
+    let hash = now["approval_hash"].as_str().unwrap();
+    let approved = shell.run(&["approve", title, "--hash", hash]).await.ok();
+    assert!(
+        approved.contains("Something else") && approved.contains("\nApproved; next due Mon "),
+        "{approved}"
+    );
+    assert!(shell.run(&["approve", title]).await.ok().ends_with("It is approved as it is.\n"));
+
+    let due = shell.run(&["due"]).await.ok();
+    assert!(due.contains(title) && due.contains("every Monday"), "{due}");
+    let due = shell.run(&["due", "--json"]).await.json();
+    assert_eq!(due["day"]["date"], h.get("/day").await.expect(200)["date"]);
+    let why = shell.run(&["why", title]).await.ok();
+    let sentence = h.get(&format!("/actions/{action_id}/why")).await.expect(200)["sentence"].clone();
+    assert_eq!(why, format!("{}\n", sentence.as_str().unwrap()));
+    let why = shell.run(&["why", title, "--at", "2020-01-06 09:00", "--json"]).await.json();
+    assert_eq!(why["at"], "2020-01-06T09:00:00Z");
+    shell.run(&["why", title, "--at", "soon"]).await.failed("--at must be a time");
+
+    // A run by hand.
+    let begun = h.post(&format!("/actions/{action_id}/run"), json!({})).await;
+    assert!(begun.status < 300, "{:#}", begun.body);
+    for _ in 0..600 {
+        if h.get("/runs").await.expect(200)["data"][0]["finished_at"].is_string() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let runs = h.get("/runs").await.expect(200);
+    let run_id = runs["data"][0]["run_id"].as_str().unwrap();
+    assert_eq!(shell.run(&["runs", "--json"]).await.json()["data"], runs["data"]);
+    let table =
+        shell.run(&["runs", "--action", title, "--agent", agent_id, "--from", "2020-01-01"]).await.ok();
+    assert!(table.contains(run_id) && table.lines().count() == 2, "{table}");
+    assert_eq!(shell.run(&["runs", "--to", "2020-01-01"]).await.ok(), "there are no such runs\n");
+    shell.run(&["runs", "--state", "done"]).await.failed("state");
+    let shown = shell.run(&["runs", &run_id[..20]]).await.ok();
+    assert!(shown.contains(run_id) && shown.contains(action_id), "{shown}");
+    assert_eq!(shell.run(&["runs", run_id, "--json"]).await.json()["run_id"], run_id);
+
+    let usage = shell.run(&["usage"]).await.ok();
+    assert!(usage.starts_with("today     $") && usage.contains("Wächter 日本"), "{usage}");
+    assert!(shell.run(&["usage", "--json"]).await.json()["month"]["total"].is_object());
+    shell.run(&["usage", "--month", "soon"]).await.failed("month");
+}
+
+#[tokio::test]
+async fn a_name_must_fit_one_thing() {
+    let h = Harness::start().await;
+    let shell = Shell::new(&h.platform.url());
+    for name in ["Price watch", "price WATCH", "Other", "agt_0"] {
+        h.post("/agents", json!({"name": name, "goal": "A research agent"})).await.expect(201);
+    }
+    let ids: Vec<String> = h.get("/agents").await.expect(200)["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| agent["agent_id"].as_str().unwrap().to_owned())
+        .collect();
+    let ambiguous = shell.run(&["agents", "price watch"]).await.failed("may be several agents; give an id:");
+    assert!(
+        ambiguous.err.contains(&ids[3])
+            && ambiguous.err.contains(&ids[2])
+            && !ambiguous.err.contains(&ids[1])
+    );
+    shell.run(&["agents", "agt_"]).await.failed("may be several agents");
+    assert_eq!(shell.run(&["agents", "other", "--json"]).await.json()["agent_id"], ids[1].as_str());
+    assert_eq!(shell.run(&["agents", &ids[1], "--json"]).await.json()["agent_id"], ids[1].as_str());
+    // An id that begins like a name wins, and a name that looks like an id is still found.
+    let named = shell.run(&["agents", "agt_0", "--json"]).await;
+    assert!(named.code == 1 || named.json()["agent_id"] == ids[0].as_str());
+    let similar =
+        shell.run(&["agents", "watch"]).await.failed("there is no agent `watch`; these are similar:");
+    assert!(similar.err.contains("Price watch"));
+    shell.run(&["agents", "nobody"]).await.failed("there is no agent `nobody`");
+    shell.run(&["agents", " "]).await.failed("the name of an agent is empty");
+    shell.run(&["agents", "agt_00000000000000000000000000000000"]).await.failed("answered 404");
+    shell.run(&["actions", &ids[0]]).await.failed("there is no action");
+    shell.run(&["chat", "--json", "--", "-"]).await.failed("there is no agent `-`");
+    shell.run(&["chat"]).await.failed("say which agent:");
+    let foreign = made::foreign(&h).await;
+    shell.run(&["agents", "Theirs"]).await.failed("there is no agent `Theirs`");
+    let id = foreign.agent.rsplit('/').next().unwrap();
+    shell.run(&["agents", id]).await.failed("answered 404");
+
+    // More than one page, and more than is shown.
+    for n in 0..56 {
+        h.post("/agents", json!({"name": format!("Agent {n}"), "goal": "A research agent"}))
+            .await
+            .expect(201);
+    }
+    let first = shell.run(&["agents"]).await;
+    assert!(first.err.contains("there are more") && first.out.lines().count() == 51, "{first:?}");
+    let all = shell.run(&["agents", "--limit", "1000"]).await;
+    assert!(all.err.is_empty() && all.out.lines().count() == 61, "{all:?}");
+    let some = shell.run(&["agents", "--limit", "3", "--json"]).await.json();
+    assert_eq!((some["data"].as_array().unwrap().len(), &some["has_more"]), (3, &json!(true)));
+
+    // A reader that stops reading is no error.
+    for line in [
+        "agents --limit 1000 | head -1",
+        "agents --json | head -1",
+        "agents --limit 1000 | true",
+        "completions bash | head -1",
+    ] {
+        let mut piped = Command::new("sh");
+        piped.args(["-c", &format!("\"$P\" {line}")]).env_clear().env("P", env!("CARGO_BIN_EXE_command"));
+        piped
+            .env("HOME", shell.home.path())
+            .env("LAMPLIGHTER_URL", &shell.url)
+            .env("PATH", std::env::var_os("PATH").unwrap());
+        let output = piped.output().await.unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            output.status.success() && !err.contains("rror") && !err.contains("panicked"),
+            "{line}: {err}"
+        );
+    }
+}
+
+/// Says what a stranger would like to be printed.
+fn says_hostile(messages: &[Value]) -> Says {
+    let asked = messages.iter().rev().find(|message| message["role"] == "user");
+    match asked.and_then(|message| message["content"].as_str()).unwrap_or_default() {
+        text if text.contains("long") => Says::Text("x".repeat(1_000_000)),
+        _ => Says::Text(format!("first\n{HOSTILE}\tlast")),
+    }
+}
+
+#[tokio::test]
+async fn texts_of_strangers_control_no_terminal() {
+    let model = ScriptedModel::start(says_hostile).await;
+    let h = Harness::with(PlatformConfig { models: model.server(), ..PlatformConfig::in_memory() }).await;
+    let shell = Shell::new(&h.platform.url());
+    let agent = json!({"name": format!("Agent {HOSTILE}"), "goal": format!("Watch\n{HOSTILE}"), "instructions": HOSTILE});
+    let agent = h.post("/agents", agent).await;
+    let agent = if agent.status == 201 {
+        agent.expect(201)["agent_id"].as_str().unwrap().to_owned()
+    } else {
+        h.agent().await
+    };
+    let action = json!({
+        "title": format!("Act\u{202e}ion 日本"), "description": HOSTILE,
+        "task_config": {"instructions": HOSTILE, "expected_output": format!("{HOSTILE}\n{}", "y".repeat(4_000))},
+        "schedule": {"cron": "0 9 * * *", "timezone": "Asia/Tokyo"},
+    });
+    let action = h.post(&format!("/agents/{agent}/actions"), action).await;
+    let action = action.expect(201);
+    let id = action["action_id"].as_str().unwrap();
+    let content = format!("# {HOSTILE}\n{}\n", "z".repeat(1_000_000));
+    let asset =
+        json!({"title": format!("Asset {}", "日本".repeat(40)), "content": content, "description": HOSTILE});
+    let asset = h.post(&format!("/agents/{agent}/assets"), asset).await.expect(201);
+
+    // `give` checks what is printed.
+    let said = shell.run(&["chat", &agent, "Hello"]).await.ok();
+    assert!(said.starts_with("first\n\\u{1b}[31m") && said.ends_with("end\tlast\n"), "{said:?}");
+    let run = shell.run(&["chat", &agent, "Hello", "--json"]).await.json();
+    assert!(run["message"].as_str().unwrap().contains(HOSTILE));
+    let long = shell.run(&["chat", &agent, "something long"]).await.ok();
+    assert!(long.len() >= 100_000 && long.lines().count() <= 3, "{}", long.len());
+    for args in [
+        &["agents"][..],
+        &["agents", &agent],
+        &["actions"],
+        &["actions", id],
+        &["inbox"],
+        &["due"],
+        &["chats", "latest"],
+        &["chats", "list", "--agent", &agent],
+        &["runs", "--kind", "chat"],
+        &["why", id],
+        &["usage"],
+    ] {
+        let text = shell.run(args).await.ok();
+        assert!(text.len() < 1_200_000, "{args:?}: {}", text.len());
+        if args.len() > 1 || args == ["inbox"] || args == ["due"] {
+            continue;
+        }
+        assert!(text.lines().all(|line| line.chars().count() < 1_000), "{args:?}");
+    }
+    shell.run(&["approve", id]).await.failed("--hash");
+    let asset_id = asset["asset_id"].as_str().unwrap();
+    assert_eq!(shell.run(&["assets", asset_id]).await.ok(), content);
+    for args in
+        [&["agents", "--json"][..], &["actions", "--json"], &["inbox", "--json"], &["assets", "--json"]]
+    {
+        shell.run(args).await.json();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_or_refuses_is_named() {
+    let all: &[&[&str]] = &[
+        &["chat", "agt_00000000000000000000000000000000", "Hello"],
+        &["inbox"],
+        &["approve", "act_00000000000000000000000000000000"],
+        &["accept", "prp_00000000000000000000000000000000"],
+        &["answer", "run_00000000000000000000000000000000", "call_1", "yes"],
+        &["actions"],
+        &["runs"],
+        &["due"],
+        &["why", "act_00000000000000000000000000000000"],
+        &["assets"],
+        &["agents"],
+        &["chats", "latest"],
+        &["proposals"],
+        &["usage"],
+        &["theme", "check", "default"],
+        &["theme", "lookup", "default", "header"],
+        &["theme", "map", "default"],
+        &["theme", "graph", "default"],
+        &["watch", "--for", "1"],
+    ];
+    for args in all {
+        let output = Shell::new(DOWN).run(args).await.failed("is it running? (LAMPLIGHTER_URL says where)");
+        assert_eq!(output.out, "", "{args:?}");
+    }
+    let h = Harness::with(PlatformConfig { auth: AuthConfig::On(None), ..PlatformConfig::in_memory() }).await;
+    let mut shell = Shell::new(&h.platform.url());
+    shell.key = Some("llk_wrong".to_owned());
+    for args in all {
+        let output = shell.run(args).await.failed("answered 401");
+        assert!(
+            output.err.contains("set LAMPLIGHTER_API_KEY") && !output.err.contains("llk_wrong"),
+            "{output:?}"
+        );
+    }
+    shell.key = Some(h.key_with("me", json!({"name": "reader", "scopes": ["read"]})).await);
+    shell.run(&["agents"]).await.ok();
+    shell.run(&["agents", "new", "--name", "A", "--goal", "B"]).await.failed("answered 403");
+}
+
+#[tokio::test]
+async fn a_limit_of_requests_is_waited_for() {
+    let clock = ManualClock::at("2026-11-21T12:00:58Z".parse().unwrap());
+    let mut config = PlatformConfig::in_memory();
+    config.auth = AuthConfig::On(None);
+    config.rates = RateLimits::parse("others=1").unwrap();
+    config.clock = Clock::Manual(clock.clone());
+    let h = Harness::with(config).await;
+    let mut shell = Shell::new(&h.platform.url());
+    shell.key = Some(h.key_of("me").await);
+    let first = shell.run(&["agents", "--json"]).await;
+    assert_eq!((first.code, first.err.as_str()), (0, ""));
+    let (second, ()) = tokio::join!(shell.run(&["agents", "--json"]), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        clock.set("2026-11-21T12:01:00Z".parse().unwrap());
+    });
+    assert_eq!(
+        (second.code, second.err.as_str()),
+        (0, "lamplighter: too many requests; waiting for 2 s\n"),
+        "{second:?}"
+    );
+}
+
+/// Passes connections on, and cuts the first ones after so many bytes of the answer.
+async fn cutting(to: String, cuts: Vec<usize>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut cuts = cuts.into_iter();
+        loop {
+            let Ok((mut person, _)) = listener.accept().await else { return };
+            let mut server = TcpStream::connect(to.trim_start_matches("http://")).await.unwrap();
+            let mut first = vec![0; 64 * 1024];
+            let Ok(read) = person.read(&mut first).await else { continue };
+            server.write_all(&first[..read]).await.unwrap();
+            // Only streams are cut.
+            let is_stream = String::from_utf8_lossy(&first[..read]).contains("text/event-stream");
+            let cut = if is_stream { cuts.next() } else { None };
+            tokio::spawn(async move {
+                let (mut from_person, mut to_person) = person.split();
+                let (mut from_server, mut to_server) = server.split();
+                let down = async {
+                    let Some(mut left) = cut else {
+                        drop(tokio::io::copy(&mut from_server, &mut to_person).await);
+                        return;
+                    };
+                    let mut bytes = [0; 1024];
+                    while left > 0 {
+                        let most = left.min(bytes.len());
+                        let Ok(read @ 1..) = from_server.read(&mut bytes[..most]).await else { return };
+                        left -= read;
+                        drop(to_person.write_all(&bytes[..read]).await);
+                    }
+                };
+                tokio::select! {
+                    () = down => {}
+                    _ = tokio::io::copy(&mut from_person, &mut to_server) => {}
+                }
+            });
+        }
+    });
+    url
+}
+
+fn says_much(_: &[Value]) -> Says {
+    Says::Text((0..400).map(|n| format!("word{n} ")).collect::<String>().trim_end().to_owned())
+}
+
+#[tokio::test]
+async fn a_cut_connection_loses_and_repeats_nothing() {
+    let model = ScriptedModel::start(says_much).await;
+    let h = Harness::with(PlatformConfig { models: model.server(), ..PlatformConfig::in_memory() }).await;
+    let agent = h.agent().await;
+    let Says::Text(whole) = says_much(&[]) else { unreachable!() };
+    // Before the first event, within it, within the text, and near the end.
+    for cuts in [vec![10], vec![150], vec![400, 300], vec![1_500, 200, 200], vec![3_000]] {
+        let url = cutting(h.platform.url(), cuts.clone()).await;
+        let shell = Shell::new(&url);
+        let before = h.get("/runs?kind=chat").await.expect(200)["data"].as_array().unwrap().len();
+        let said = shell.run(&["chat", &agent, "Talk", "--new"]).await;
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (0, format!("{whole}\n").as_str()),
+            "{cuts:?}: {}",
+            said.err
+        );
+        let after = h.get("/runs?kind=chat").await.expect(200)["data"].as_array().unwrap().len();
+        assert_eq!(after, before + 1, "{cuts:?}");
+    }
+}
+
+static MAIL: ToolDef = ToolDef::new(
+    "send_mail",
+    "Sends a mail.",
+    Effect::Outside,
+    &[Surface::Chat, Surface::Run],
+    || json!({"type": "object"}),
+);
+
+/// An outside service.
+struct Post;
+
+impl Outside for Post {
+    fn tools(&self) -> Vec<&'static ToolDef> {
+        vec![&MAIL]
+    }
+
+    fn cost_micros(&self, _: &ToolDef, _: &Value) -> Option<i64> {
+        Some(700)
+    }
+
+    fn call(&self, _: OutsideCall) -> BoxFuture<'static, Called> {
+        Box::pin(async { Called::Done(CallResult::told("It is sent.")) })
+    }
+}
+
+fn mails(messages: &[Value]) -> Says {
+    match messages.iter().rfind(|message| message["role"] != "system") {
+        Some(message) if message["role"] == "tool" => Says::Text(format!("told: {}", message["content"])),
+        _ => Says::Call("send_mail", json!({"to": "a@b.example"})),
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_waits_is_answered() {
+    let model = ScriptedModel::start(mails).await;
+    let outside = OutsideTools::new(Arc::new(Post));
+    let runs = RunsConfig { outside, ..RunsConfig::default() };
+    let h =
+        Harness::with(PlatformConfig { models: model.server(), runs, ..PlatformConfig::in_memory() }).await;
+    let agent = h.agent().await;
+    let shell = Shell::new(&h.platform.url());
+    for (answer, told) in
+        [(&["yes"][..], "It is sent."), (&["no", "--reason", "Not on a Sunday"], "Not on a Sunday")]
+    {
+        let said = shell.run(&["chat", &agent, "Mail it", "--new"]).await;
+        assert!(said.code == 0 && said.err.contains("`lamplighter inbox` shows the question"), "{said:?}");
+        let inbox = shell.run(&["inbox"]).await.ok();
+        let command = inbox.split("lamplighter answer ").nth(1).unwrap_or_else(|| panic!("{inbox}"));
+        let mut words = command.split_whitespace();
+        let (run, call) = (words.next().unwrap(), words.next().unwrap());
+        assert!(inbox.contains("send_mail") && inbox.contains("costs about $0.0007"), "{inbox}");
+        let shown = shell.run(&["runs", run]).await.ok();
+        assert!(shown.contains(&format!("lamplighter answer {run} {call} yes")), "{shown}");
+        shell.run(&["answer", run, "call_none", "no"]).await.failed("has no call `call_none`");
+        shell
+            .run(&["answer", run, call, "yes", "--hash", "0"])
+            .await
+            .failed("not answered: the call has changed");
+        shell.run(&["answer", run, call, "happened"]).await.failed("answered 409");
+        shell.run(&[&["answer", run, call], answer].concat()).await.ok();
+        for _ in 0..300 {
+            if h.get(&format!("/runs/{run}")).await.expect(200)["state"] == "completed" {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let run = shell.run(&["runs", run, "--json"]).await.json();
+        assert!(run["message"].as_str().unwrap().contains(told), "{run:#}");
+        assert_eq!(shell.run(&["inbox"]).await.ok(), "nothing waits for you\n");
+    }
+    shell.run(&["answer", "run_1", "call_1", "yes"]).await.failed("there is no run `run_1`");
+    shell.run(&["answer", "nothing", "call_1", "yes"]).await.failed("is not the id of a run");
+}
+
+#[tokio::test]
+async fn a_watch_prints_changes() {
+    let h = Harness::start().await;
+    let agent = h.agent().await;
+    let shell = Shell::new(&h.platform.url());
+    let begun = std::time::Instant::now();
+    let quiet = shell.run(&["watch", "--for", "1"]).await;
+    assert_eq!((quiet.code, quiet.out.as_str()), (0, ""));
+    assert!(quiet.err.contains("watching http://127.0.0.1:"), "{}", quiet.err);
+    assert!((1..30).contains(&begun.elapsed().as_secs()));
+    let made = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        made::drafts(&h, &agent, 1).await
+    };
+    let (seen, json, ids) = tokio::join!(
+        shell.run(&["watch", "--for", "5"]),
+        shell.run(&["watch", "--for", "5", "--json"]),
+        made
+    );
+    let seen = seen.ok();
+    assert!(seen.contains("  waits for you  Draft 0 (Watch): ") && seen.lines().count() == 1, "{seen}");
+    let json: Value = serde_json::from_str(json.ok().trim_end()).unwrap();
+    assert_eq!((&json["change"], &json["item"]["action_id"]), (&json!("waits"), &json!(ids[0].to_string())));
+}
+
+#[tokio::test]
+async fn a_theme_is_asked_about() {
+    let h = Harness::start().await;
+    let shell = Shell::new(&h.platform.url());
+    for (path, text) in [
+        (
+            "layout/theme.liquid",
+            "<html>{{ content_for_header }}{{ content_for_layout }}{% render 'header' %}</html>",
+        ),
+        ("snippets/header.liquid", "<header class=\"sticky\">{{ shop.name }}</header>"),
+        ("snippets/old.liquid", "<p>unused</p>"),
+    ] {
+        let put = h
+            .request(Method::PUT, &format!("/projects/default/files/{path}"))
+            .header("content-type", "text/plain")
+            .body(text);
+        let answer = put.send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+    }
+    let check = shell.run(&["theme", "check", "default"]).await.ok();
+    assert!(check.contains("0 errors, "), "{check}");
+    let found = shell.run(&["theme", "lookup", "default", "make the header sticky"]).await.ok();
+    assert!(found.contains("snippets/header.liquid\n"), "{found}");
+    assert!(
+        shell.run(&["theme", "lookup", "default", "header", "--json"]).await.json()["targets"].is_array()
+    );
+    assert!(
+        shell
+            .run(&["theme", "map", "default", "--tokens", "500"])
+            .await
+            .ok()
+            .contains("snippets/header.liquid")
+    );
+    let graph = shell.run(&["theme", "graph", "default"]).await.ok();
+    assert!(graph.contains("snippets/old.liquid: probably unused"), "{graph}");
+    let graph = shell.run(&["theme", "graph", "default", "--file", "snippets/header.liquid"]).await.ok();
+    assert!(graph.contains("is needed by") && graph.contains("layout/theme.liquid"), "{graph}");
+    let bad = h
+        .request(Method::PUT, "/projects/default/files/snippets/bad.liquid")
+        .header("content-type", "text/plain");
+    bad.body("{% if %}").send().await.unwrap();
+    let check = shell.run(&["theme", "check", "default"]).await.failed("the theme has ");
+    assert!(check.out.contains("snippets/bad.liquid:1: error: "), "{}", check.out);
+    let json = shell.run(&["theme", "check", "default", "--json"]).await.failed("the theme has ");
+    assert!(serde_json::from_str::<Value>(&json.out).unwrap()["errors"].as_i64().unwrap() > 0);
+    shell.run(&["theme", "check", "shop"]).await.failed("`shop` is not a project id");
+}
