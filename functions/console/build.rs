@@ -37,7 +37,8 @@ fn build() -> Result<(), String> {
         let mut hash = DefaultHasher::new();
         hash.write(text.as_bytes());
         write(&out.join(format!("console.{kind}")), text.as_bytes())?;
-        write(&out.join(format!("console.{kind}.gz")), &compressed(text.as_bytes())?)?;
+        write(&out.join(format!("console.{kind}.gz")), &gzip(text.as_bytes())?)?;
+        write(&out.join(format!("console.{kind}.br")), &brotli(text.as_bytes())?)?;
         names.push_str(&format!(
             "pub const {}: &str = \"console-{:016x}.{kind}\";\n",
             kind.to_uppercase(),
@@ -61,7 +62,13 @@ fn texts(folder: &Path, extension: &str) -> Result<BTreeMap<String, String>, Str
     Ok(all)
 }
 
-fn compressed(bytes: &[u8]) -> Result<Vec<u8>, String> {
+fn brotli(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let (mut compressed, best) = (Vec::new(), brotli::enc::BrotliEncoderParams::default());
+    brotli::BrotliCompress(&mut &*bytes, &mut compressed, &best).map_err(|error| error.to_string())?;
+    Ok(compressed)
+}
+
+fn gzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(|error| error.to_string())
 }

@@ -27,9 +27,15 @@ struct File {
     name: &'static str,
     kind: &'static str,
     bytes: &'static [u8],
-    compressed: Option<&'static [u8]>,
+    compressed: Option<Compressed>,
     /// The name changes with the content.
     immutable: bool,
+}
+
+/// For clients that say that they understand it.
+struct Compressed {
+    brotli: &'static [u8],
+    gzip: &'static [u8],
 }
 
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
@@ -39,14 +45,20 @@ const FILES: &[File] = &[
         name: JS,
         kind: "text/javascript; charset=utf-8",
         bytes: include_bytes!(concat!(env!("OUT_DIR"), "/console.js")),
-        compressed: Some(include_bytes!(concat!(env!("OUT_DIR"), "/console.js.gz"))),
+        compressed: Some(Compressed {
+            brotli: include_bytes!(concat!(env!("OUT_DIR"), "/console.js.br")),
+            gzip: include_bytes!(concat!(env!("OUT_DIR"), "/console.js.gz")),
+        }),
         immutable: true,
     },
     File {
         name: CSS,
         kind: "text/css; charset=utf-8",
         bytes: include_bytes!(concat!(env!("OUT_DIR"), "/console.css")),
-        compressed: Some(include_bytes!(concat!(env!("OUT_DIR"), "/console.css.gz"))),
+        compressed: Some(Compressed {
+            brotli: include_bytes!(concat!(env!("OUT_DIR"), "/console.css.br")),
+            gzip: include_bytes!(concat!(env!("OUT_DIR"), "/console.css.gz")),
+        }),
         immutable: true,
     },
     icon("icon.svg", "image/svg+xml", include_bytes!("../web/icon.svg")),

@@ -72,9 +72,13 @@ async fn read_page(State(cx): State<Cx>, stage: Stage, headers: HeaderMap) -> Re
 )]
 async fn read_file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, Error> {
     let file = FILES.iter().find(|file| file.name == name).ok_or(Error::NotFound("file"))?;
-    let mut response = match file.compressed.filter(|_| accepts_gzip(&headers)) {
-        Some(compressed) => {
-            ([(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))], Bytes::from_static(compressed))
+    let compressed = file.compressed.as_ref().and_then(|compressed| {
+        let forms = [("br", compressed.brotli), ("gzip", compressed.gzip)];
+        forms.into_iter().find(|(coding, _)| accepts(&headers, coding))
+    });
+    let mut response = match compressed {
+        Some((coding, bytes)) => {
+            ([(header::CONTENT_ENCODING, HeaderValue::from_static(coding))], Bytes::from_static(bytes))
                 .into_response()
         }
         None => Bytes::from_static(file.bytes).into_response(),
@@ -88,13 +92,13 @@ async fn read_file(Path(name): Path<String>, headers: HeaderMap) -> Result<Respo
     Ok(response)
 }
 
-/// Whether the client understands gzip: it names it, and not with the quality 0.
-fn accepts_gzip(headers: &HeaderMap) -> bool {
+/// Whether the client understands a coding: it names it, and not with the quality 0.
+fn accepts(headers: &HeaderMap, coding: &str) -> bool {
     let accepted =
         headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     accepted.split(',').any(|one| {
         let mut parts = one.split(';').map(str::trim);
-        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding));
         named && !parts.any(|quality| quality.strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0)))
     })
 }
