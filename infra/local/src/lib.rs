@@ -8,3 +8,4 @@ pub mod platform;
 pub mod program;
 pub mod served;
 mod show;
+mod week;

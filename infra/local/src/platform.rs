@@ -173,6 +173,7 @@ pub struct Platform {
     pub cx: Cx,
     address: SocketAddr,
     engines: Engines,
+    app: Handler,
     server: Served,
     _demo: Option<DemoModel>,
     pollers: Vec<Poller>,
@@ -275,7 +276,7 @@ impl Platform {
         let routes = catalog::router().layer(from_fn_with_state(storage, health));
         let functions = shared::edge::app::app(cx.clone(), routes, Some(authenticate));
         let app = with_bucket(functions.into(), engines.bucket(), welcome);
-        let server = Served::start(listener, headers::bounded(app), limits).map_err(listen)?;
+        let server = Served::start(listener, headers::bounded(app.clone()), limits).map_err(listen)?;
         let mut pollers = Vec::new();
         if automatic {
             for function in catalog::ALL {
@@ -292,7 +293,7 @@ impl Platform {
                 }
             }
         }
-        Ok(Self { cx, address, engines, server, _demo: demo_model, pollers, stop, tasks })
+        Ok(Self { cx, address, engines, app, server, _demo: demo_model, pollers, stop, tasks })
     }
 
     #[must_use]
@@ -309,6 +310,43 @@ impl Platform {
     #[must_use]
     pub fn engines(&self) -> &Engines {
         &self.engines
+    }
+
+    /// What answers the requests of the port.
+    #[must_use]
+    pub fn app(&self) -> &Handler {
+        &self.app
+    }
+
+    /// Fires each timer once, and hands the messages of the queues over until there are none. For a platform that does not do so
+    /// by itself ([`PlatformConfig::automatic`]).
+    ///
+    /// # Errors
+    /// The causes of the first timer or message that fails.
+    pub async fn work(&self) -> Result<(), String> {
+        let invocation = || Invocation { deadline: deadline(&self.cx.clock) };
+        for function in catalog::ALL {
+            if let Trigger::Timer { handler, .. } = function.trigger {
+                handler(self.cx.clone(), invocation()).await.map_err(|error| error.causes().to_string())?;
+            }
+        }
+        for function in catalog::ALL {
+            let (Trigger::Queue { handler }, Some(queue)) =
+                (function.trigger, self.engines.queue(function.name))
+            else {
+                continue;
+            };
+            loop {
+                let messages = queue.receive(1, Duration::ZERO).await;
+                let Some(message) = messages.into_iter().next() else { break };
+                let body = serde_json::from_str(&message.body).map_err(|error| error.to_string())?;
+                let done = handler(self.cx.clone(), invocation(), body).await;
+                done.map_err(|error| error.causes().to_string())?;
+                // A receipt is stale if the message took longer than its visibility. Then it comes again.
+                let _ = queue.delete(message.receipt);
+            }
+        }
+        Ok(())
     }
 
     /// Stops accepting work, lets the current work end, and closes the data.

@@ -24,12 +24,14 @@ use crate::engines::{DataLocation, EngineError};
 use crate::platform::{self, Platform, PlatformConfig, PlatformError};
 use crate::served::PortLimits;
 use crate::show;
+use crate::week;
 
 const HELP: &str = "\
 Lamplighter on one machine: the whole platform in one process.
 
 Usage:
   cargo run                        start the server
+  cargo run -- --demo              the same, and fill an empty folder first: agents with a week of history, a theme, habits
   cargo run -- api-key [NAME] [--scopes SCOPES]
                                    make an API key for LAMPLIGHTER_AUTH=on, while no server uses the folder;
                                    `--name NAME` is the same; SCOPES are read, write, admin (all), with commas
@@ -52,7 +54,10 @@ const STACK: usize = 8 << 20;
 
 /// The command of the program.
 enum Command {
-    Serve,
+    /// With a week of history for an empty folder, or without.
+    Serve {
+        demo: bool,
+    },
     ApiKey(NewApiKey),
     Show(Owner, RunId),
     Say(String),
@@ -80,7 +85,7 @@ pub fn main() -> ExitCode {
         runtime.map_err(|error| error.to_string())?.block_on(work)
     };
     let done = match command {
-        Command::Serve => config().and_then(|config| run(serve(config).boxed())),
+        Command::Serve { demo } => config().and_then(|config| run(serve(config, demo).boxed())),
         Command::ApiKey(input) => run(make_key(input).boxed()),
         Command::Show(owner, id) => run(show(owner, id).boxed()),
         Command::Say(text) => {
@@ -100,12 +105,16 @@ pub fn main() -> ExitCode {
 fn command() -> Result<Command, lexopt::Error> {
     use lexopt::prelude::{Long, Short, Value};
     let mut args = lexopt::Parser::from_env();
-    let Some(first) = args.next()? else { return Ok(Command::Serve) };
+    let Some(first) = args.next()? else { return Ok(Command::Serve { demo: false }) };
     match first {
         Long("help") | Short('h') => Ok(Command::Say(HELP.to_owned())),
         Long("version") | Short('V') => {
             Ok(Command::Say(format!("lamplighter-local {}\n", env!("CARGO_PKG_VERSION"))))
         }
+        Long("demo") => match args.next()? {
+            None => Ok(Command::Serve { demo: true }),
+            Some(other) => Err(other.unexpected()),
+        },
         Value(word) if word == "api-key" => key_command(args),
         Value(word) if word == "show" => show_command(args),
         other => Err(other.unexpected()),
@@ -240,14 +249,20 @@ fn config() -> Result<PlatformConfig, String> {
     })
 }
 
-async fn serve(config: PlatformConfig) -> Result<(), String> {
+async fn serve(config: PlatformConfig, demo: bool) -> Result<(), String> {
     let data = match &config.data {
         DataLocation::Folder(path) => path.display().to_string(),
         DataLocation::Memory => "memory".to_owned(),
     };
     let authenticates = matches!(config.auth, AuthConfig::On(_));
     // Before the start, so that a signal during the start also stops it cleanly.
-    let stop = stop_signal();
+    let mut stop = std::pin::pin!(stop_signal());
+    if demo {
+        tokio::select! {
+            () = &mut stop => return Ok(()),
+            filled = week::fill(&config) => filled?,
+        }
+    }
     let platform = Platform::start(config).await.map_err(|error| error.to_string())?;
     let url = platform.url();
     println!("Lamplighter runs at {url}");

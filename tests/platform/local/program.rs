@@ -1,5 +1,6 @@
 //! The program's own arguments: its help, and a first key for a server with authentication.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -123,6 +124,47 @@ fn the_commands_that_the_start_prints_work() {
             serde_json::from_str::<serde_json::Value>(body).expect("a person gets JSON, not events");
         }
     }
+}
+
+/// What a person sees who starts with `--demo`: each page of the console has something to show, and nothing is in the future.
+#[tokio::test]
+async fn an_empty_folder_gets_a_week_of_history() {
+    let parent = TempDir::new().unwrap();
+    let folder = parent.path().join("data");
+    let server = Server::start(command(&folder).arg("--demo"));
+    let read = async |url: &str, path: &str| {
+        send(tests::client().request(Method::GET, format!("{url}{path}"))).await.expect(200)
+    };
+    let runs = read(&server.url, "/runs?limit=100").await;
+    let runs = runs["data"].as_array().unwrap();
+    let ended = |state: &str| runs.iter().filter(|run| run["state"] == state).count();
+    assert!(ended("succeeded") > 25 && ended("failed") == 3 && ended("running") == 0, "{runs:?}");
+    let now = jiff::Timestamp::now();
+    let times = runs.iter().filter_map(|run| run["finished_at"].as_str());
+    assert!(times.map(|at| at.parse::<jiff::Timestamp>().unwrap()).all(|at| at <= now));
+    let inbox = read(&server.url, "/inbox").await;
+    let kinds: BTreeSet<&str> =
+        inbox["data"].as_array().unwrap().iter().filter_map(|item| item["kind"].as_str()).collect();
+    assert_eq!(kinds, ["approval", "failed", "proposal"].into());
+    let practices = read(&server.url, "/practices").await;
+    assert_eq!(practices["data"].as_array().unwrap().len(), 3);
+    assert_eq!(practices["data"][0]["today"]["done"], serde_json::Value::Null);
+    let projects = read(&server.url, "/projects").await;
+    let status = format!("/projects/{}/map/status", projects["data"][0]["project_id"].as_str().unwrap());
+    let indexed = async {
+        while read(&server.url, &status).await["state"] != "ready" {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), indexed).await.expect("the theme is indexed");
+    let left: Vec<_> =
+        std::fs::read_dir(parent.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["data"]);
+
+    // The next start finds data, and adds nothing.
+    drop(server);
+    let server = Server::start(command(&folder).arg("--demo"));
+    assert_eq!(read(&server.url, "/agents").await["data"].as_array().unwrap().len(), 2);
 }
 
 /// `lamplighter keys` with a server that authenticates, from the first key to the end of another one.
