@@ -7,11 +7,11 @@ use crate::page::{after, compare, first_column, read, root, section, set};
 
 const CONTRIBUTING: &str = "CONTRIBUTING.md";
 
-/// The first words after `prefix` at the beginning of a line.
+/// The first words after `prefix` at the beginning of a line, without the option that every program has.
 fn first_words(text: &str, prefix: &str) -> BTreeSet<String> {
     let lines = text.lines().filter_map(|line| line.trim_start_matches(['$', ' ']).strip_prefix(prefix));
     let words = lines.filter_map(|rest| rest.split_whitespace().next());
-    set(words.filter(|word| !word.starts_with('-')))
+    set(words.filter(|word| *word != "--help"))
 }
 
 #[test]

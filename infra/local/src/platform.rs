@@ -327,7 +327,7 @@ impl Platform {
         let invocation = || Invocation { deadline: deadline(&self.cx.clock) };
         for function in catalog::ALL {
             if let Trigger::Timer { handler, .. } = function.trigger {
-                handler(self.cx.clone(), invocation()).await.map_err(|error| error.causes().to_string())?;
+                handler(self.cx.clone(), invocation()).await.map_err(|error| error.causes())?;
             }
         }
         for function in catalog::ALL {
@@ -341,7 +341,7 @@ impl Platform {
                 let Some(message) = messages.into_iter().next() else { break };
                 let body = serde_json::from_str(&message.body).map_err(|error| error.to_string())?;
                 let done = handler(self.cx.clone(), invocation(), body).await;
-                done.map_err(|error| error.causes().to_string())?;
+                done.map_err(|error| error.causes())?;
                 // A receipt is stale if the message took longer than its visibility. Then it comes again.
                 let _ = queue.delete(message.receipt);
             }
