@@ -45,8 +45,8 @@ def free_port():
 class Platform:
     """The local platform with its console."""
 
-    def __init__(self, folder, *, auth, environment=None):
-        self.folder = folder
+    def __init__(self, folder, *, auth, environment=None, arguments=()):
+        self.folder, self.arguments = folder, arguments
         self.port = free_port()
         self.auth = auth
         self.log = open(folder / "server.log", "ab")
@@ -73,8 +73,9 @@ class Platform:
     def start(self):
         keep = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "TMPDIR", "LANG")}
         given = {name: value for name, value in self.environment.items() if value}
-        self.process = subprocess.Popen([str(BINARY)], env={**keep, **given}, stdout=self.log, stderr=self.log, cwd=self.folder)
-        wait_for(f"http://127.0.0.1:{self.port}")
+        self.process = subprocess.Popen([str(BINARY), *self.arguments], env={**keep, **given}, stdout=self.log, stderr=self.log, cwd=self.folder)
+        # With `--demo`, a week passes first.
+        wait_for(f"http://127.0.0.1:{self.port}", 120)
 
     def stop(self):
         self.process.terminate()

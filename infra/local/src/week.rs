@@ -19,6 +19,8 @@ use crate::engines::DataLocation;
 use crate::platform::{Platform, PlatformConfig};
 
 const DAYS: i64 = 7;
+/// The hours of a day (UTC) in which the actions below are due, or were due a moment ago.
+const HOURS: [i64; 5] = [6, 7, 8, 16, 20];
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// A small theme: a page with a header, a product card, a style sheet and translations.
@@ -90,9 +92,12 @@ impl Week<'_> {
         let mut at = hour_of(started) + HOUR;
         let changed = hour_of(started) + SignedDuration::from_hours(24 * (DAYS - 2));
         while at < end - HOUR {
-            self.clock.set(at);
-            self.work().await?;
+            if HOURS.contains(&(at.as_second() / 3_600 % 24)) {
+                self.clock.set(at);
+                self.work().await?;
+            }
             if at == changed {
+                self.clock.set(at);
                 self.change_of_mind(&actions).await?;
             }
             at += HOUR;
@@ -164,7 +169,7 @@ impl Week<'_> {
                 "instructions": "List each price of lamp oil that has changed.",
                 "expected_output": "A list, or a sentence that nothing has changed",
             },
-            "schedule": {"cron": "0 */6 * * *"},
+            "schedule": {"cron": "0 8,20 * * *"},
         });
         self.action(&market, digest, true).await?;
         let letter = json!({

@@ -138,7 +138,7 @@ async fn an_empty_folder_gets_a_week_of_history() {
     let runs = read(&server.url, "/runs?limit=100").await;
     let runs = runs["data"].as_array().unwrap();
     let ended = |state: &str| runs.iter().filter(|run| run["state"] == state).count();
-    assert!(ended("succeeded") > 25 && ended("failed") == 3 && ended("running") == 0, "{runs:?}");
+    assert!(ended("succeeded") > 20 && ended("failed") == 3 && ended("running") == 0, "{runs:?}");
     let now = jiff::Timestamp::now();
     let times = runs.iter().filter_map(|run| run["finished_at"].as_str());
     assert!(times.map(|at| at.parse::<jiff::Timestamp>().unwrap()).all(|at| at <= now));

@@ -131,6 +131,8 @@ pub fn cut(text: &str, columns: usize) -> String {
         used += wide;
         kept.push(c);
     }
+    // A character may change the width of the one before it, as the selector of an emoji does.
+    while kept.width() + 1 > columns && kept.pop().is_some() {}
     let mut kept = kept.trim_end().to_owned();
     if columns > 0 {
         kept.push('…');
@@ -194,6 +196,7 @@ mod tests {
             ("日本語", 4, "日…"),
             ("a b c", 3, "a…"),
             ("abc", 0, ""),
+            ("0\u{fe0f}0\u{fe0f}0\u{fe0f}0", 4, "0\u{fe0f}0…"),
             ("e\u{301}e\u{301}e\u{301}", 3, "e\u{301}e\u{301}e\u{301}"),
         ] {
             assert_eq!(cut(text, columns), kept, "{text} {columns}");
