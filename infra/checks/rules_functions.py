@@ -104,9 +104,7 @@ def functions_are_told_where_they_are(stack: Stack, repo: Repo) -> Iterator[str]
     }
     for name in stack.functions:
         variables = variables_of(stack, name)
-        # The console has no right to the table in which requests are counted.
-        own = {"LAMPLIGHTER_RATE_LIMITS": "off"} if name == "console" else {}
-        for variable, value in {**expected, **own}.items():
+        for variable, value in expected.items():
             if variables.get(variable) != value:
                 yield f"{name}: {variable} must be {sub(value)}, is {sub(variables.get(variable))}"
         asks = {variable for variable in variables if is_of_models(variable)}

@@ -4,7 +4,6 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::{EncodingKey, Header, encode};
 use serde_json::{Value, json};
-
 use shared::config::Given;
 
 use super::*;

@@ -79,8 +79,11 @@ impl RouteClass {
     #[must_use]
     pub fn of(method: &str, path: &str) -> Option<Self> {
         Some(match (method, path) {
-            // Preflights, and what load balancers and monitors read.
-            ("OPTIONS", _) | ("GET" | "HEAD", "/health" | "/openapi.json") => return None,
+            // Preflights, what load balancers and monitors read, and the files of the console. They are the same for everybody, and
+            // their functions have no right to the table, in which requests are counted.
+            ("OPTIONS", _) | ("GET" | "HEAD", "/health" | "/openapi.json" | "/" | "/console/{file}") => {
+                return None;
+            }
             ("POST", "/agents/{agent_id}/chat" | "/setup/chat") => Self::StreamedTurns,
             (
                 "POST",
@@ -270,6 +273,9 @@ mod tests {
             ("POST", "/health", Some(RouteClass::Others)),
             ("OPTIONS", "/agents", None),
             ("GET", "/openapi.json", None),
+            ("GET", "/", None),
+            ("GET", "/console/{file}", None),
+            ("POST", "/", Some(RouteClass::Others)),
             ("POST", "/setup/chat", Some(RouteClass::StreamedTurns)),
             ("GET", "/setup/chat", Some(RouteClass::Others)),
             ("POST", "/v1/chat/completions", Some(RouteClass::Turns)),
