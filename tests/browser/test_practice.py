@@ -296,7 +296,7 @@ def test_archive_make_active_and_delete(owner):
 def test_today_has_the_habits_of_today(owner):
     owner.agent()
     page = owner.page("/")
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("Nothing waits for you.")).to_be_visible()
     expect(page.get_by_role("region", name="Habits")).to_have_count(0)
     practice_id = habit(owner, "Read", done=[1])
     weekday = ALL_DAYS[day(owner, practice_id).weekday()]

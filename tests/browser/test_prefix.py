@@ -142,7 +142,7 @@ def test_today_opens_below_a_path_and_every_page_stays_there(live):
     axe(page)
     shot(page, "today-below-a-path")
     page.get_by_role("button", name=re.compile("^Approve")).click()
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_role("region", name="Waits for you").get_by_text("Nothing waits for you.")).to_be_visible()
     assert live.get("/actions?limit=10")["data"][0]["state"] == "scheduled"
     for name in page.get_by_role("navigation", name="Main", exact=True).get_by_role("link").all_inner_texts() + ["Account"]:
         page.get_by_role("link", name=name, exact=True).first.click()

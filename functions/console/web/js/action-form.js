@@ -330,11 +330,11 @@ export function formView(ctx, state, { action, agentName, done, cancelHref, asse
         const form = event.target;
         // The next frame draws what is wrong.
         const showWhatIsWrong = () => requestAnimationFrame(() => requestAnimationFrame(() => form.querySelector("[role=alert]")?.scrollIntoView({ block: "center" })));
-        if (Object.keys(wrong).length > 0) {
+        if (Object.keys(formMistakes(state.form)).length > 0) {
           ctx.redraw();
           return showWhatIsWrong();
         }
-        ctx.act(state.key, () => saveForm(ctx, state, changed, done)).then(showWhatIsWrong);
+        ctx.act(state.key, () => saveForm(ctx, state, changedFields(state.base, state.form), done)).then(showWhatIsWrong);
       },
     },
     state.isStored && changed.length > 0 && h("p", { class: "aside-note" }, "This is what you typed before. It is not saved yet. ", press("Discard it", () => state.reset(action ?? { budget: {}, schedule: null }), { kind: "link" })),
@@ -389,12 +389,12 @@ function grantField(state, name, label, note) {
     h(
       "label",
       {},
-      h("input", { type: "checkbox", checked: isOn, onchange: (event) => state.set({ grants: event.target.checked ? [...form.grants, name] : form.grants.filter((one) => one !== name) }) }),
+      h("input", { type: "checkbox", checked: isOn, onchange: (event) => state.set({ grants: event.target.checked ? [...state.form.grants, name] : state.form.grants.filter((one) => one !== name) }) }),
       h("span", {}, label, label !== name && [" ", h("code", {}, name)], h("small", {}, note)),
     ),
     isOn &&
       COUNTED_GRANTS.includes(name) &&
-      h("label", { class: "uses" }, "at most ", h("input", { type: "number", min: "1", max: "50", "aria-label": `${label}: times a run`, value: String(form.uses[name] ?? DEFAULT_USES), oninput: (event) => state.set({ uses: { ...form.uses, [name]: Number(event.target.value) } }) }), " times a run"),
+      h("label", { class: "uses" }, "at most ", h("input", { type: "number", min: "1", max: "50", "aria-label": `${label}: times a run`, value: String(form.uses[name] ?? DEFAULT_USES), oninput: (event) => state.set({ uses: { ...state.form.uses, [name]: Number(event.target.value) } }) }), " times a run"),
   );
 }
 
@@ -410,7 +410,8 @@ const SCHEDULE_KINDS = [
 
 function scheduleFields(ctx, state, mistake, action) {
   const { schedule } = state.form;
-  const set = (change) => state.set({ schedule: { ...schedule, ...change } });
+  // The form of now, not of the last drawing: two changes may come before the next one.
+  const set = (change) => state.set({ schedule: { ...state.form.schedule, ...change } });
   const kinds = action?.schedule ? SCHEDULE_KINDS.filter(([kind]) => kind !== "none") : SCHEDULE_KINDS;
   const timeField = h("input", { type: "time", "aria-label": "Time", key: "time", value: schedule.time, oninput: (event) => set({ time: event.target.value }) });
   const plain = (name, label, hint) => field(label, h("input", { type: "text", value: schedule[name], oninput: (event) => set({ [name]: event.target.value }) }), { hint });
@@ -434,7 +435,7 @@ function scheduleFields(ctx, state, mistake, action) {
         { class: "act-days", key: "days" },
         h("legend", { class: "vh" }, "Days"),
         FORM_DAYS.map(([day, name]) =>
-          h("label", { key: day }, h("input", { type: "checkbox", checked: schedule.days.includes(day), onchange: (event) => set({ days: event.target.checked ? [...schedule.days, day] : schedule.days.filter((one) => one !== day) }) }), name),
+          h("label", { key: day }, h("input", { type: "checkbox", checked: schedule.days.includes(day), onchange: (event) => set({ days: event.target.checked ? [...state.form.schedule.days, day] : state.form.schedule.days.filter((one) => one !== day) }) }), name),
         ),
         h("span", { class: "controls" }, "at ", timeField),
       ),
@@ -492,7 +493,7 @@ const MOST_CONDITIONS = 10;
 
 function watchFields(state, assets, projects) {
   const { watches } = state.form;
-  const set = (index, change) => state.set({ watches: watches.map((watch, at) => (at === index ? { ...watch, ...change } : watch)) });
+  const set = (index, change) => state.set({ watches: state.form.watches.map((watch, at) => (at === index ? { ...watch, ...change } : watch)) });
   const input = (watch, index, name, label, props = {}) => h("input", { type: "text", "aria-label": label, placeholder: label, key: name, value: watch[name] ?? "", oninput: (event) => set(index, { [name]: event.target.value }), ...props });
   return h(
     "div",
@@ -511,12 +512,12 @@ function watchFields(state, assets, projects) {
           ["theme_file", "context_document"].includes(watch.kind) && selectOf("Project", watch.project_id ?? "", [["", "Choose a project"], ...withValue(projects.map((project) => [project.project_id, project.name]), watch.project_id)], (id) => set(index, { project_id: id }), { key: "project" }),
           watch.kind === "theme_file" && input(watch, index, "path", "sections/header.liquid", { "aria-label": "Path" }),
           watch.kind === "context_document" && input(watch, index, "workflow", "default", { "aria-label": "Workflow" }),
-          press("Remove", () => state.set({ watches: watches.filter((_, at) => at !== index) }), { kind: "quiet" }),
+          press("Remove", () => state.set({ watches: state.form.watches.filter((_, at) => at !== index) }), { kind: "quiet" }),
         ),
       ),
     ),
     watches.length === 0 && h("p", { class: "muted" }, "Every due time begins a run."),
-    watches.length < MOST_WATCHES && h("div", {}, press("Watch something", () => state.set({ watches: [...watches, { kind: "url", url: "" }] }))),
+    watches.length < MOST_WATCHES && h("div", {}, press("Watch something", () => state.set({ watches: [...state.form.watches, { kind: "url", url: "" }] }))),
   );
 }
 
@@ -532,7 +533,7 @@ const CONDITION_KINDS = [
 
 function conditionFields(state, shown) {
   const { conditions } = state.form;
-  const set = (index, change) => state.set({ conditions: conditions.map((one, at) => (at === index ? { ...one, ...change } : one)) });
+  const set = (index, change) => state.set({ conditions: state.form.conditions.map((one, at) => (at === index ? { ...one, ...change } : one)) });
   return h(
     "div",
     { class: "form-part" },
@@ -548,12 +549,12 @@ function conditionFields(state, shown) {
           ["headings", "links_only_to"].includes(one.kind) && h("textarea", { rows: "2", "aria-label": one.kind === "headings" ? "Headings, one a line" : "Hosts, one a line", placeholder: "One a line", key: "lines", value: one.lines, oninput: (event) => set(index, { lines: event.target.value }) }),
           one.kind === "json" && h("textarea", { rows: "4", class: "mono", "aria-label": "JSON Schema", key: "schema", value: one.schema, oninput: (event) => set(index, { schema: event.target.value }) }),
           shown[`condition ${index}`] && h("small", { class: "bad", role: "alert" }, shown[`condition ${index}`]),
-          press("Remove", () => state.set({ conditions: conditions.filter((_, at) => at !== index) }), { kind: "quiet" }),
+          press("Remove", () => state.set({ conditions: state.form.conditions.filter((_, at) => at !== index) }), { kind: "quiet" }),
         ),
       ),
     ),
     conditions.length === 0 && h("p", { class: "muted" }, "No program checks the outputs."),
-    conditions.length < MOST_CONDITIONS && h("div", {}, press("Add a condition", () => state.set({ conditions: [...conditions, conditionChoice({ kind: "min_words" })] }))),
+    conditions.length < MOST_CONDITIONS && h("div", {}, press("Add a condition", () => state.set({ conditions: [...state.form.conditions, conditionChoice({ kind: "min_words" })] }))),
   );
 }
 

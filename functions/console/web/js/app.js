@@ -35,6 +35,9 @@ export function run(pages, frameOf) {
   addEventListener("hashchange", navigate);
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
   watchFocus();
+  // A handler knows what was true at the last drawing. If a key or a click comes before the next frame, that is drawn first. Not so with
+  // `input` and `change`: what was typed is in the field only, and the drawing would replace it.
+  for (const type of ["keydown", "click", "submit"]) addEventListener(type, drawNow, { capture: true });
   onConnection((works) => {
     online = works;
     if (works) refresh();
@@ -316,10 +319,14 @@ export function refresh({ live = false } = {}) {
 export function redraw() {
   if (drawing) return;
   drawing = true;
-  requestAnimationFrame(() => {
-    drawing = false;
-    render();
-  });
+  requestAnimationFrame(drawNow);
+}
+
+function drawNow() {
+  // A key or a click may have drawn it before its frame came.
+  if (!drawing) return;
+  drawing = false;
+  render();
 }
 
 function render() {

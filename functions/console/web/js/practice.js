@@ -109,7 +109,9 @@ function habitCalendar(ctx, habit) {
   const at = dates.includes(ctx.state.day) ? ctx.state.day : habit.today.date;
   const move = (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[event.key];
-    const to = event.key === "Home" ? dates[0] : event.key === "End" ? dates.at(-1) : by && dateAfter(at, by);
+    // The day that has the focus, not that of the last drawing: two keys may come before the next one.
+    const from = event.target.dataset.date ?? at;
+    const to = event.key === "Home" ? dates[0] : event.key === "End" ? dates.at(-1) : by && dateAfter(from, by);
     if (!to || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     if (!dates.includes(to)) return;
