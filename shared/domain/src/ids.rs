@@ -120,6 +120,14 @@ ids! {
     RunId("run_id") = "run_";
     /// A deliverable that waits for a person's approval.
     ProposalId("proposal_id") = "prp_";
+    /// A fact that memory has learned, or a line that a person has written into it.
+    FactId("fact_id") = "fct_";
+    /// What one synchronisation has learned from one conversation.
+    BlockId("block_id") = "blk_";
+    /// A card about work that was delegated or scheduled.
+    CardId("card_id") = "crd_";
+    /// One weekly tidying of memory.
+    TidyId("tidy_id") = "tdy_";
     /// A practice: a habit that a person tracks.
     PracticeId("practice_id") = "prc_";
     /// An API key (not its secret).

@@ -18,6 +18,7 @@
 //! - [`context`]: what a coding assistant planned, did and found
 //! - [`projects`]: a theme and what is known about the work on it
 //! - [`practices`]: the habits that a person tracks, and their streaks
+//! - [`memory`]: what is remembered of conversations, and how it is kept short and true
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
@@ -40,6 +41,7 @@ pub mod ids;
 pub mod json_schema;
 pub mod lease;
 pub mod log;
+pub mod memory;
 pub mod models;
 pub mod places;
 pub mod practices;
