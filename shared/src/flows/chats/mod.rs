@@ -38,7 +38,7 @@ pub struct NewChat {
     /// Up to 200 characters.
     #[serde(default)]
     pub title: String,
-    /// The messages so far: up to 99, oldest first.
+    /// The messages so far: up to 96, oldest first.
     #[serde(default)]
     pub messages: Vec<NewMessage>,
     /// Assets that the chat has led to, up to 40.
@@ -52,7 +52,7 @@ pub struct NewChat {
 /// The input that appends to a chat.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct Append {
-    /// Up to 99, oldest first.
+    /// Up to 96, oldest first.
     #[serde(default)]
     pub messages: Vec<NewMessage>,
     /// Assets that the chat has led to, up to 40. Repeated ids are ignored.
