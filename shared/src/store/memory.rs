@@ -3,6 +3,8 @@
 //! A change of anything that memory shows writes a mark of the changed part in the same transaction ([`Store::memory_marks`]). So the
 //! search index can always tell which parts it must read again, and a conversation is never forgotten by the synchronisation.
 
+use std::collections::BTreeSet;
+
 use domain::chats::Thread;
 use domain::ids::{BlockId, CardId, FactId, Owner, TidyId};
 use domain::log::SessionId;
@@ -22,6 +24,9 @@ use super::table::{Extras, Order, Store, StoreError, Versioned, Write, Written, 
 
 /// When memory is looked at first after something new: the look finds out when the day of its owner ends.
 const FIRST_LOOK: SignedDuration = SignedDuration::from_mins(1);
+
+/// How many messages of an outside session one transaction stores: DynamoDB accepts a hundred writes of 4 MB together.
+pub const OUTSIDE_AT_ONCE: usize = 20;
 
 /// How many records a query reads at once.
 const PAGE: usize = 500;
@@ -328,7 +333,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<Write>, StoreError> {
         let part = |id: FactId| MemoryPart::with(Collection::Facts, id.uuid());
-        let parts: std::collections::BTreeSet<_> = facts.into_iter().map(part).collect();
+        let parts: BTreeSet<_> = facts.into_iter().map(part).collect();
         Self::memory_marks(owner, parts, stamp, now)
     }
 
@@ -376,7 +381,7 @@ impl Store {
             };
             let mut writes: Vec<Write> = some.iter().map(put).collect::<Result<_, _>>()?;
             let part = |card: &Card| MemoryPart::with(Collection::Cards, card.card_id.uuid());
-            let parts: std::collections::BTreeSet<_> = some.iter().map(part).collect();
+            let parts: BTreeSet<_> = some.iter().map(part).collect();
             writes.extend(Self::memory_marks(owner, parts, stamp, now)?);
             let _ = self.write_all(writes).await?;
         }
@@ -485,28 +490,42 @@ impl Store {
         }
     }
 
-    /// Stores a message of an outside session with the marks. `false` if a message with this id is stored already.
-    pub async fn create_outside_message(
+    /// Which of these ids an outside session has already.
+    pub async fn known_outside(
         &self,
         owner: &Owner,
-        session: &OutsideSession,
-        message: &OutsideMessage,
+        session: &SessionId,
+        ids: &[&str],
+    ) -> Result<BTreeSet<String>, StoreError> {
+        let keys: Vec<_> = ids.iter().map(|id| keys::outside_once(owner, session, id)).collect();
+        let marks: Vec<OutsideOnce> = self.get_many(&keys).await?;
+        Ok(marks.into_iter().map(|mark| mark.id).collect())
+    }
+
+    /// Stores messages of an outside session, at most [`OUTSIDE_AT_ONCE`], with the marks. Refused if one of their ids is known, or if
+    /// the session was deleted.
+    pub async fn create_outside_messages(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        messages: &[OutsideMessage],
         now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Written, StoreError> {
         let plain = Extras::default();
-        let (id, arrived) = (message.said.id.clone(), message.arrived);
-        let mark = OutsideOnce { id: id.clone(), arrived };
-        let part = MemoryPart::with(Collection::Messages(Source::Outside(session.session_id.clone())), arrived);
-        let mut writes = vec![
-            Write::Create { key: keys::outside_once(owner, &session.session_id, &id), item: item(&mark, &plain)? },
-            Write::Create {
-                key: keys::outside_message(owner, &session.session_id, arrived),
-                item: item(message, &plain)?,
-            },
-            Write::Exists { key: keys::outside_session(owner, &session.session_id) },
-        ];
-        writes.extend(Self::memory_marks(owner, [part], arrived, now)?);
-        Ok(self.write_all(writes).await?.done())
+        let mut writes = vec![Write::Exists { key: keys::outside_session(owner, session) }];
+        let mut parts = BTreeSet::new();
+        for message in messages {
+            let (id, arrived) = (&message.said.id, message.arrived);
+            let mark = OutsideOnce { id: id.clone(), arrived };
+            let key = keys::outside_once(owner, session, id);
+            writes.push(Write::Create { key, item: item(&mark, &plain)? });
+            let key = keys::outside_message(owner, session, arrived);
+            writes.push(Write::Create { key, item: item(message, &plain)? });
+            parts.insert(MemoryPart::with(Collection::Messages(Source::Outside(session.clone())), arrived));
+        }
+        let stamp = messages.last().map_or(Uuid::nil(), |message| message.arrived);
+        writes.extend(Self::memory_marks(owner, parts, stamp, now)?);
+        self.write_all(writes).await
     }
 
     /// Deletes an outside session, and marks that it is gone.

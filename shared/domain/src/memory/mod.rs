@@ -8,6 +8,8 @@
 //! line comes from. So a fact that is deleted or corrected disappears from all of them, and a [`Tombstone`] keeps it away.
 
 pub mod part;
+pub mod session;
+pub mod when;
 
 use std::fmt;
 use std::str::FromStr;
@@ -68,7 +70,8 @@ impl FromStr for Source {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let invalid = || "must be the id of a chat, an action or a run, or `ext:` and the name of a session".to_owned();
+        let invalid =
+            || "must be the id of a chat, an action or a run, or `ext:` and the name of a session".to_owned();
         if let Some(name) = text.strip_prefix(OUTSIDE) {
             return name.parse().map(Self::Outside).map_err(|_| invalid());
         }

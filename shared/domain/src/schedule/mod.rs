@@ -40,6 +40,7 @@ pub use cron::Cron;
 pub use describe::{MONTHS, moment_in_words};
 pub use length::Length;
 pub use moment::Moment;
+pub(crate) use next::first_instant;
 pub use wire::ScheduleInput;
 
 /// The IANA name of a time zone, in its usual spelling.

@@ -10,7 +10,7 @@ use super::Cron;
 const TWO_DAYS: SignedDuration = SignedDuration::from_hours(48);
 
 /// When the clocks of `zone` show `wall` for the first time. If they never do (a gap), the first instant after the gap.
-pub(super) fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
+pub(crate) fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
     match zone.to_ambiguous_timestamp(wall).offset() {
         AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
             offset.to_timestamp(wall).ok()

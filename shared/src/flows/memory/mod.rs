@@ -60,7 +60,8 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
     let Some(first) = jobs.first() else { return rest(cx, owner, due, found, &zone).await };
     tracing::info!(jobs = jobs.len(), first = ?first, "memory is due");
     let Some(mut claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
-    cx.store.set_memory_due(owner, &due.value, cx.clock.now() + LEASE).await?;
+    // If this executor dies, another one begins again after that.
+    cx.store.set_memory_due(owner, &due.value, deadline.max(cx.clock.now()) + LEASE).await?;
     for job in jobs {
         let done = match job {
             Job::Sync(date) => sync::day(cx, owner, &mut claimed, date, &zone).await.map(drop),

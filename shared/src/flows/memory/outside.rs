@@ -1,23 +1,24 @@
 //! Messages of sessions that took place elsewhere: a coding assistant, another chat program.
 
+use std::time::Duration;
+
 use domain::ids::Owner;
 use domain::log::SessionId;
 use domain::memory::check_namespace;
 use domain::memory::session::{Said, check_messages};
 use domain::validate::FieldErrors;
-use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::store::memory::{OutsideMessage, OutsideSession};
+use crate::store::memory::{OUTSIDE_AT_ONCE, OutsideMessage, OutsideSession};
 use crate::store::table::{Extras, Write, item};
 use crate::store::{Tries, Versioned, keys};
 
-/// How many messages are written at once.
-const AT_ONCE: usize = 16;
+/// How long a message is tried while others write to the same session.
+const MAX_RETRY_TIME: Duration = Duration::from_secs(10);
 
 /// Messages of an outside session.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -55,33 +56,44 @@ pub async fn ingest(cx: &Cx, owner: &Owner, session: &SessionId, input: Ingest) 
         check_namespace(&mut errors, namespace);
     }
     errors.into_result(())?;
-    let session = open(cx, owner, session, &input).await?;
-    // The ids of their arrival keep their order.
-    let arrived: Vec<OutsideMessage> =
-        input.messages.into_iter().map(|said| OutsideMessage { arrived: cx.clock.uuid(), said }).collect();
-    let count = arrived.len();
-    let now = cx.clock.now();
-    let store = |message: OutsideMessage| {
-        let session = &session;
-        async move { create(cx, owner, session, &message, now).await }
-    };
-    let stored: Vec<bool> = stream::iter(arrived.into_iter().map(store)).buffered(AT_ONCE).try_collect().await?;
-    let stored = stored.into_iter().filter(|stored| *stored).count();
+    open(cx, owner, session, &input).await?;
+    let count = input.messages.len();
+    let mut stored = 0;
+    // Writers of this process do not disturb each other.
+    let _lock = cx.locks.lock((owner, session.to_string())).await;
+    for messages in input.messages.chunks(OUTSIDE_AT_ONCE) {
+        stored += store(cx, owner, session, messages).await?;
+    }
     Ok(Ingested { stored, known: count - stored })
 }
 
-async fn create(
-    cx: &Cx,
-    owner: &Owner,
-    session: &OutsideSession,
-    message: &OutsideMessage,
-    now: jiff::Timestamp,
-) -> Result<bool> {
-    Ok(cx.store.create_outside_message(owner, session, message, now).await?)
+/// Stores those of the messages that the session does not have, and returns their number.
+async fn store(cx: &Cx, owner: &Owner, session: &SessionId, messages: &[Said]) -> Result<usize> {
+    let mut tries = Tries::within(MAX_RETRY_TIME);
+    loop {
+        tries.next().await?;
+        let ids: Vec<&str> = messages.iter().map(|said| said.id.as_str()).collect();
+        let mut known = cx.store.known_outside(owner, session, &ids).await?;
+        // The ids of their arrival keep their order. An id that comes twice in a request counts once.
+        let new = messages.iter().filter(|said| known.insert(said.id.clone()));
+        let new: Vec<OutsideMessage> =
+            new.map(|said| OutsideMessage { arrived: cx.clock.uuid(), said: said.clone() }).collect();
+        if new.is_empty() {
+            return Ok(0);
+        }
+        let written = cx.store.create_outside_messages(owner, session, &new, cx.clock.now()).await?;
+        if written.done() {
+            return Ok(new.len());
+        }
+        // Another writer was faster with one of the ids, or the session was deleted.
+        if cx.store.outside_session(owner, session).await?.is_none() {
+            return Err(Error::NotFound("session"));
+        }
+    }
 }
 
 /// The session, created or with its newest time.
-async fn open(cx: &Cx, owner: &Owner, id: &SessionId, input: &Ingest) -> Result<OutsideSession> {
+async fn open(cx: &Cx, owner: &Owner, id: &SessionId, input: &Ingest) -> Result<()> {
     let now = cx.clock.now();
     let mut tries = Tries::default();
     loop {
@@ -102,14 +114,14 @@ async fn open(cx: &Cx, owner: &Owner, id: &SessionId, input: &Ingest) -> Result<
                 }
                 // Another request may be as new. That does not matter for a time in minutes.
                 if now.duration_since(value.last_at).as_mins() < 1 {
-                    return Ok(value);
+                    return Ok(());
                 }
                 (OutsideSession { last_at: now, ..value }, version)
             }
         };
         let write = Write::over(keys::outside_session(owner, id), version, item(&next, &Extras::default())?);
         if cx.store.write_all(vec![write]).await?.done() {
-            return Ok(next);
+            return Ok(());
         }
     }
 }
