@@ -309,13 +309,13 @@ pub fn since_last(since: &SinceLast, zone: &TimeZone) -> String {
 
 /// Whether a reader may begin a new line after this character: every line break of Unicode, and the separators that some programs
 /// take for one.
-const fn breaks_line(c: char) -> bool {
+pub(crate) const fn breaks_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// At most `max` bytes of a text, with `> ` before each line, also after rare line breaks. So no line of it can end the block
 /// that it stands in.
-fn quoted(text: &str, max: usize) -> String {
+pub(crate) fn quoted(text: &str, max: usize) -> String {
     let text = text.trim();
     let cut = text.floor_char_boundary(max);
     let text_lines = text[..cut].split(breaks_line);
@@ -327,7 +327,7 @@ fn quoted(text: &str, max: usize) -> String {
 }
 
 /// A text without line breaks and other control characters.
-fn one_line(text: &str) -> Cow<'_, str> {
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     let is_out = |c: char| c.is_control() || breaks_line(c);
     if text.contains(is_out) { text.replace(is_out, " ").into() } else { text.into() }
 }

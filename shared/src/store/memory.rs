@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use domain::chats::Thread;
 use domain::ids::{BlockId, CardId, FactId, Owner, TidyId};
 use domain::log::SessionId;
 use domain::memory::part::{Collection, MemoryPart, ids_of};
@@ -182,15 +181,6 @@ pub struct OutsideOnce {
     pub arrived: Uuid,
 }
 
-impl From<Thread> for Collection {
-    fn from(thread: Thread) -> Self {
-        Self::Messages(match thread {
-            Thread::Chat(id) => Source::Chat(id),
-            Thread::Action(id) => Source::Action(id),
-        })
-    }
-}
-
 impl Store {
     /// The writes that mark parts as changed, for the transaction that changes them. The parts must differ.
     pub fn memory_marks(
@@ -216,6 +206,20 @@ impl Store {
             writes.push(Write::Fill { key: keys::memory_due(owner), item });
         }
         Ok(writes)
+    }
+
+    /// The writes that mark parts as changed, because something in them is hidden or deleted. No conversation counts as active for that.
+    pub fn hidden_marks(
+        owner: &Owner,
+        parts: impl IntoIterator<Item = MemoryPart>,
+        stamp: Uuid,
+        now: Timestamp,
+    ) -> Result<Vec<Write>, StoreError> {
+        let put = |part: MemoryPart| {
+            let key = keys::memory_changed(owner, &part);
+            Ok(Write::Put { key, item: item(&MemoryMark { part, at: now, stamp }, &Extras::default())? })
+        };
+        parts.into_iter().map(put).collect()
     }
 
     /// The parts that have changed since they were indexed.
@@ -266,6 +270,17 @@ impl Store {
         Ok(found.unwrap_or(Versioned { value: MemoryKept::default(), version: 0 }))
     }
 
+    /// Stores the state of a synchronisation that was read at `version` (0: there was none).
+    pub async fn replace_memory_kept(
+        &self,
+        owner: &Owner,
+        kept: &MemoryKept,
+        version: u64,
+    ) -> Result<Written, StoreError> {
+        let key = keys::memory_kept(owner);
+        self.write_all(vec![Write::over(key, version, item(kept, &Extras::default())?)]).await
+    }
+
     /// `None` if nothing was indexed yet.
     pub async fn memory_index(&self, owner: &Owner) -> Result<Option<Versioned<IndexHead>>, StoreError> {
         self.get(&keys::memory_index(owner)).await
@@ -280,6 +295,12 @@ impl Store {
     ) -> Result<Written, StoreError> {
         let key = keys::memory_index(owner);
         self.write_all(vec![Write::over(key, version, item(head, &Extras::default())?)]).await
+    }
+
+    /// Deletes the list of the index's objects, if it was not replaced since it was read.
+    pub async fn delete_memory_index(&self, owner: &Owner, version: u64) -> Result<(), StoreError> {
+        let _ = self.write_all(vec![Write::Remove { key: keys::memory_index(owner), version }]).await?;
+        Ok(())
     }
 
     pub async fn learned(&self, owner: &Owner, source: &Source) -> Result<Option<Learned>, StoreError> {
@@ -488,6 +509,18 @@ impl Store {
             Some(day) => self.of_day(&range, "", day).await,
             None => Ok(self.all_of(&range).await?.into_iter().map(|found| found.value).collect()),
         }
+    }
+
+    /// When these messages of an outside session arrived.
+    pub async fn outside_arrivals(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        ids: &[&str],
+    ) -> Result<Vec<Uuid>, StoreError> {
+        let keys: Vec<_> = ids.iter().map(|id| keys::outside_once(owner, session, id)).collect();
+        let marks: Vec<OutsideOnce> = self.get_many(&keys).await?;
+        Ok(marks.into_iter().map(|mark| mark.arrived).collect())
     }
 
     /// Which of these ids an outside session has already.

@@ -7,9 +7,19 @@
 //! Everything that is shown is built from facts: blocks, the long-term memory and the summaries of weeks name the facts that each
 //! line comes from. So a fact that is deleted or corrected disappears from all of them, and a [`Tombstone`] keeps it away.
 
+mod dates;
+mod grounds;
+pub mod learn;
+#[cfg(test)]
+mod learn_tests;
+pub mod markdown;
 pub mod part;
+pub mod recall;
 pub mod session;
+pub mod tidy;
+pub mod tombstone;
 pub mod when;
+mod words;
 
 use std::fmt;
 use std::str::FromStr;

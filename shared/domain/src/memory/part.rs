@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use super::Source;
+use crate::chats::Thread;
 
 /// What a part belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +21,15 @@ pub enum Collection {
     Messages(Source),
     Facts,
     Cards,
+}
+
+impl From<Thread> for Collection {
+    fn from(thread: Thread) -> Self {
+        Self::Messages(match thread {
+            Thread::Chat(id) => Source::Chat(id),
+            Thread::Action(id) => Source::Action(id),
+        })
+    }
 }
 
 /// What a collection got on a day. Without a day, it stands for the whole collection, which was deleted.

@@ -363,7 +363,7 @@ pub async fn erase(cx: &Cx, owner: &Owner, chat: &Chat) -> Result<()> {
     stop_turn(cx, owner, chat.chat_id).await?;
     // Contents first, because the call can be repeated as long as the record exists.
     cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?;
-    cx.store.delete_chat(owner, chat).await?;
+    cx.store.delete_chat(owner, chat, cx.clock.uuid(), cx.clock.now()).await?;
     // A concurrent append may have stored one.
     Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?)
 }

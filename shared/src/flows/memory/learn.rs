@@ -3,7 +3,7 @@
 use domain::ids::{FactId, Owner};
 use domain::memory::learn::{self, NewFact, Rejected};
 use domain::memory::session::{Said, Session, live_branch};
-use domain::memory::tombstone::{Tombstone, normal, text_sha256};
+use domain::memory::tombstone::{Tombstone, text_sha256};
 use domain::memory::{Block, Fact, FactState, MAX_FACTS, Origin, Quoted, Source};
 use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, SystemBlock, ToolChoice, ToolSpec};
@@ -98,7 +98,7 @@ impl Known {
     fn refuses(&self, text: &str, sources: &[Quoted]) -> Option<&'static str> {
         let shingles = memory::fingerprint(text);
         let is_same = |other: &[u32; 16]| memory::similarity(&shingles, other) >= SAME;
-        let sha = text_sha256(&normal(text));
+        let sha = text_sha256(text);
         let is_away = |tombstone: &Tombstone| {
             tombstone.keeps_away(&sha, sources)
                 || <[u32; 16]>::try_from(tombstone.shingles.as_slice()).is_ok_and(|it| is_same(&it))
@@ -138,7 +138,7 @@ pub(super) async fn from(
     let question = learn::question(session, shown, zone, MAX_SHOWN);
     let tool = ToolSpec {
         name: learn::TOOL.to_owned(),
-        description: learn::TOOL_DESCRIPTION.to_owned(),
+        description: learn::tool_description().to_owned(),
         input_schema: learn::tool_schema(),
     };
     let answer = worker.ask(cx, owner, ModelTier::Fast, (learn::RULES, tool, question)).await?;

@@ -65,7 +65,7 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
     for job in jobs {
         let done = match job {
             Job::Sync(date) => sync::day(cx, owner, &mut claimed, date, &zone).await.map(drop),
-            Job::Tidy(monday) => tidy::week(cx, owner, &mut claimed, monday, &zone).await.map(drop),
+            Job::Tidy(monday) => tidy::week(cx, owner, &mut claimed, monday).await.map(drop),
         };
         let now = cx.clock.now();
         match done {

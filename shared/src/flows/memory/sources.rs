@@ -1,10 +1,12 @@
 //! The messages of a conversation, wherever it took place.
 
+use std::collections::BTreeSet;
+
 use domain::chats::{ChatMessage, Thread};
-use domain::ids::Owner;
-use domain::memory::Source;
-use domain::memory::part::{Collection, ids_of};
+use domain::ids::{MessageId, Owner};
+use domain::memory::part::{Collection, MemoryPart, ids_of};
 use domain::memory::session::{Said, SaidBy, Session};
+use domain::memory::{Quoted, Source};
 use domain::models::{Block, Role};
 use jiff::civil::Date;
 
@@ -169,6 +171,18 @@ async fn of_thread(data: &Data, owner: &Owner, thread: Thread, days: &mut Vec<Da
         let (_, end) = ids_of(day);
         after = Some(format!("MSG#msg_{}", end.simple()));
     }
+}
+
+/// The parts of the index that have these messages.
+pub(super) async fn parts_of(data: &Data, owner: &Owner, quoted: &Quoted) -> Result<BTreeSet<MemoryPart>> {
+    let of = || Collection::Messages(quoted.source.clone());
+    if let Source::Outside(session) = &quoted.source {
+        let ids: Vec<&str> = quoted.message_ids.iter().map(String::as_str).collect();
+        let arrived = data.store.outside_arrivals(owner, session, &ids).await?;
+        return Ok(arrived.into_iter().map(|arrived| MemoryPart::with(of(), arrived)).collect());
+    }
+    let ids = quoted.message_ids.iter().filter_map(|id| id.parse::<MessageId>().ok());
+    Ok(ids.map(|id| MemoryPart::with(of(), id.uuid())).collect())
 }
 
 /// Whether a part is of a conversation with people, which a synchronisation learns from.

@@ -5,7 +5,7 @@ pub(crate) mod images;
 use domain::chats::ChatMessage;
 use domain::chats::Thread;
 use domain::ids::{MessageId, Owner, RunId};
-use domain::memory::part::MemoryPart;
+use domain::memory::part::{Collection, MemoryPart};
 use domain::models::image::{Image, MediaType};
 use domain::models::{Block, Role};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -105,7 +105,7 @@ pub async fn writes(
             cx.blobs.put(&key, content, "application/json").await?;
             message.content.clear();
         }
-        Ok(Store::message_write(owner, thread, &StoredMessage { message, overflow })?)
+        Ok::<_, Error>(Store::message_write(owner, thread, &StoredMessage { message, overflow })?)
     };
     let written: Vec<Write> = stream::iter(messages.into_iter().map(write)).buffered(AT_ONCE).try_collect().await?;
     Ok(written.into_iter().chain(marks).collect())
@@ -113,7 +113,7 @@ pub async fn writes(
 
 /// The writes that tell memory of new messages, which all come at the same time.
 fn marks(cx: &Cx, owner: &Owner, thread: Thread, first: Option<&ChatMessage>) -> Result<Vec<Write>> {
-    let part = first.map(|message| MemoryPart::with(thread.into(), message.message_id.uuid()));
+    let part = first.map(|message| MemoryPart::with(Collection::from(thread), message.message_id.uuid()));
     Ok(Store::memory_marks(owner, part, cx.clock.uuid(), cx.clock.now())?)
 }
 

@@ -15,6 +15,7 @@ use crate::agent_loop::{Driver, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, runs};
+use crate::flows::memory::cards;
 use crate::flows::{due, messages};
 use crate::money::alerts;
 use crate::store::keys::Guard;
@@ -134,6 +135,9 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
             let new_cost = cost - kind.began_at_cost;
             if new_cost > 0 {
                 writes.push(Store::count(&owner, kind.agent.agent_id, vec![("cost_micros", new_cost)]));
+            }
+            if next.state.is_final() {
+                writes.extend(cards::of_run(&cx, &owner, &action.value, &next, &kind.outputs).await?);
             }
             if next.state == OccurrenceState::Waiting {
                 writes.extend(card(&cx, &owner, kind.action.id, &next)?);
