@@ -52,8 +52,8 @@ fn kept(question: &str) -> Value {
         .lines()
         .filter_map(|line| {
             let id = ids(line).into_iter().next()?;
-            let text = line.split_once("The user ")?.1.trim();
-            Some(json!({"text": format!("The user {text}"), "fact_ids": [id]}))
+            let text = line.split_once("The user ")?.1.split(" [").next()?.trim();
+            Some(json!({"text": format!("The user {text}"), "facts": [id]}))
         })
         .collect();
     json!({"sections": [{"title": "About the user", "lines": lines}], "week": lines})

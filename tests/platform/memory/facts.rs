@@ -1,8 +1,11 @@
 //! What a person does with what was learned: correct it, delete it, confirm it, write it.
 
+use reqwest::Method;
 use serde_json::{Value, json};
+use shared::blobs::BlobKey;
 use tests::memory::{learns, remembers, texts};
 use tests::model::ScriptedModel;
+use tests::send;
 use tests::stage::Stage;
 
 /// A memory with two facts of the day, after a tidying.
@@ -52,10 +55,13 @@ async fn a_deleted_fact_is_found_nowhere_and_does_not_come_back() {
     assert!(!after.contains("green"), "{after}");
     assert!(after.contains("Lisbon"), "{after}");
     // Not in the bucket either.
-    let objects = stage.h.platform.cx.blobs.list_all("local/memory/").await;
-    for (key, bytes) in objects {
-        let text = String::from_utf8_lossy(&bytes);
-        assert!(!text.contains("green tea"), "{key}");
+    let blobs = &stage.h.platform.cx.blobs;
+    let all = BlobKey::listed(&stage.owner, "memory/");
+    let objects = blobs.list(&all, None).await.unwrap();
+    assert_eq!(objects.len(), 1, "old objects of the index are gone");
+    for object in objects {
+        let bytes = blobs.get(&BlobKey::listed(&stage.owner, &format!("memory/{object}"))).await.unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("green"), "{object}");
     }
     // Synchronisations, a tidying, a rollback and a new index do not bring it back.
     for _ in 0..10 {
@@ -113,7 +119,7 @@ async fn what_a_person_writes_survives_a_tidying() {
     let model = ScriptedModel::start(learns).await;
     let stage = remembers(&model).await;
     let text = "## Mine\n\n- The user is called Ada\n- Write briefly\n";
-    let put = stage.h.put("/memory/long-term", json!({"markdown": text})).await.expect(200);
+    let put = send(stage.h.request(Method::PUT, "/memory/long-term").json(&json!({"markdown": text}))).await.expect(200);
     assert_eq!((&put["version"], &put["sections"][0]["by_hand"]), (&json!(1), &json!(true)));
     stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
     stage.h.post("/memory/sync", json!({})).await.expect(200);

@@ -1,5 +1,6 @@
 //! The daily synchronisation: what it learns, once for each state of a conversation, at 23:00 of the person's day.
 
+use reqwest::Method;
 use serde_json::json;
 use tests::memory::{learns, remembers};
 use tests::model::ScriptedModel;
@@ -23,7 +24,10 @@ async fn a_day_is_learned_at_23_hours_of_the_person() {
     let days = stage.h.get("/memory/days").await.expect(200);
     assert_eq!(days["synced"], "2026-11-21");
     assert_eq!(days["data"][0], json!({"date": "2026-11-21", "blocks": 1, "facts": 2, "archived": false}));
-    let markdown = stage.h.get_as("/memory/days/2026-11-21", "text/markdown").await;
+    let asked = stage.h.request(Method::GET, "/memory/days/2026-11-21").header("accept", "text/markdown");
+    let answer = asked.send().await.unwrap();
+    assert_eq!(answer.headers()["content-type"], "text/markdown; charset=utf-8");
+    let markdown = answer.text().await.unwrap();
     assert!(markdown.contains("The user like green tea"), "{markdown}");
 }
 

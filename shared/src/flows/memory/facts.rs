@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::ids::{FactId, Owner};
-use domain::memory::markdown;
+use domain::memory::markdown::{self, ParsedSection};
 use domain::memory::part::{Collection, MemoryPart};
 use domain::memory::tombstone::{Tombstone, TombstoneKind, text_sha256};
 use domain::memory::{Fact, FactState, Line, LongTerm, MAX_FACT, Origin, Section, Week, tidy};
@@ -284,7 +284,7 @@ pub async fn write_long_term(
 fn written(
     cx: &Cx,
     old: &LongTerm,
-    parsed: &[(String, Vec<String>)],
+    parsed: &[ParsedSection],
     (date, now): (jiff::civil::Date, Timestamp),
 ) -> Result<(LongTerm, Vec<Fact>), FieldErrors> {
     let known: BTreeMap<&str, &Line> = old
@@ -296,7 +296,7 @@ fn written(
     let mut new = Vec::new();
     let mut errors = FieldErrors::default();
     let mut sections = Vec::new();
-    for (title, lines) in parsed {
+    for ParsedSection { title, lines, .. } in parsed {
         let of_old = old.sections.iter().find(|section| section.title == *title);
         let lines: Vec<Line> = lines
             .iter()

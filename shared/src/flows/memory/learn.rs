@@ -1,7 +1,7 @@
 //! What a model has learned of one conversation, checked by a program.
 
 use domain::ids::{FactId, Owner};
-use domain::memory::learn::{self, NewFact, Rejected};
+use domain::memory::learn::{self, NewFact, Reason, Rejected};
 use domain::memory::session::{Said, Session, live_branch};
 use domain::memory::tombstone::{Tombstone, text_sha256};
 use domain::memory::{Block, Fact, FactState, MAX_FACTS, Origin, Quoted, Source};
@@ -95,7 +95,7 @@ impl Known {
     }
 
     /// Why a fact is not stored.
-    fn refuses(&self, text: &str, sources: &[Quoted]) -> Option<&'static str> {
+    fn refuses(&self, text: &str, sources: &[Quoted]) -> Option<Reason> {
         let shingles = memory::fingerprint(text);
         let is_same = |other: &[u32; 16]| memory::similarity(&shingles, other) >= SAME;
         let sha = text_sha256(text);
@@ -104,9 +104,9 @@ impl Known {
                 || <[u32; 16]>::try_from(tombstone.shingles.as_slice()).is_ok_and(|it| is_same(&it))
         };
         if self.tombstones.iter().any(is_away) {
-            return Some("it was deleted or corrected before");
+            return Some(Reason::Forgotten);
         }
-        self.facts.iter().any(is_same).then_some("it is known already")
+        self.facts.iter().any(is_same).then_some(Reason::Known)
     }
 
     fn add(&mut self, text: &str) {
@@ -151,7 +151,7 @@ pub(super) async fn from(
     for NewFact { text, message_ids, said_at } in learned.facts {
         let sources = vec![Quoted { source: session.source.clone(), message_ids }];
         if let Some(reason) = known.refuses(&text, &sources) {
-            rejected.push(Rejected { text, reason: reason.to_owned() });
+            rejected.push(Rejected { text, reason });
             continue;
         }
         if facts.len() == MAX_FACTS {

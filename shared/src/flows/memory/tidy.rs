@@ -24,6 +24,9 @@ use crate::store::memory::{LongTermBy, LongTermRecord, MemoryKept, TidyRecord};
 use crate::store::table::{Extras, Write, item};
 use crate::store::{Store, Tries, Versioned, keys};
 
+/// The most text that a model gets, in bytes.
+const MAX_SHOWN: usize = 60_000;
+
 /// How many versions of the long-term memory are kept.
 const VERSIONS: usize = 60;
 
@@ -80,7 +83,7 @@ pub(super) async fn week(
     let (memory, lines, rejected) = if new.is_empty() {
         (old.clone(), Vec::new(), 0)
     } else {
-        let question = tidy::question(&old, &known, &new);
+        let question = tidy::question(&old, &new, monday, MAX_SHOWN);
         let tool = ToolSpec {
             name: tidy::TOOL.to_owned(),
             description: tidy::tool_description().to_owned(),
