@@ -12,7 +12,11 @@ mod grounds;
 pub mod learn;
 #[cfg(test)]
 mod learn_tests;
+pub mod markdown;
 pub mod session;
+pub mod tidy;
+#[cfg(test)]
+mod tidy_tests;
 pub mod tombstone;
 pub mod when;
 mod words;
