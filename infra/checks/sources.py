@@ -157,7 +157,7 @@ class Repo:
     @cached_property
     def enrichment_call_seconds(self) -> int:
         """The longest call of a model in the indexer, in seconds."""
-        text = self.text("shared/src/flows/themes/enrich/ask.rs")
+        text = self.text("shared/src/flows/ask.rs")
         return int(one(r"const CALL: Duration = Duration::from_secs\((\d+)\)", text, "CALL"))
 
     @cached_property

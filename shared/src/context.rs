@@ -21,6 +21,7 @@ use crate::process::due_queue::DueQueue;
 use crate::process::held_places::Places;
 use crate::process::keyed_locks::KeyedLocks;
 use crate::process::live_runs::LiveRuns;
+use crate::process::memories::MemoryCache;
 use crate::process::themes::{NotesCache, ThemeCache};
 use crate::process::used_up::UsedUp;
 use crate::provider_keys::ProviderKeys;
@@ -81,6 +82,7 @@ pub struct CxParts {
     pub locks: KeyedLocks,
     pub themes: ThemeCache,
     pub notes: NotesCache,
+    pub memories: MemoryCache,
     /// The rate limits that this process knows to be used up.
     pub used_up: UsedUp,
     /// The deletions of accounts that this process knows.
@@ -121,6 +123,7 @@ impl Cx {
             locks: KeyedLocks::default(),
             themes: ThemeCache::default(),
             notes: NotesCache::default(),
+            memories: MemoryCache::default(),
             used_up: UsedUp::default(),
             deletions: Deletions::default(),
             compute: Compute::default(),

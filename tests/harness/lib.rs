@@ -14,6 +14,7 @@ pub mod kills;
 pub mod logs;
 pub mod made;
 pub mod mcp;
+pub mod memory;
 pub mod model;
 pub mod openapi;
 pub mod process;

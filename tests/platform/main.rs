@@ -113,6 +113,13 @@ mod models {
     mod servers;
 }
 
+/// Memory: what is learned, kept, found and forgotten.
+mod memory {
+    mod facts;
+    mod recall;
+    mod sync;
+}
+
 /// What pages and the command show first: what waits for a person, a day, all runs, a search.
 mod overview {
     mod command;

@@ -26,6 +26,7 @@ pub const ALL: &[&Function] = &[
     &console::FUNCTION,
     &context::FUNCTION,
     &mcp::FUNCTION,
+    &memory_recall::FUNCTION,
     &schedule_sweep::FUNCTION,
     &scheduled_executor::FUNCTION,
     &theme_index::FUNCTION,
@@ -45,6 +46,7 @@ pub const NAMES: &[&str] = &[
     "console",
     "context",
     "mcp",
+    "memory-recall",
     "schedule-sweep",
     "scheduled-executor",
     "theme-index",
@@ -70,6 +72,7 @@ const DESCRIPTIONS: &[(&str, Describe)] = &[
     ("console", console::describe),
     ("context", context::describe),
     ("mcp", mcp::describe),
+    ("memory-recall", memory_recall::describe),
     ("theme-lookup", theme_lookup::describe),
 ];
 

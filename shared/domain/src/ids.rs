@@ -197,6 +197,34 @@ impl Default for ImportId {
     }
 }
 
+impl CardId {
+    /// The id of a card about work that ended at this time. `random` tells it from others of the same time.
+    #[must_use]
+    pub fn at(at: Timestamp, random: Uuid) -> Self {
+        let millis = at.as_millisecond().max(0) as u64;
+        let mut bytes = *random.as_bytes();
+        bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// The id of the card about the runs of an action in an hour.
+    #[must_use]
+    pub fn for_hour(action: ActionId, at: Timestamp) -> Self {
+        let hour = at.as_second().max(0) as u64 / 3_600 * 3_600_000;
+        let hash = Sha256::new()
+            .chain_update(b"card\0")
+            .chain_update(action.uuid().as_bytes())
+            .chain_update(hour.to_be_bytes())
+            .finalize();
+        let mut bytes = [0u8; 16];
+        bytes[..6].copy_from_slice(&hour.to_be_bytes()[2..]);
+        bytes[6..].copy_from_slice(&hash[..10]);
+        bytes[6] = (bytes[6] & 0x0f) | 0x80;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        Self(Uuid::from_bytes(bytes))
+    }
+}
+
 impl AssetId {
     /// The id of output number `n` of a run. It is the same after every resume of the run, so each output is created
     /// once. It sorts by the run's time.

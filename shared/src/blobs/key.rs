@@ -17,6 +17,12 @@ impl BlobKey {
         Self(format!("{owner}/"))
     }
 
+    /// An object of the search index of memory.
+    #[must_use]
+    pub fn memory(owner: &Owner, id: Uuid) -> Self {
+        Self(format!("{owner}/memory/{}", id.simple()))
+    }
+
     /// The archive of an export.
     #[must_use]
     pub fn export(owner: &Owner, export: ExportId) -> Self {

@@ -99,6 +99,12 @@ impl<'a, J: Job> ClaimedJob<'a, J> {
         Ok((begins && saved).then_some(claimed))
     }
 
+    /// When this executor must have stopped.
+    #[must_use]
+    pub fn deadline(&self) -> Timestamp {
+        self.deadline
+    }
+
     /// Saves the job from time to time, which renews the lease.
     ///
     /// # Errors

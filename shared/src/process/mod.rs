@@ -6,6 +6,7 @@ pub mod due_queue;
 pub mod held_places;
 pub mod keyed_locks;
 pub mod live_runs;
+pub mod memories;
 pub mod metrics;
 pub mod themes;
 pub mod used_up;

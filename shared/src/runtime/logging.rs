@@ -22,6 +22,7 @@ pub const OURS: &[&str] = &[
     "domain",
     "lamplighter_local",
     "mcp",
+    "memory_recall",
     "models",
     "schedule_sweep",
     "scheduled_executor",

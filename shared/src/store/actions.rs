@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use domain::actions::{Action, ApprovalRecord, Occurrence};
 use domain::ids::{ActionId, AgentId, Owner, RunId};
+use domain::memory::Source;
+use domain::memory::part::MemoryPart;
 use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
 
 use super::agents::child;
 use super::keys;
@@ -143,13 +146,19 @@ impl Store {
     }
 
     /// Deletes the action's record. The action is no longer due afterwards.
-    pub async fn delete_action(&self, owner: &Owner, action: &Action) -> Result<(), StoreError> {
-        self.write_all(vec![
+    pub async fn delete_action(
+        &self,
+        owner: &Owner,
+        action: &Action,
+        stamp: Uuid,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut writes = vec![
             Write::Delete { key: keys::action(owner, action.id), must_exist: false },
             Write::Delete { key: keys::agent_child(owner, action.agent_id, action.id), must_exist: false },
-        ])
-        .await
-        .map(|_| ())
+        ];
+        writes.extend(Self::memory_marks(owner, [MemoryPart::gone(Source::Action(action.id))], stamp, now)?);
+        self.write_all(writes).await.map(|_| ())
     }
 }
 

@@ -2,8 +2,11 @@
 
 use domain::chats::Chat;
 use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner, ProposalId};
+use domain::memory::Source;
+use domain::memory::part::MemoryPart;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::agents::child;
 use super::idempotency::Once;
@@ -127,7 +130,13 @@ impl Store {
     }
 
     /// Deletes the chat's record, then its messages.
-    pub async fn delete_chat(&self, owner: &Owner, chat: &Chat) -> Result<(), StoreError> {
+    pub async fn delete_chat(
+        &self,
+        owner: &Owner,
+        chat: &Chat,
+        stamp: Uuid,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let mut writes = vec![Write::Delete { key: keys::chat(owner, chat.chat_id), must_exist: false }];
         if let Some(agent) = chat.agent_id {
             writes.push(Write::Delete {
@@ -135,6 +144,8 @@ impl Store {
                 must_exist: false,
             });
         }
+        let gone = MemoryPart::gone(Source::Chat(chat.chat_id));
+        writes.extend(Self::memory_marks(owner, [gone], stamp, now)?);
         let _ = self.write_all(writes).await?;
         self.delete_chat_children(owner, chat.chat_id).await
     }

@@ -32,6 +32,8 @@ pub enum DueTarget {
     Export(ExportId),
     /// An archive becomes the contents of the owner's account.
     Import,
+    /// The owner's memory is synchronised or tidied.
+    Memory,
 }
 
 impl DueTarget {
@@ -39,7 +41,7 @@ impl DueTarget {
     /// its lease in time, and other executors wake waiting runs. The last step of a deletion has no need to begin on the second.
     #[must_use]
     pub const fn is_backstop(self) -> bool {
-        matches!(self, Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_) | Self::Import)
+        matches!(self, Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_) | Self::Import | Self::Memory)
     }
 }
 
@@ -67,6 +69,11 @@ impl DueItem {
     #[must_use]
     pub fn export(owner: &Owner, id: ExportId) -> Self {
         Self { owner: owner.clone(), target: DueTarget::Export(id), due_at: None }
+    }
+
+    #[must_use]
+    pub fn memory(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Memory, due_at: None }
     }
 
     #[must_use]

@@ -102,6 +102,12 @@ pub fn log_session_all(owner: &Owner, session: &SessionId) -> Range {
     Range { pk: Partition::Session(session.clone()).of(owner), prefix: "" }
 }
 
+/// The messages of an outside session, and their marks.
+#[must_use]
+pub fn outside_session_all(owner: &Owner, session: &SessionId) -> Range {
+    Range { pk: Partition::OutsideSession(session.clone()).of(owner), prefix: "" }
+}
+
 /// The number of the line under this sort key.
 #[must_use]
 pub fn log_number(sort_key: &str) -> Option<u64> {
@@ -208,6 +214,7 @@ pub fn due_key(item: &DueItem) -> Key {
         DueTarget::Deletion => deletion(&item.owner),
         DueTarget::Export(id) => export(&item.owner, id),
         DueTarget::Import => account_import(&item.owner),
+        DueTarget::Memory => memory_due(&item.owner),
     }
 }
 
@@ -226,6 +233,9 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     }
     if let Some(owner) = part.strip_suffix("#ACCOUNT").filter(|_| key.sk == "IMPORT") {
         return Some(DueItem::import(&Owner::new(owner).ok()?));
+    }
+    if let Some(owner) = part.strip_suffix("#MEMORY").filter(|_| key.sk == "DUE") {
+        return Some(DueItem::memory(&Owner::new(owner).ok()?));
     }
     if let Some(owner) = part.strip_suffix("#PLACE").filter(|_| key.sk == "BACKLOG") {
         return Some(DueItem::backlog(&Owner::new(owner).ok()?));

@@ -30,6 +30,7 @@ mod models;
 pub mod notebooks;
 pub mod partitions;
 pub mod places;
+pub mod memory;
 mod practices;
 mod projects;
 mod proposals;

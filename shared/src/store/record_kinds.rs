@@ -38,10 +38,12 @@ use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
-    ActionId, AgentId, ApiKeyId, AssetId, ChatId, ExportId, ImportId, MessageId, Owner, PracticeId,
-    ProjectId, ProposalId, ReceiptId, RunId,
+    ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChatId, ExportId, FactId, ImportId, MessageId,
+    Owner, PracticeId, ProjectId, ProposalId, ReceiptId, RunId, TidyId,
 };
 use domain::log::{InstanceId, SessionId};
+use domain::memory::Source;
+use domain::memory::part::MemoryPart;
 use domain::models::{ModelId, ServerName};
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -237,6 +239,57 @@ macro_rules! records {
             /// A refused hook.
             refused_hook(id: Uuid) = "HOOK#{id}" with (id = id.simple())
                 lists refused_hooks("HOOK#") deleted "24 hours" => [left out];
+        }
+        Memory = "MEMORY" (kind: "memory", exported: true, setting: false) {
+            /// The mark that a conversation was active on a UTC day.
+            memory_active(part: &MemoryPart) = "ACTIVE#{part}" lists all_memory_active("ACTIVE#")
+                deleted "when it is synchronised" => [left out];
+            /// What a synchronisation has learned from a conversation.
+            memory_block(date: Date, block: BlockId) = "BLOCK#{date}#{block}"
+                lists memory_blocks("BLOCK#") => [restored by memory::block] as "memory_blocks";
+            /// A card about work.
+            memory_card(card: CardId) = "CARD#{card}"
+                lists memory_cards("CARD#") => [restored by memory::card] as "memory_cards";
+            /// The mark that a part of memory has changed.
+            memory_changed(part: &MemoryPart) = "CHANGED#{part}" lists all_memory_changed("CHANGED#")
+                deleted "when it is indexed" => [left out];
+            /// The time of the next synchronisation.
+            memory_due() = "DUE" deleted "when nothing is left to do" => [left out];
+            /// A fact.
+            memory_fact(fact: FactId) = "FACT#{fact}"
+                lists memory_facts("FACT#") => [restored by memory::fact] as "facts";
+            /// The objects of the search index.
+            memory_index() = "INDEX" => [left out];
+            /// The days that were synchronised, the weeks that were tidied, and who works on it now.
+            memory_kept() = "KEPT" => [restored by memory::kept];
+            /// The newest version of the long-term memory.
+            long_term() = "LONG" => [restored by memory::long_term] as "long_term_memory";
+            /// An earlier version of the long-term memory.
+            /// The newest 60 are kept.
+            long_term_version(version: u64) = "LONGV#{version:010}"
+                lists long_term_versions("LONGV#") => [restored by memory::long_term_version];
+            /// An outside session.
+            outside_session(session: &SessionId) = "SESSION#{session}"
+                lists outside_sessions("SESSION#") => [restored by memory::outside_session] as "outside_sessions";
+            /// The state of a conversation that was synchronised last.
+            learned(source: &Source) = "SOURCE#{source}" lists all_learned("SOURCE#") => [restored by memory::learned];
+            /// A tidying of a week.
+            memory_tidy(tidy: TidyId) = "TIDY#{tidy}"
+                lists memory_tidies("TIDY#") => [restored by memory::tidy] as "memory_tidies";
+            /// What keeps a deleted or corrected fact away.
+            tombstone(fact: FactId) = "TOMB#{fact}" lists tombstones("TOMB#") => [restored by memory::tombstone];
+            /// The summary of a week.
+            memory_week(monday: Date) = "WEEK#{monday}"
+                lists memory_weeks("WEEK#") => [restored by memory::week] as "memory_weeks";
+        }
+        /// The messages of an outside session.
+        OutsideSession(session: SessionId as &) = "MEMORY#{session}" (kind: "memory", exported: true, setting: false) {
+            /// The mark that a message of an outside session is stored, by the SHA-256 of its id.
+            outside_once(id: &str) = "ID#{hash}" with (hash = hash(id)) guards LoggedOnce
+                => [restored by memory::outside_once];
+            /// A message of an outside session, by the time of its arrival.
+            outside_message(arrived: Uuid) = "MSG#{arrived}" with (arrived = arrived.simple())
+                lists outside_messages("MSG#") => [restored by memory::outside_message] as "outside_messages";
         }
         Models = "MODELS" (kind: "model_settings", exported: true, setting: true) {
             /// What the owner has chosen about models.

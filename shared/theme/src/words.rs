@@ -1,77 +1,11 @@
 //! From text to terms. A term is a stemmed word; postings are indexed by term.
 
-use std::hash::BuildHasher;
-use std::ops::RangeInclusive;
-
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-use rust_stemmers::{Algorithm, Stemmer};
-use rustc_hash::{FxBuildHasher, FxHashMap};
-
-/// A term's number in its [`Lexicon`].
-pub type TermId = u32;
+use rustc_hash::FxHashMap;
+use words::{Language, Stemmer, fold, fold_each, forms, split_foreign};
+pub use words::{Lexicon, TermId};
 
 /// Longer sequences of letters are data, not words.
 const MAX_WORD_BYTES: usize = 40;
-
-/// The terms of a theme. It only grows; a term that no file contains any more has no postings.
-///
-/// A theme has tens of thousands of terms, and each change of a file copies them all. So they are stored in one string.
-#[derive(Clone, Default)]
-pub struct Lexicon {
-    text: String,
-    /// Where each term ends in `text`.
-    ends: Vec<u32>,
-    ids: HashTable<TermId>,
-}
-
-impl Lexicon {
-    pub fn with_capacity(terms: usize) -> Self {
-        Self { text: String::new(), ends: Vec::with_capacity(terms), ids: HashTable::with_capacity(terms) }
-    }
-
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub fn term(&self, id: TermId) -> &str {
-        slice(&self.text, &self.ends, id)
-    }
-
-    /// The terms with a length in `lengths`, in bytes.
-    pub fn of_length(&self, lengths: RangeInclusive<u32>) -> impl Iterator<Item = TermId> {
-        let starts = std::iter::once(&0).chain(&self.ends);
-        let terms = (0..).zip(starts.zip(&self.ends));
-        terms.filter(move |(_, (start, end))| lengths.contains(&(*end - *start))).map(|(term, _)| term)
-    }
-
-    pub fn get(&self, term: &str) -> Option<TermId> {
-        self.ids.find(hash(term), |&id| self.term(id) == term).copied()
-    }
-
-    pub fn intern(&mut self, term: &str) -> TermId {
-        let Self { text, ends, ids } = self;
-        let of = |id: TermId| slice(text, ends, id);
-        let id = ends.len() as TermId;
-        match ids.entry(hash(term), |&id| of(id) == term, |&id| hash(of(id))) {
-            Entry::Occupied(known) => return *known.get(),
-            Entry::Vacant(free) => free.insert(id),
-        };
-        text.push_str(term);
-        ends.push(text.len() as u32);
-        id
-    }
-}
-
-fn slice<'a>(text: &'a str, ends: &[u32], id: TermId) -> &'a str {
-    let id = id as usize;
-    let start = if id == 0 { 0 } else { ends[id - 1] };
-    &text[start as usize..ends[id] as usize]
-}
-
-fn hash(term: &str) -> u64 {
-    FxBuildHasher.hash_one(term)
-}
 
 /// Splits text into terms. It remembers every word form, because a theme repeats the same words often.
 pub struct Tokenizer<'a> {
@@ -85,7 +19,7 @@ impl<'a> Tokenizer<'a> {
     pub fn new(lexicon: &'a mut Lexicon) -> Self {
         Self {
             lexicon,
-            stemmer: Stemmer::create(Algorithm::English),
+            stemmer: Stemmer::of(Language::English),
             seen: FxHashMap::default(),
             pool: Vec::new(),
         }
@@ -152,7 +86,7 @@ pub fn words(text: &str) -> Vec<String> {
 
 /// The original words of a text in lower case, each with its normalised form.
 pub fn spoken(text: &str) -> Vec<(String, String)> {
-    let stemmer = Stemmer::create(Algorithm::English);
+    let stemmer = Stemmer::of(Language::English);
     let mut words = Vec::new();
     for (_, form) in forms(text) {
         split_form(form, |word| {
@@ -162,39 +96,6 @@ pub fn spoken(text: &str) -> Vec<(String, String)> {
         });
     }
     words
-}
-
-/// Sequences of letters and digits, with their positions. A word ends at an apostrophe, and the ending is dropped:
-/// `doesn't` is `doesn`.
-fn forms(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at < bytes.len() && !is_word_byte(bytes[at]) {
-            at += 1;
-        }
-        let start = at;
-        while at < bytes.len() && is_word_byte(bytes[at]) {
-            at += 1;
-        }
-        (start < at).then(|| (start, &text[start..at]))
-    })
-}
-
-/// For each byte, whether it can be part of a word. All bytes beyond ASCII count as letters: punctuation beyond ASCII
-/// is rare and is dropped later.
-static IS_WORD_BYTE: [bool; 256] = {
-    let mut is_word_byte = [false; 256];
-    let mut b = 0;
-    while b < 256 {
-        is_word_byte[b] = b >= 0x80 || (b as u8).is_ascii_alphanumeric();
-        b += 1;
-    }
-    is_word_byte
-};
-
-fn is_word_byte(b: u8) -> bool {
-    IS_WORD_BYTE[b as usize]
 }
 
 /// Splits `CartDrawer2` into its words, and text in scripts without spaces into pairs of characters.
@@ -220,42 +121,6 @@ fn split_form(form: &str, mut each: impl FnMut(&str)) {
         }
     }
     each(&form[start..]);
-}
-
-fn split_foreign(form: &str, mut each: impl FnMut(&str)) {
-    for part in form.split(|c| !is_letter(c)) {
-        if part.chars().next().is_some_and(is_unspaced) {
-            let starts = part.char_indices().map(|(at, _)| at);
-            let ends = part.char_indices().map(|(at, c)| at + c.len_utf8());
-            starts.zip(ends.skip(1)).for_each(|(start, end)| each(&part[start..end]));
-        } else if !part.is_empty() {
-            each(part);
-        }
-    }
-}
-
-/// `char::is_alphanumeric`, with a fast path for the letters of most languages. The standard function searches its
-/// tables for every character beyond ASCII.
-fn is_letter(c: char) -> bool {
-    match c {
-        // Latin, Cyrillic, Vietnamese, Thai, kana, Han and Hangul.
-        '×' | '÷' => false,
-        '\u{C0}'..='\u{24F}'
-        | '\u{400}'..='\u{481}'
-        | '\u{E01}'..='\u{E3A}'
-        | '\u{E40}'..='\u{E46}'
-        | '\u{1E00}'..='\u{1EFF}'
-        | '\u{3041}'..='\u{3096}'
-        | '\u{30A1}'..='\u{30FA}'
-        | '\u{4E00}'..='\u{9FFF}'
-        | '\u{AC00}'..='\u{D7A3}' => true,
-        _ => c.is_alphanumeric(),
-    }
-}
-
-/// Characters of scripts that are written without spaces between words.
-fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{0E00}'..='\u{0E7F}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}')
 }
 
 /// Hashes of the words of a text in another language than English: not stemmed, without accents. The hashes are stored,
@@ -298,57 +163,6 @@ fn normalize(stemmer: &Stemmer, word: &str) -> Option<String> {
     Some(stemmer.stem(&lower).into_owned())
 }
 
-/// Lower case, without the accents of Latin letters.
-pub fn fold(word: &str) -> String {
-    if word.is_ascii() {
-        return word.to_ascii_lowercase();
-    }
-    let mut folded = String::with_capacity(word.len());
-    fold_each(word, |part| folded.push_str(part));
-    folded
-}
-
-/// [`fold`], letter by letter.
-fn fold_each(word: &str, mut each: impl FnMut(&str)) {
-    for c in word.chars() {
-        if let Some(plain) = without_accent(c) {
-            each(plain);
-        } else if is_unspaced(c) {
-            each(c.encode_utf8(&mut [0; 4])); // scripts without lower case
-        } else {
-            for lower in c.to_lowercase() {
-                each(without_accent(lower).unwrap_or(lower.encode_utf8(&mut [0; 4])));
-            }
-        }
-    }
-}
-
-/// A lower-case letter without its accent.
-fn without_accent(c: char) -> Option<&'static str> {
-    Some(match c {
-        'à' | 'á' | 'â' | 'ã' | 'å' | 'ā' | 'ă' | 'ą' => "a",
-        'ä' | 'æ' => "ae",
-        'ç' | 'ć' | 'č' => "c",
-        'ď' | 'đ' | 'ð' => "d",
-        'è' | 'é' | 'ê' | 'ë' | 'ē' | 'ę' | 'ě' => "e",
-        'ğ' => "g",
-        'ì' | 'í' | 'î' | 'ï' | 'ī' | 'į' | 'ı' => "i",
-        'ł' | 'ľ' => "l",
-        'ñ' | 'ń' | 'ň' => "n",
-        'ò' | 'ó' | 'ô' | 'õ' | 'ø' | 'ō' | 'ő' => "o",
-        'ö' | 'œ' => "oe",
-        'ř' => "r",
-        'ś' | 'š' | 'ş' | 'ș' => "s",
-        'ß' => "ss",
-        'ť' | 'ţ' | 'ț' => "t",
-        'ù' | 'ú' | 'û' | 'ū' | 'ů' | 'ű' => "u",
-        'ü' => "ue",
-        'ý' | 'ÿ' => "y",
-        'ź' | 'ž' | 'ż' => "z",
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,14 +180,6 @@ mod tests {
         check("カート追加", &["カー", "ート", "ト追", "追加"]);
         check("“drawer” doesn’t", &["drawer", "doesn"]);
         check("", &[]);
-    }
-
-    #[test]
-    fn letters_match_unicode() {
-        let differs = |c: &char| is_letter(*c) != c.is_alphanumeric();
-        assert_eq!(('\0'..=char::MAX).find(differs), None);
-        let changes = |c: &char| is_unspaced(*c) && c.to_lowercase().next() != Some(*c);
-        assert_eq!(('\0'..=char::MAX).find(changes), None);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(super) fn tags() -> Value {
         {"name": "catalog", "description": "The service about itself."},
         {"name": "chats", "description": "Turns with an agent, and saved chats."},
         {"name": "console", "description": "The pages for people."},
+        {"name": "memory", "description": "What is remembered of conversations and work: read, search, correct, forget."},
         {"name": "context", "description": "The memory of a coding assistant: context documents, and the logs of its agents."},
         {"name": "mcp", "description": "The same functions over the Model Context Protocol."},
         {"name": "models", "description": "The models that calls use, and the choice of an account."},

@@ -90,13 +90,17 @@ impl RouteClass {
                 "/v1/chat/completions"
                 | "/actions/{action_id}/messages"
                 | "/actions/{action_id}/rehearse"
-                | "/actions/{action_id}/run",
+                | "/actions/{action_id}/run"
+                | "/memory/sync"
+                | "/memory/tidy",
             ) => Self::Turns,
-            ("POST", "/context/hooks" | "/context/logs/{agent_id}") | ("GET" | "HEAD", "/context/recall") => {
-                Self::Hooks
-            }
+            (
+                "POST",
+                "/context/hooks" | "/context/logs/{agent_id}" | "/memory/sessions/{session_id}/messages",
+            )
+            | ("GET" | "HEAD", "/context/recall") => Self::Hooks,
             (_, "/mcp") => Self::Mcp,
-            ("GET" | "HEAD", "/inbox" | "/day" | "/runs" | "/search") => Self::Overview,
+            ("GET" | "HEAD", "/inbox" | "/day" | "/memory/search" | "/runs" | "/search") => Self::Overview,
             _ => Self::Others,
         })
     }

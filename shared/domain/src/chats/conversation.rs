@@ -11,9 +11,9 @@ use crate::validate::FieldErrors;
 
 /// The longest message of a person, in characters.
 pub const MAX_MESSAGE: usize = 32_000;
-/// The most messages in one append. DynamoDB accepts a hundred writes in a transaction, and one of them marks the
-/// request as done.
-pub const MAX_APPEND: usize = 99;
+/// The most messages in one append. DynamoDB accepts a hundred writes in a transaction. One of them marks the request as done, and
+/// three tell memory of the messages.
+pub const MAX_APPEND: usize = 96;
 /// The longest title of a chat, in characters.
 pub const MAX_TITLE: usize = 200;
 

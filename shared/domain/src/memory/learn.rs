@@ -190,6 +190,10 @@ pub enum Reason {
     Secret,
     /// It says the same as another one.
     Repeated,
+    /// The memory knows it already.
+    Known,
+    /// It was deleted or corrected before.
+    Forgotten,
 }
 
 impl fmt::Display for Reason {
@@ -205,6 +209,8 @@ impl fmt::Display for Reason {
             Self::Instruction => f.write_str("it is an instruction that the person did not give"),
             Self::Secret => f.write_str("it seems to contain a secret"),
             Self::Repeated => f.write_str("it says the same as another one"),
+            Self::Known => f.write_str("it is known already"),
+            Self::Forgotten => f.write_str("it was deleted or corrected before"),
         }
     }
 }

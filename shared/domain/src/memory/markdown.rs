@@ -9,14 +9,14 @@ use std::fmt::Write;
 use jiff::civil::Date;
 
 use super::words::is_hidden;
-use super::{Block, Card, CardText, Fact, FactState, LongTerm, MAX_BYTES, MAX_FACT, MAX_LINES, Week};
+use super::{
+    Block, Card, CardText, Fact, FactState, LongTerm, MAX_BYTES, MAX_CARD_TITLE, MAX_FACT, MAX_LINES, Week,
+};
 use crate::prompts::breaks_line;
 use crate::validate::FieldErrors;
 
 /// The longest heading of a section of the long-term memory, in bytes.
 pub const MAX_HEADING: usize = 120;
-/// The longest title of a card, in bytes.
-pub const MAX_CARD_TITLE: usize = 200;
 
 /// The heading of the long-term memory.
 const HEADING: &str = "Memory";
@@ -83,18 +83,6 @@ pub fn day(date: Date, blocks: &[(Block, Vec<Fact>)]) -> String {
 const PARTS: [&str; 7] = ["goal", "boundary", "acceptance", "actions", "artifacts", "status", "next"];
 
 impl CardText {
-    fn parts(&self) -> [&String; 7] {
-        [
-            &self.goal,
-            &self.boundary,
-            &self.acceptance,
-            &self.actions,
-            &self.artifacts,
-            &self.status,
-            &self.next,
-        ]
-    }
-
     fn part_mut(&mut self, name: &str) -> Option<&mut String> {
         Some(match name {
             "goal" => &mut self.goal,
@@ -129,7 +117,7 @@ fn card_of(time: &str, title: &str, text: &CardText) -> String {
     let time = if is_time(time) { time } else { "00:00" };
     let mut out = format!("## {time} {}", heading(title)).trim_end().to_owned();
     out.push('\n');
-    for (name, text) in PARTS.into_iter().zip(text.parts()) {
+    for (name, text) in text.named() {
         let text = escaped(text);
         if !text.is_empty() {
             let _ = writeln!(out, "- {name}: {text}");

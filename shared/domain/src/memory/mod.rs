@@ -13,6 +13,8 @@ pub mod learn;
 #[cfg(test)]
 mod learn_tests;
 pub mod markdown;
+pub mod part;
+pub mod recall;
 pub mod session;
 pub mod tidy;
 #[cfg(test)]
@@ -31,6 +33,7 @@ use utoipa::ToSchema;
 
 use crate::ids::{ActionId, BlockId, CardId, ChatId, FactId, RunId, TidyId};
 use crate::log::SessionId;
+use crate::validate::FieldErrors;
 
 /// The longest fact or line of the long-term memory, in bytes.
 pub const MAX_FACT: usize = 500;
@@ -44,6 +47,8 @@ pub const MAX_FACTS: usize = 8;
 pub const MAX_LINES: usize = 80;
 /// The most bytes of the long-term memory as Markdown.
 pub const MAX_BYTES: usize = 5_000;
+/// The longest title of a card, in bytes.
+pub const MAX_CARD_TITLE: usize = 200;
 /// The longest name of a namespace, in bytes.
 pub const MAX_NAMESPACE: usize = 64;
 
@@ -279,4 +284,142 @@ pub struct Week {
     pub lines: Vec<Line>,
     pub tidy_id: TidyId,
     pub created_at: Timestamp,
+}
+
+impl Fact {
+    /// Checks the limits of every fact, wherever it comes from.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_text(&mut errors, "text", &self.text, 1);
+        let messages: usize = self.sources.iter().map(|quoted| quoted.message_ids.len()).sum();
+        errors.most("sources", messages as u64, MAX_SOURCES as u64);
+        check_namespace(&mut errors, &self.namespace);
+        errors.into_result(())
+    }
+}
+
+impl Block {
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_text(&mut errors, "title", &self.title, 0);
+        check_text(&mut errors, "fingerprint", &self.fingerprint, 1);
+        errors.most("facts", self.facts.len() as u64, MAX_FACTS as u64);
+        check_namespace(&mut errors, &self.namespace);
+        errors.into_result(())
+    }
+}
+
+impl Card {
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        if jiff::civil::Time::strptime("%H:%M", &self.time).is_err() || self.time.len() != 5 {
+            errors.add("time", "must be a time such as 09:30");
+        }
+        if self.title.len() > MAX_CARD_TITLE || self.title.trim().is_empty() {
+            errors.add("title", format!("must be 1 to {MAX_CARD_TITLE} bytes, is {}", self.title.len()));
+        }
+        for (name, text) in self.text.named() {
+            check_text(&mut errors, name, text, 0);
+        }
+        check_namespace(&mut errors, &self.namespace);
+        errors.into_result(())
+    }
+}
+
+impl CardText {
+    /// The texts with their names, in the order in which they are shown.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, &str); 7] {
+        [
+            ("goal", &self.goal),
+            ("boundary", &self.boundary),
+            ("acceptance", &self.acceptance),
+            ("actions", &self.actions),
+            ("artifacts", &self.artifacts),
+            ("status", &self.status),
+            ("next", &self.next),
+        ]
+    }
+}
+
+impl Line {
+    fn check(&self, errors: &mut FieldErrors, field: &str) {
+        check_text(errors, &format!("{field}.text"), &self.text, 1);
+        if self.facts.is_empty() {
+            errors.add(format!("{field}.facts"), "must name at least one fact");
+        }
+    }
+}
+
+impl LongTerm {
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        for (i, section) in self.sections.iter().enumerate() {
+            check_text(&mut errors, &format!("sections[{i}].title"), &section.title, 0);
+            for (j, line) in section.lines.iter().enumerate() {
+                line.check(&mut errors, &format!("sections[{i}].lines[{j}]"));
+            }
+        }
+        let lines: usize = self.sections.iter().map(|section| section.lines.len() + 1).sum();
+        errors.most("sections", lines as u64, 2 * MAX_LINES as u64);
+        errors.into_result(())
+    }
+
+    /// Without the lines that come from this fact, and without sections that are empty then.
+    #[must_use]
+    pub fn without(&self, fact: FactId) -> Self {
+        let keep = |section: &Section| {
+            let lines: Vec<Line> =
+                section.lines.iter().filter(|line| !line.facts.contains(&fact)).cloned().collect();
+            (!lines.is_empty() || section.lines.is_empty()).then(|| Section { lines, ..section.clone() })
+        };
+        Self { sections: self.sections.iter().filter_map(keep).collect() }
+    }
+
+    /// All facts that its lines come from.
+    pub fn facts(&self) -> impl Iterator<Item = FactId> {
+        self.sections.iter().flat_map(|section| &section.lines).flat_map(|line| line.facts.iter().copied())
+    }
+}
+
+impl Week {
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        errors.most("lines", self.lines.len() as u64, MAX_LINES as u64);
+        for (i, line) in self.lines.iter().enumerate() {
+            line.check(&mut errors, &format!("lines[{i}]"));
+        }
+        errors.into_result(())
+    }
+}
+
+/// A text of one line.
+fn check_text(errors: &mut FieldErrors, field: &str, text: &str, min: usize) {
+    if text.trim().len() < min || text.len() > MAX_FACT {
+        errors.add(field, format!("must be {min} to {MAX_FACT} bytes, is {}", text.len()));
+    } else if text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+        errors.add(field, "must be one line without control characters");
+    }
+}
+
+/// A namespace is empty or a name.
+pub fn check_namespace(errors: &mut FieldErrors, namespace: &str) {
+    let is_letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
+    if namespace.len() > MAX_NAMESPACE || !namespace.bytes().all(is_letter) {
+        errors.add(
+            "namespace",
+            format!("must be at most {MAX_NAMESPACE} ASCII letters, digits, `-`, `_`, `.` and `/`"),
+        );
+    }
 }

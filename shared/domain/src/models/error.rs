@@ -447,6 +447,17 @@ fn by_status(
     }
 }
 
+/// Why work in the background stopped before it finished.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Stop {
+    /// Whether no model is configured.
+    pub unavailable: bool,
+    /// A message for people.
+    pub reason: String,
+    /// When to retry although nothing has changed. `None`: never.
+    pub again_at: Option<Timestamp>,
+}
+
 #[cfg(test)]
 #[path = "error_tests.rs"]
 mod tests;

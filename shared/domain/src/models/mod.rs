@@ -37,7 +37,7 @@ pub mod usage;
 pub mod vendor;
 
 pub use catalog::{Catalog, ModelClass, ModelRef, UsedModel};
-pub use error::{HttpFailure, ModelError};
+pub use error::{HttpFailure, ModelError, Stop};
 pub use event::{ModelEvent, StopReason};
 pub use features::Features;
 pub use image::{Image, ImageInput};

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::theme::ThemeState;
 use crate::ids::ImportId;
 use crate::lease::Lease;
+use crate::models::Stop;
 
 /// How long a worker may be silent before another worker may take over.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(60);
@@ -60,17 +61,6 @@ pub struct PassEnd {
     pub of: ThemeRevision,
     /// Why it stopped early. `None` if it finished.
     pub stop: Option<Stop>,
-}
-
-/// Why a pass stopped before it finished.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stop {
-    /// Whether no model is configured.
-    pub unavailable: bool,
-    /// A message for people.
-    pub reason: String,
-    /// When to retry without a change of the theme. `None`: never.
-    pub again_at: Option<Timestamp>,
 }
 
 /// The state of an enrichment.

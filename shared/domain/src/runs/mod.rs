@@ -16,6 +16,7 @@ use crate::agents::AgentDraft;
 use crate::ceilings::CeilingOf;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
 use crate::lease::Lease;
+use crate::memory::recall::Recalled;
 use crate::models::prices::{self, Rates};
 use crate::models::routing::Level;
 use crate::models::{ModelId, ModelRef, Usage, Vendor, WebSource};
@@ -100,6 +101,9 @@ pub struct Run {
     /// Since when it may have read what strangers have written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tainted: Option<Taint>,
+    /// What it was told of memory when it began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recalled: Vec<Recalled>,
     /// What it rehearses, if it is a rehearsal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Box<Rehearsal>>,
@@ -167,6 +171,7 @@ impl Run {
             cut_off: false,
             sources: Vec::new(),
             tainted: None,
+            recalled: Vec::new(),
             rehearsal: None,
         }
     }

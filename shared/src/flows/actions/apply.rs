@@ -317,7 +317,7 @@ async fn perform(
         };
         if let Some(message) = &mut message {
             message.run_id = next.live_run;
-            writes.push(Store::message_write(owner, id, &message.clone().into())?);
+            writes.extend(messages::small_writes(cx, owner, id, message)?);
         }
         writes.extend(approved(owner, &read.value, &next, command)?);
         let dropped = dropped(cx, owner, &read.value, &next, live).await?;

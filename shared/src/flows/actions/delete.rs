@@ -27,7 +27,7 @@ pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ActionId) -> Result<()>
     let Some(action) = cx.store.action(owner, id).await? else { return Ok(()) };
     cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?;
     delete_runs(cx, owner, id).await?;
-    cx.store.delete_action(owner, &action.value).await?;
+    cx.store.delete_action(owner, &action.value, cx.clock.uuid(), cx.clock.now()).await?;
     // An executor or a turn may have written meanwhile. Without the record, they can't write any more.
     delete_runs(cx, owner, id).await?;
     Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, id)).await?)

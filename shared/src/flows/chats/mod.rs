@@ -38,7 +38,7 @@ pub struct NewChat {
     /// Up to 200 characters.
     #[serde(default)]
     pub title: String,
-    /// The messages so far: up to 99, oldest first.
+    /// The messages so far: up to 96, oldest first.
     #[serde(default)]
     pub messages: Vec<NewMessage>,
     /// Assets that the chat has led to, up to 40.
@@ -52,7 +52,7 @@ pub struct NewChat {
 /// The input that appends to a chat.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct Append {
-    /// Up to 99, oldest first.
+    /// Up to 96, oldest first.
     #[serde(default)]
     pub messages: Vec<NewMessage>,
     /// Assets that the chat has led to, up to 40. Repeated ids are ignored.
@@ -363,7 +363,7 @@ pub async fn erase(cx: &Cx, owner: &Owner, chat: &Chat) -> Result<()> {
     stop_turn(cx, owner, chat.chat_id).await?;
     // Contents first, because the call can be repeated as long as the record exists.
     cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?;
-    cx.store.delete_chat(owner, chat).await?;
+    cx.store.delete_chat(owner, chat, cx.clock.uuid(), cx.clock.now()).await?;
     // A concurrent append may have stored one.
     Ok(cx.blobs.delete_prefix(&BlobKey::messages(owner, chat.chat_id)).await?)
 }

@@ -13,7 +13,7 @@ use super::{drain, execute, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::accounts::{deletion, export, import};
-use crate::flows::turn;
+use crate::flows::{memory, turn};
 use crate::process::due_queue::Dispatch;
 use crate::store::{DueItem, DueTarget};
 
@@ -48,7 +48,7 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         return Ok(());
     }
     // While the account is stopped, nothing is decided and nothing begins. The item stays due, and is sent again when its lease ends.
-    if matches!(item.target, DueTarget::Action(_) | DueTarget::Backlog)
+    if matches!(item.target, DueTarget::Action(_) | DueTarget::Backlog | DueTarget::Memory)
         && cx.store.account(&item.owner).await?.value.stop.is_some()
     {
         return Ok(());
@@ -66,6 +66,7 @@ fn work<'a>(cx: &'a Cx, item: &'a DueItem, deadline: Timestamp) -> BoxFuture<'a,
         DueTarget::Deletion => deletion::go_on(cx, owner, deadline).boxed(),
         DueTarget::Export(id) => export::write(cx, owner, id, deadline).boxed(),
         DueTarget::Import => import::write(cx, owner, deadline).boxed(),
+        DueTarget::Memory => memory::go_on(cx, owner, deadline).boxed(),
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod images;
 use domain::chats::ChatMessage;
 use domain::chats::Thread;
 use domain::ids::{MessageId, Owner, RunId};
+use domain::memory::part::{Collection, MemoryPart};
 use domain::models::image::{Image, MediaType};
 use domain::models::{Block, Role};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -93,6 +94,7 @@ pub async fn writes(
     messages: Vec<ChatMessage>,
 ) -> Result<Vec<Write>> {
     let thread = thread.into();
+    let marks = marks(cx, owner, thread, messages.first())?;
     let max_inline = MAX_INLINE_BYTES.min(MAX_INLINE_TOTAL / messages.len().max(1));
     let write = async |mut message: ChatMessage| {
         images::store(cx, owner, thread, &mut message).await?;
@@ -103,9 +105,32 @@ pub async fn writes(
             cx.blobs.put(&key, content, "application/json").await?;
             message.content.clear();
         }
-        Ok(Store::message_write(owner, thread, &StoredMessage { message, overflow })?)
+        Ok::<_, Error>(Store::message_write(owner, thread, &StoredMessage { message, overflow })?)
     };
-    stream::iter(messages.into_iter().map(write)).buffered(AT_ONCE).try_collect().await
+    let written: Vec<Write> = stream::iter(messages.into_iter().map(write)).buffered(AT_ONCE).try_collect().await?;
+    Ok(written.into_iter().chain(marks).collect())
+}
+
+/// The writes that tell memory of new messages, which all come at the same time.
+fn marks(cx: &Cx, owner: &Owner, thread: Thread, first: Option<&ChatMessage>) -> Result<Vec<Write>> {
+    let part = first.map(|message| MemoryPart::with(Collection::from(thread), message.message_id.uuid()));
+    Ok(Store::memory_marks(owner, part, cx.clock.uuid(), cx.clock.now())?)
+}
+
+/// The writes of one new message without images, which fits into an item.
+///
+/// # Errors
+/// If the message can't be represented as an item. This is a bug.
+pub fn small_writes(
+    cx: &Cx,
+    owner: &Owner,
+    thread: impl Into<Thread>,
+    message: &ChatMessage,
+) -> Result<Vec<Write>> {
+    let thread = thread.into();
+    let mut writes = marks(cx, owner, thread, Some(message))?;
+    writes.push(Store::message_write(owner, thread, &message.clone().into())?);
+    Ok(writes)
 }
 
 /// The newest messages of a conversation, oldest first, at most `max`. It stops at the first message that is not

@@ -3,6 +3,7 @@
 use domain::agent_loop::Card;
 use domain::agents::AgentDraft;
 use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
+use domain::memory::recall::Recalled;
 use domain::models::{Usage, WebSource};
 use domain::runs::rehearsal::Rehearsed;
 use domain::runs::{Run, RunError, RunFallback, RunKind, RunModel, RunState, Taint};
@@ -65,6 +66,10 @@ pub struct RunView {
     /// Since when the run may have read what strangers have written. What it says may be false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tainted: Option<Taint>,
+    /// What it was told of memory when it began, in the order in which it was told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub recalled: Vec<Recalled>,
     /// What a rehearsal has shown. Absent until it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Rehearsed>,
@@ -114,6 +119,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         cut_off: run.cut_off,
         sources: run.sources,
         tainted: run.tainted,
+        recalled: run.recalled,
         rehearsal: run.rehearsal.and_then(|of| of.shown),
         model: run.model,
         fallbacks: run.fallbacks,

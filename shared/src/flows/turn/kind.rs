@@ -12,6 +12,7 @@ use domain::chats::signals::Deliverable;
 use domain::chats::summary::MAX_HISTORY_BYTES;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::Owner;
+use domain::memory::recall;
 use domain::models::routing::{AgentRole, Ask, Work};
 use domain::models::{Block, Message, ModelTier, StopReason};
 use domain::prompts;
@@ -145,6 +146,11 @@ impl Kind for Turn {
         let (Recent { summary, messages, .. }, view) =
             tokio::try_join!(recent, self.conversation.in_view(&cx, cx.owner, self.agent.as_ref(), &zone),)?;
         let mut before = prompts::now(works_since(cx.run), &zone);
+        let known = recall::block(&cx.run.recalled);
+        if !known.is_empty() {
+            before.push('\n');
+            before.push_str(&known);
+        }
         if let Some(view) = view {
             before.push('\n');
             before.push_str(&view);

@@ -28,6 +28,7 @@ use serde_json::json;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
+use super::memory::recall;
 use super::messages::images as pictures;
 use super::runs::Begun;
 use super::{messages, runs};
@@ -164,7 +165,9 @@ async fn begin(
     // The version of the mark, if a turn that has ended has left it.
     let mut left = 0;
     stopped::check(cx, owner).await?;
-    let quota = Quota::of(cx, owner).await?;
+    let (quota, recalled) =
+        futures::join!(Quota::of(cx, owner), recall::about_message(cx, owner, &said.message));
+    let quota = quota?;
     let mut charge = Charge::Included;
     loop {
         let (agent, conversation, mut writes) =
@@ -179,6 +182,7 @@ async fn begin(
             action_id: conversation.action_id(),
             charge,
             form: said.form.clone(),
+            recalled: if agent_id.is_some() { recalled.clone() } else { Vec::new() },
             ..Run::begun(run_id, kind, now, lease_from(now))
         };
         let mut data = json!({"run_id": run.run_id, "kind": run.kind, "agent_id": agent_id});

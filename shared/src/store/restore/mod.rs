@@ -10,6 +10,7 @@ mod assets;
 mod chats;
 mod check_item;
 mod logs;
+mod memory;
 mod practices;
 mod projects;
 mod runs;

@@ -42,6 +42,11 @@ pub enum Write {
         key: Key,
         item: Attributes,
     },
+    /// Creates the item, or adds the attributes that it does not have.
+    Fill {
+        key: Key,
+        item: Attributes,
+    },
     /// The item must exist.
     Exists {
         key: Key,
@@ -91,6 +96,7 @@ impl Write {
             Self::Create { key, .. }
             | Self::Replace { key, .. }
             | Self::Put { key, .. }
+            | Self::Fill { key, .. }
             | Self::Exists { key }
             | Self::Unchanged { key, .. }
             | Self::Absent { key }
@@ -155,6 +161,7 @@ impl Write {
                 builder.put(put.build()?)
             }
             Self::Put { key, item } => builder.put(put(&key, 1, item).build()?),
+            Self::Fill { key, item } => builder.update(fill(table, &key, id, item)?),
             Self::Exists { key } => builder.condition_check(check(&key, "attribute_exists(pk)")?),
             Self::Unchanged { key, version } => {
                 let check = ConditionCheck::builder().table_name(table).set_key(Some(key_of(&key)));
@@ -190,6 +197,19 @@ impl Write {
         };
         Ok(builder.build())
     }
+}
+
+fn fill(table: &str, key: &Key, id: &str, item: Attributes) -> Result<Update, BuildError> {
+    let mut update = Update::builder().table_name(table).set_key(Some(key_of(key)));
+    let whole = marked(key, 1, id, item).into_iter().filter(|(name, _)| name != "pk" && name != "sk");
+    let mut sets = Vec::new();
+    for (i, (name, value)) in whole.enumerate() {
+        sets.push(format!("#a{i} = if_not_exists(#a{i}, :a{i})"));
+        update = update
+            .expression_attribute_names(format!("#a{i}"), name)
+            .expression_attribute_values(format!(":a{i}"), value);
+    }
+    update.update_expression(format!("SET {}", sets.join(", "))).build()
 }
 
 fn add(

@@ -21,6 +21,7 @@ use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::records;
+use crate::flows::memory::recall;
 use crate::flows::schedules;
 use crate::money::quota::Quota;
 use crate::store::keys::Guard;
@@ -39,6 +40,11 @@ pub(super) fn begin<'a>(
         let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
         let claimed = &occurrence.value;
         let zone = schedules::zone_of_action(cx, owner, &action, &agent).await?;
+        // A run that goes on keeps what it was told when it began.
+        let recalled = match claimed.steps_done {
+            0 => recall::about_task(cx, owner, &action).await,
+            _ => Vec::new(),
+        };
         let mut tries = Tries::default();
         let mut charge = Charge::Included;
         loop {
@@ -61,6 +67,9 @@ pub(super) fn begin<'a>(
             if start.is_first() && pages().next().is_some() {
                 start.run.taint(0, start.now);
                 sources::add(&mut start.run.sources, pages());
+            }
+            if start.is_first() {
+                start.run.recalled = recalled.clone();
             }
             let event = if start.is_first() { start.begins(&action, charge) } else { start.goes_on() };
             let Start { occurrence: started, run, version, journal, steps, outputs, writes, .. } = start;

@@ -15,6 +15,7 @@ use crate::agent_loop::{Driver, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, runs};
+use crate::flows::memory::cards;
 use crate::flows::{due, messages};
 use crate::money::alerts;
 use crate::store::keys::Guard;
@@ -135,8 +136,11 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
             if new_cost > 0 {
                 writes.push(Store::count(&owner, kind.agent.agent_id, vec![("cost_micros", new_cost)]));
             }
+            if next.state.is_final() {
+                writes.extend(cards::of_run(&cx, &owner, &action.value, &next, &kind.outputs).await?);
+            }
             if next.state == OccurrenceState::Waiting {
-                writes.push(card(&cx, &owner, kind.action.id, &next)?);
+                writes.extend(card(&cx, &owner, kind.action.id, &next)?);
             }
             if at_rest {
                 let (state, error) = match (next.state, &next.reason) {
@@ -175,10 +179,10 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
 }
 
 /// The one message that asks a person.
-fn card(cx: &Cx, owner: &Owner, action: ActionId, occurrence: &Occurrence) -> Result<Write> {
+fn card(cx: &Cx, owner: &Owner, action: ActionId, occurrence: &Occurrence) -> Result<Vec<Write>> {
     let question = Block::text(occurrence.reason.clone().unwrap_or_default());
     let message = messages::new(cx, Role::Assistant, vec![question], Some(occurrence.run_id));
-    Ok(Store::message_write(owner, action, &message.into())?)
+    messages::small_writes(cx, owner, action, &message)
 }
 
 /// Merges all additions to the same item into one write, because a transaction may contain each item only once.

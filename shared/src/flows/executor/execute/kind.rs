@@ -8,6 +8,7 @@ use domain::assets::NewAsset;
 use domain::chats::ProposalBody;
 use domain::chats::signals::Deliverable;
 use domain::ids::{AssetId, Owner, RunId};
+use domain::memory::recall;
 use domain::models::routing::Ask;
 use domain::models::{Block, Message, Role, StopReason, Usage};
 use domain::prompts;
@@ -117,7 +118,8 @@ impl Kind for ActionRun {
         let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
         let since = prompts::since_last(&since, &self.zone);
         let news = prompts::news(&self.news);
-        let texts = [now, since, news, prompts::task(&self.action)];
+        let known = recall::block(&cx.run.recalled);
+        let texts = [now, known, since, news, prompts::task(&self.action)];
         let content = texts.into_iter().filter(|text| !text.is_empty()).map(Block::text).collect();
         Ok(vec![Message { role: Role::User, content }])
     }

@@ -11,17 +11,16 @@
 //!
 //! - `pass`: makes notes from files
 //! - `choose`: the model, its largest input, and the stable parts of a request
-//! - `ask`: one call of a model, with its retries and its cost
 
-mod ask;
 mod choose;
 mod pass;
 
 use std::sync::Arc;
 
 use domain::ids::{Owner, ProjectId};
+use domain::models::Stop;
 use domain::models::routing::Ask;
-use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, Stop, ThemeRevision};
+use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, ThemeRevision};
 use jiff::{SignedDuration, Timestamp};
 use models::Models;
 use theme::enrich::Notes;
@@ -31,8 +30,7 @@ use super::announce;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::existing;
-use crate::flows::lease;
+use crate::flows::{ask, existing, lease};
 use crate::model_choice;
 use crate::store::Tries;
 use crate::store::keys::{self, Guard};

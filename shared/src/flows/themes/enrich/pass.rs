@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use domain::models::routing::{AgentRole, Ask};
-use domain::models::{Message, ModelRequest, ModelTier, ToolChoice};
-use domain::projects::enrichment::{Enrichment, Stop, ThemeRevision};
+use domain::models::{Message, ModelRequest, ModelTier, Stop, ToolChoice};
+use domain::projects::enrichment::{Enrichment, ThemeRevision};
 use domain::projects::theme::ThemeFile;
 use jiff::{SignedDuration, Timestamp};
 use models::{self, Models};
 use theme::enrich::choose::{Candidate, answer_ceiling, batches, missing};
+use theme::enrich::answer::Raw;
 use theme::enrich::{Notes, answer, prompt};
 use uuid::Uuid;
 
-use super::ask::{self, CALL, Failure, PassBudget};
 use super::{Held, LOST, choose, read};
 use crate::blobs::{BlobError, BlobKey};
 use crate::error::{Error, Result};
-use crate::flows::existing;
-use crate::flows::lease;
+use crate::flows::ask::{self, Answered, CALL, Failure, WorkBudget};
+use crate::flows::{existing, lease};
 use crate::flows::themes::{contents, current};
 use crate::model_choice;
 
@@ -60,7 +60,7 @@ pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -
         notes,
         stored: found.notes,
         tier: None,
-        budget: PassBudget { spent: found.pass_micros, ceiling: cx.config.budget.enrichment_micros },
+        budget: WorkBudget { spent: found.pass_micros, ceiling: cx.config.budget.enrichment_micros },
         booked: found.pass_micros,
         model: found.model,
         empty_answers: 0,
@@ -69,6 +69,14 @@ pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -
         if let Some(ended) = pass.round().await? {
             return Ok(ended);
         }
+    }
+}
+
+/// An answer in the words of the theme crate.
+fn raw(answered: Answered) -> Raw {
+    match answered {
+        Answered::Call(arguments) => Raw::Call(arguments),
+        Answered::Text(text) => Raw::Text(text),
     }
 }
 
@@ -82,7 +90,7 @@ struct Pass<'a> {
     stored: Option<Uuid>,
     /// The tier of all calls of the pass, so that they share the provider's cache.
     tier: Option<ModelTier>,
-    budget: PassBudget,
+    budget: WorkBudget,
     /// How much of the spending is stored.
     booked: i64,
     model: Option<String>,
@@ -197,7 +205,7 @@ impl Pass<'_> {
         let mut notes = match asked {
             Ok(answer) => {
                 let model = self.model.insert(answer.model.to_string());
-                answer::read(&answer.raw, batch, model, cx.clock.now())
+                answer::read(&raw(answer.answered), batch, model, cx.clock.now())
             }
             Err(Failure::Unusable(reason)) => {
                 tracing::warn!(reason, files = batch.len(), "files are not described");

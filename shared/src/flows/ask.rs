@@ -1,4 +1,5 @@
-//! One call of a model: its cost is reserved before the call, retried if that may help, and settled after it.
+//! One call of a model in the background, outside of any run: its cost is reserved before the call, the call is retried if that may
+//! help, and its cost is settled after it.
 
 use std::time::Duration;
 
@@ -6,14 +7,12 @@ use domain::accounts::quota::Charge;
 use domain::ceilings::Ceiling;
 use domain::ids::Owner;
 use domain::models::error::{MAX_RETRY_AFTER, TimeoutPhase};
-use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Usage};
-use domain::projects::enrichment::Stop;
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Stop, Usage};
 use domain::runs::Reservation;
 use jiff::{SignedDuration, Timestamp};
 use models::gateway::{self, Fallback, Quote, Requester};
 use models::{BreakerChange, Candidate, ModelLimits, Models, Retry};
-use theme::enrich::answer::Raw;
-use theme::enrich::prompt::TOOL;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::context::Cx;
@@ -24,13 +23,13 @@ use crate::stopped;
 use crate::store::Store;
 use crate::store::spend::Spender;
 
-/// How long a call may take. `infra/checks` compares this with the indexer's timeout.
+/// How long a call may take. `infra/checks` compares this with the timeouts of the functions that call models so.
 pub(super) const CALL: Duration = Duration::from_secs(120);
 
-/// The pause between two calls. It keeps a theme with many files below the rate limits of all providers.
+/// The pause between two calls. It keeps work of many calls below the rate limits of all providers.
 const BETWEEN: Duration = Duration::from_millis(200);
 
-/// How often a pass checks during a call whether the account is stopped.
+/// How often it is checked during a call whether the account is stopped.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The pauses are one, two and four seconds. If the provider names a pause, that one is used.
@@ -61,15 +60,25 @@ pub(super) fn models(cx: &Cx) -> Result<Models> {
     cx.models.with_limits(limits).map_err(|error| Error::internal(error.to_string()))
 }
 
+/// What a model has answered.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Answered {
+    /// The arguments of a call of the request's tool.
+    Call(Value),
+    /// Plain text: arguments that are not valid JSON, perhaps because the answer was cut off, or the text of a model
+    /// without tools.
+    Text(String),
+}
+
 /// A model's answer, and the name that the model reports.
 pub(super) struct ModelAnswer {
-    pub raw: Raw,
+    pub answered: Answered,
     pub model: ModelId,
 }
 
 /// Why there is no answer.
 pub(super) enum Failure {
-    /// There is no usable answer for these files. Calls for other files may succeed.
+    /// There is no usable answer to this request. Other requests may succeed.
     Unusable(String),
     /// No further call would succeed now.
     Stop(Stop),
@@ -82,19 +91,19 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// How much a pass has spent, and how much it may spend, in micro-dollars.
-pub(super) struct PassBudget {
+/// How much a piece of work has spent, and how much it may spend, in micro-dollars.
+pub(super) struct WorkBudget {
     pub spent: i64,
     pub ceiling: i64,
 }
 
-/// Calls a model about some files until it answers, no try is left, or the time is up.
+/// Calls a model until it answers, no try is left, or the time is up. The request has one tool, which the model must call.
 pub(super) async fn ask(
     cx: &Cx,
     owner: &Owner,
     candidates: &[Candidate],
     request: &ModelRequest,
-    budget: &mut PassBudget,
+    budget: &mut WorkBudget,
     last_call: Timestamp,
 ) -> Result<ModelAnswer, Failure> {
     cx.clock.sleep(BETWEEN).await;
@@ -143,9 +152,9 @@ async fn once(
     owner: &Owner,
     candidates: &[Candidate],
     request: &ModelRequest,
-    budget: &mut PassBudget,
+    budget: &mut WorkBudget,
 ) -> Result<Result<ModelAnswer, ModelError>, Failure> {
-    let mut requester = PassRequester {
+    let mut requester = WorkRequester {
         cx,
         owner,
         budget,
@@ -153,15 +162,16 @@ async fn once(
         model: None,
         text: String::new(),
         called: None,
+        tool: request.tools.first().map(|tool| tool.name.clone()),
         looked: Instant::now(),
     };
     let mut request = request.clone();
     cx.config.models.features.apply(&mut request);
     match gateway::call(candidates, &cx.clock, request, &mut requester).await {
         Ok(()) => {
-            let PassRequester { model, text, called, .. } = requester;
+            let WorkRequester { model, text, called, .. } = requester;
             let model = model.unwrap_or_else(|| candidates[0].id().clone());
-            Ok(Ok(ModelAnswer { raw: called.unwrap_or(Raw::Text(text)), model }))
+            Ok(Ok(ModelAnswer { answered: called.unwrap_or(Answered::Text(text)), model }))
         }
         Err(NoAnswer::Model(error)) => Ok(Err(error)),
         Err(NoAnswer::Failure(failure)) => Err(failure),
@@ -179,32 +189,33 @@ impl From<ModelError> for NoAnswer {
     }
 }
 
-/// A pass that calls a model.
-struct PassRequester<'a> {
+/// Work that calls a model.
+struct WorkRequester<'a> {
     cx: &'a Cx,
     owner: &'a Owner,
-    budget: &'a mut PassBudget,
+    budget: &'a mut WorkBudget,
     reserved: Option<Reservation>,
     /// The name that the model reports.
     model: Option<ModelId>,
     text: String,
-    called: Option<Raw>,
+    called: Option<Answered>,
+    /// The only tool of the request.
+    tool: Option<String>,
     /// When it was last checked whether the account is stopped.
     looked: Instant,
 }
 
-impl Requester for PassRequester<'_> {
+impl Requester for WorkRequester<'_> {
     type Error = NoAnswer;
 
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, NoAnswer> {
         self.not_stopped().await.map_err(NoAnswer::Failure)?;
-        // A pass offers no tools.
         let &Quote { model, price, input_tokens, max_output_tokens, .. } = quote;
         let now = self.cx.clock.now();
         let amount = price.estimate_micros(input_tokens, max_output_tokens);
         let pass = self.budget.ceiling;
         if amount > 0 && self.budget.spent.saturating_add(amount) > pass {
-            return Err(NoAnswer::Failure(too_dear("the ceiling of one pass", pass, amount, None)));
+            return Err(NoAnswer::Failure(too_dear("the ceiling of this work", pass, amount, None)));
         }
         if amount > 0 {
             let reservation = Reservation {
@@ -234,11 +245,11 @@ impl Requester for PassRequester<'_> {
         match event {
             ModelEvent::Started { model } => self.model = Some(model),
             ModelEvent::TextDelta(delta) => self.text.push_str(&delta),
-            ModelEvent::ToolUse { name, input, .. } if name == TOOL => {
-                self.called.get_or_insert(Raw::Call(input));
+            ModelEvent::ToolUse { name, input, .. } if self.tool.as_deref() == Some(&name) => {
+                self.called.get_or_insert(Answered::Call(input));
             }
-            ModelEvent::InvalidToolInput { name, raw, .. } if name == TOOL => {
-                self.called.get_or_insert(Raw::Text(raw));
+            ModelEvent::InvalidToolInput { name, raw, .. } if self.tool.as_deref() == Some(&name) => {
+                self.called.get_or_insert(Answered::Text(raw));
             }
             ModelEvent::Finished { .. }
             | ModelEvent::ThinkingDelta(_)
@@ -276,8 +287,8 @@ impl Requester for PassRequester<'_> {
     }
 }
 
-impl PassRequester<'_> {
-    /// Ends the pass if the account is stopped. It goes on after the start.
+impl WorkRequester<'_> {
+    /// Ends the work if the account is stopped. It goes on after the start.
     async fn not_stopped(&self) -> Result<(), Failure> {
         match stopped::check(self.cx, self.owner).await {
             Err(error) if error.is_account_stopped() => {

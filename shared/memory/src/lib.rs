@@ -1,0 +1,27 @@
+//! Finds what people have said: an index over messages, facts and cards.
+//!
+//! Everything here is a pure function or a plain type, as in the crate `domain`. Time is an argument.
+//!
+//! - [`Writer`]: from [`Part`]s to the bytes of a [`Segment`]
+//! - [`Index`]: segments that are searched as one, and merged into one
+//! - [`Query`], [`Answer`]: a search; [`rank`] holds all weights
+
+mod analysis;
+mod cues;
+mod dates;
+mod document;
+mod index;
+mod language;
+pub mod rank;
+mod search;
+mod segment;
+mod stop_words;
+mod tokens;
+mod vectors;
+mod writer;
+
+pub use document::{Document, Kind, Part};
+pub use index::Index;
+pub use search::{Answer, Hit, Layer, Query, Vector};
+pub use segment::{Segment, SegmentError, VERSION, WriteError};
+pub use writer::Writer;

@@ -1,0 +1,336 @@
+//! What a person does with facts: corrects, confirms and deletes them, and writes the long-term memory.
+//!
+//! A fact that is deleted or corrected disappears from everything that is built from facts: the long-term memory with its earlier
+//! versions, and the summaries of weeks. Lines that come from it go as a whole; other facts of such a line come back with the next
+//! tidying. A tombstone keeps a deleted fact away, and hides the messages that it came from from the search.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::ids::{FactId, Owner};
+use domain::memory::markdown;
+use domain::memory::part::{Collection, MemoryPart};
+use domain::memory::tombstone::{Tombstone, TombstoneKind, text_sha256};
+use domain::memory::{Fact, FactState, Line, LongTerm, MAX_FACT, Origin, Section, Week, tidy};
+use domain::validate::FieldErrors;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{index, schedules, shown, sources};
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::flows::edit;
+use crate::request::caller::IfMatch;
+use crate::store::memory::{LongTermBy, LongTermRecord};
+use crate::store::table::{Extras, Write, item};
+use crate::store::{Store, Tries, Versioned, keys};
+
+/// A fact as its owner sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FactView {
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+impl From<Fact> for FactView {
+    fn from(fact: Fact) -> Self {
+        Self { fact }
+    }
+}
+
+/// What is true instead.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"text": "The user lives in Lisbon since 2026."}))]
+pub struct Correction {
+    /// 1 to 500 bytes, in one line.
+    #[schema(min_length = 1, max_length = 500)]
+    pub text: String,
+}
+
+/// The long-term memory as a person writes it.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewLongTerm {
+    /// Markdown of at most 80 lines and 5,000 bytes: headings (`## …`), and lines that begin with `- `.
+    pub markdown: String,
+}
+
+/// # Errors
+/// 404 if it does not exist.
+pub async fn read(cx: &Cx, owner: &Owner, id: FactId) -> Result<FactView> {
+    let found = cx.store.fact(owner, id).await?.ok_or(Error::NotFound("fact"))?;
+    Ok(found.value.into())
+}
+
+/// Replaces a fact by what is true. The old one stays as history: it says until when it was believed.
+///
+/// # Errors
+/// 400 if the text is invalid; 404 if the fact does not exist; 409 if it was corrected before.
+pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> Result<FactView> {
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let now = cx.clock.now();
+    let date = zone.to_datetime(now).date();
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let Versioned { value: old, version } =
+            cx.store.fact(owner, id).await?.ok_or(Error::NotFound("fact"))?;
+        if let FactState::Corrected { by, .. } = old.state {
+            let told = format!("it was corrected before, by {by}: correct that one");
+            return Err(Error::conflict("already_corrected", told));
+        }
+        let new = Fact {
+            fact_id: FactId::from_uuid(cx.clock.uuid()),
+            text: input.text.trim().to_owned(),
+            sources: Vec::new(),
+            origin: Origin::Person,
+            state: FactState::Current,
+            date,
+            said_at: now,
+            block_id: None,
+            corrects: Some(id),
+            namespace: old.namespace.clone(),
+            created_at: now,
+        };
+        new.check()?;
+        let corrected = Fact { state: FactState::Corrected { by: new.fact_id, on: date }, ..old.clone() };
+        let tombstone = tombstone(&old, TombstoneKind::Corrected { by: new.fact_id }, date);
+        let key = keys::memory_fact(owner, id);
+        let mut writes = vec![Write::Replace { key, version, item: item(&corrected, &Extras::default())? }];
+        writes.extend(kept_away(owner, &tombstone)?);
+        let key = keys::memory_fact(owner, new.fact_id);
+        writes.push(Write::Create { key, item: item(&new, &Extras::default())? });
+        writes.extend(Store::fact_marks(owner, [id, new.fact_id], cx.clock.uuid(), now)?);
+        if !cx.store.write_all(writes).await?.done() {
+            continue;
+        }
+        replace_lines(cx, owner, id, Some(&new)).await?;
+        index::refresh(cx, owner).await?;
+        return Ok(new.into());
+    }
+}
+
+/// A fact of an outside session is true: from now on it is used like any other.
+///
+/// # Errors
+/// 404 if it does not exist; 409 if it does not wait for that.
+pub async fn confirm(cx: &Cx, owner: &Owner, id: FactId) -> Result<FactView> {
+    let found = cx.store.fact(owner, id).await?.ok_or(Error::NotFound("fact"))?;
+    if found.value.state != FactState::Unconfirmed {
+        return Err(Error::conflict("not_unconfirmed", "it does not wait for a confirmation"));
+    }
+    let confirmed = Fact { state: FactState::Current, ..found.value };
+    let key = keys::memory_fact(owner, id);
+    let mut writes =
+        vec![Write::Replace { key, version: found.version, item: item(&confirmed, &Extras::default())? }];
+    writes.extend(Store::fact_marks(owner, [id], cx.clock.uuid(), cx.clock.now())?);
+    if !cx.store.write_all(writes).await?.done() {
+        return Err(Error::conflict("version_conflict", "it was changed meanwhile"));
+    }
+    Ok(confirmed.into())
+}
+
+/// Deletes a fact everywhere, with all facts that it has corrected: they say the same about the past.
+///
+/// # Errors
+/// 404 if it does not exist.
+pub async fn forget(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let date = zone.to_datetime(cx.clock.now()).date();
+    let found = cx.store.fact(owner, id).await?.ok_or(Error::NotFound("fact"))?;
+    let mut fact = found.value;
+    loop {
+        let before = fact.corrects;
+        forget_one(cx, owner, &fact, date).await?;
+        let Some(before) = before else { break };
+        let Some(found) = cx.store.fact(owner, before).await? else { break };
+        fact = found.value;
+    }
+    // The old objects of the index go at once: they have the text.
+    index::purge(cx, owner).await?;
+    Ok(())
+}
+
+async fn forget_one(cx: &Cx, owner: &Owner, fact: &Fact, date: jiff::civil::Date) -> Result<()> {
+    let id = fact.fact_id;
+    let now = cx.clock.now();
+    let tombstone = tombstone(fact, TombstoneKind::Deleted, date);
+    let mut writes = vec![Write::Delete { key: keys::memory_fact(owner, id), must_exist: false }];
+    writes.extend(kept_away(owner, &tombstone)?);
+    // The messages that it comes from are hidden, so their parts change too.
+    let mut parts = BTreeSet::from([MemoryPart::with(Collection::Facts, id.uuid())]);
+    for quoted in &fact.sources {
+        parts.extend(sources::parts_of(cx, owner, quoted).await?);
+    }
+    writes.extend(Store::hidden_marks(owner, parts, cx.clock.uuid(), now)?);
+    let _ = cx.store.write_all(writes).await?;
+    replace_lines(cx, owner, id, None).await
+}
+
+fn tombstone(fact: &Fact, kind: TombstoneKind, date: jiff::civil::Date) -> Tombstone {
+    Tombstone {
+        fact_id: fact.fact_id,
+        kind,
+        sources: fact.sources.clone(),
+        shingles: memory::fingerprint(&fact.text).to_vec(),
+        text_sha256: text_sha256(&fact.text),
+        date,
+    }
+}
+
+fn kept_away(owner: &Owner, tombstone: &Tombstone) -> Result<[Write; 1]> {
+    let key = keys::tombstone(owner, tombstone.fact_id);
+    Ok([Write::Put { key, item: item(tombstone, &Extras::default())? }])
+}
+
+/// Takes the lines of a fact out of the long-term memory, all its versions, and the summaries of weeks. A line that comes from this fact
+/// alone gets the text of its correction.
+async fn replace_lines(cx: &Cx, owner: &Owner, id: FactId, by: Option<&Fact>) -> Result<()> {
+    let replaced = |lines: &[Line]| -> Vec<Line> {
+        let line = |line: &Line| match by {
+            _ if !line.facts.contains(&id) => Some(line.clone()),
+            Some(new) if line.facts == [id] => {
+                Some(Line { text: new.text.clone(), facts: vec![new.fact_id] })
+            }
+            _ => None,
+        };
+        lines.iter().filter_map(line).collect()
+    };
+    let of_memory = |memory: &LongTerm| {
+        let section = |section: &Section| {
+            let lines = replaced(&section.lines);
+            (!lines.is_empty() || section.lines.is_empty()).then(|| Section { lines, ..section.clone() })
+        };
+        LongTerm { sections: memory.sections.iter().filter_map(section).collect() }
+    };
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let Some(found) = cx.store.long_term(owner).await? else { break };
+        if !found.value.memory.facts().any(|fact| fact == id) {
+            break;
+        }
+        let memory = of_memory(&found.value.memory);
+        let known = BTreeMap::from_iter(by.map(|new| (new.fact_id, new.clone())));
+        let (memory, _) = tidy::fit(memory, &known);
+        let next = LongTermRecord {
+            memory,
+            by: LongTermBy::Forgetting,
+            tidy_id: found.value.tidy_id,
+            at: cx.clock.now(),
+        };
+        // The version that has the fact is not kept.
+        let key = keys::long_term(owner);
+        let write = Write::Replace { key, version: found.version, item: item(&next, &Extras::default())? };
+        if cx.store.write_all(vec![write]).await?.done() {
+            break;
+        }
+    }
+    for (number, version) in cx.store.long_term_versions(owner).await? {
+        if version.value.memory.facts().any(|fact| fact == id) {
+            let memory = version.value.memory.without(id);
+            let key = keys::long_term_version(owner, number);
+            let item = item(&LongTermRecord { memory, ..version.value }, &Extras::default())?;
+            cx.store.put(&key, item).await?;
+        }
+    }
+    for week in cx.store.memory_weeks(owner).await? {
+        if week.value.lines.iter().any(|line| line.facts.contains(&id)) {
+            let next = Week { lines: replaced(&week.value.lines), ..week.value.clone() };
+            let key = keys::memory_week(owner, next.monday);
+            cx.store.put(&key, item(&next, &Extras::default())?).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Replaces the long-term memory by what a person has written. Lines that were there keep the facts that they come from. Every other line
+/// becomes a fact of the person. Facts whose lines are gone stay in their days.
+///
+/// # Errors
+/// 400 if the text is invalid or too long; 409 if `If-Match` names another version.
+pub async fn write_long_term(
+    cx: &Cx,
+    owner: &Owner,
+    if_match: Option<IfMatch>,
+    input: NewLongTerm,
+) -> Result<shown::LongTermView> {
+    let parsed = markdown::parse_long_term(&input.markdown)?;
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let now = cx.clock.now();
+    let date = zone.to_datetime(now).date();
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let before = cx.store.long_term(owner).await?;
+        let version = before.as_ref().map_or(0, |before| before.version);
+        if if_match.is_some_and(|seen| seen.0 != version) {
+            edit::check(if_match, version, &shown::long_term(cx, owner).await?)?;
+        }
+        let old = before.as_ref().map(|before| before.value.memory.clone()).unwrap_or_default();
+        let (memory, new) = written(cx, &old, &parsed, (date, now))?;
+        tidy::check_by_hand(&memory)?;
+        let next = LongTermRecord { memory, by: LongTermBy::Person, tidy_id: None, at: now };
+        let mut writes = Store::long_term_writes(owner, before.as_ref(), &next)?;
+        writes.extend(Store::fact_writes(owner, &new, cx.clock.uuid(), now)?);
+        if cx.store.write_all(writes).await?.done() {
+            return shown::long_term(cx, owner).await;
+        }
+    }
+}
+
+/// The memory that a text describes, and the facts that it adds.
+fn written(
+    cx: &Cx,
+    old: &LongTerm,
+    parsed: &[(String, Vec<String>)],
+    (date, now): (jiff::civil::Date, Timestamp),
+) -> Result<(LongTerm, Vec<Fact>), FieldErrors> {
+    let known: BTreeMap<&str, &Line> = old
+        .sections
+        .iter()
+        .flat_map(|section| &section.lines)
+        .map(|line| (line.text.as_str(), line))
+        .collect();
+    let mut new = Vec::new();
+    let mut errors = FieldErrors::default();
+    let mut sections = Vec::new();
+    for (title, lines) in parsed {
+        let of_old = old.sections.iter().find(|section| section.title == *title);
+        let lines: Vec<Line> = lines
+            .iter()
+            .map(|text| match known.get(text.as_str()) {
+                Some(line) => (*line).clone(),
+                None => {
+                    if text.len() > MAX_FACT {
+                        errors.add(
+                            "markdown",
+                            format!("a line must have at most {MAX_FACT} bytes, one has {}", text.len()),
+                        );
+                    }
+                    let fact = Fact {
+                        fact_id: FactId::from_uuid(cx.clock.uuid()),
+                        text: text.clone(),
+                        sources: Vec::new(),
+                        origin: Origin::Person,
+                        state: FactState::Current,
+                        date,
+                        said_at: now,
+                        block_id: None,
+                        corrects: None,
+                        namespace: String::new(),
+                        created_at: now,
+                    };
+                    new.push(fact.clone());
+                    Line { text: fact.text, facts: vec![fact.fact_id] }
+                }
+            })
+            .collect();
+        // A section in which the person has changed a line is the person's from now on.
+        let is_same = of_old.is_some_and(|of_old| of_old.lines == lines);
+        let by_hand = if is_same { of_old.is_some_and(|of_old| of_old.by_hand) } else { true };
+        sections.push(Section { title: title.clone(), by_hand, lines });
+    }
+    errors.into_result((LongTerm { sections }, new))
+}

@@ -1,0 +1,399 @@
+//! The search index of an owner: immutable objects in the bucket, and a record that lists them.
+//!
+//! Each change of anything that can be found marks its part. [`refresh`] reads the marked parts, writes them as one further object, and
+//! lists it. So a search finds what was written before it, and costs one read of the table if nothing has changed. Many small objects are
+//! merged into one. Objects that are no longer listed are deleted at once, because they may have text that a person has deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use domain::ids::Owner;
+use domain::memory::part::{Collection, MemoryPart, day_of};
+use domain::memory::session::{SaidBy, Session};
+use domain::memory::tombstone::TombstoneKind;
+use domain::memory::{Card, Fact, FactState, Source};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use memory::{Document, Index, Kind, Part, Segment, Writer};
+use uuid::Uuid;
+
+use super::{schedules, sources};
+use crate::blobs::{BlobError, BlobKey};
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::store::memory::{IndexHead, MemoryMark};
+use crate::store::{Tries, Versioned};
+
+/// More objects than this are merged.
+const MOST_INCREMENTS: usize = 8;
+
+/// Increments of more bytes than this part of the base are merged with it.
+const MERGED_AT: u64 = 4;
+
+/// The longest text of a message in the index, in bytes.
+const MAX_TEXT: usize = 4_000;
+
+/// How many parts are read at once.
+const AT_ONCE: usize = 8;
+
+/// How many chats a page has.
+const PAGE: usize = 200;
+
+/// The index with all that was written before this call.
+pub(super) async fn refresh(cx: &Cx, owner: &Owner) -> Result<Arc<Index>> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let (head, changes) =
+            futures::try_join!(cx.store.memory_index(owner), cx.store.memory_changes(owner))?;
+        let refreshed = match head {
+            None => build(cx, owner, &changes).await?,
+            Some(head) if changes.is_empty() => {
+                match load(cx, owner, &head.value).await? {
+                    Some(index) => return Ok(index),
+                    // Another process has merged the objects meanwhile.
+                    None => continue,
+                }
+            }
+            Some(head) => add(cx, owner, head, &changes).await?,
+        };
+        if let Some(index) = refreshed {
+            return Ok(index);
+        }
+    }
+}
+
+/// Like [`refresh`], and no object has a text that is not found any more.
+pub(super) async fn purge(cx: &Cx, owner: &Owner) -> Result<()> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        refresh(cx, owner).await?;
+        let Some(head) = cx.store.memory_index(owner).await? else { return Ok(()) };
+        if head.value.increments.is_empty() || merge(cx, owner, &head).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// The segments of the index. `None` if one of them was just deleted.
+async fn load(cx: &Cx, owner: &Owner, head: &IndexHead) -> Result<Option<Arc<Index>>> {
+    if let Some(index) = cx.memories.get(owner, head) {
+        return Ok(Some(index));
+    }
+    let read = |id: Uuid| async move {
+        if let Some(segment) = cx.memories.segment(owner, id) {
+            return Ok(Some(segment));
+        }
+        let bytes = match cx.blobs.get(&BlobKey::memory(owner, id)).await {
+            Ok(bytes) => bytes,
+            Err(BlobError::Missing { .. }) => return Ok(None),
+            Err(error) => return Err(Error::from(error)),
+        };
+        Ok(match Segment::load(bytes.to_vec()) {
+            Ok(segment) => Some(Arc::new(segment)),
+            Err(error) => {
+                tracing::error!(%error, "an object of the memory's index is damaged; the index is built again");
+                None
+            }
+        })
+    };
+    let segments: Vec<Option<Arc<Segment>>> =
+        stream::iter(head.objects().map(read)).buffered(AT_ONCE).try_collect().await?;
+    let Some(segments) = segments.into_iter().collect::<Option<Vec<_>>>() else {
+        // If the record still lists an object that is missing or damaged, only a new index helps.
+        let current = cx.store.memory_index(owner).await?;
+        if let Some(current) = current.filter(|current| current.value == *head) {
+            cx.store.delete_memory_index(owner, current.version).await?;
+        }
+        return Ok(None);
+    };
+    let index = Arc::new(Index::new(segments.clone()));
+    cx.memories.put(owner, head, segments, index.clone());
+    Ok(Some(index))
+}
+
+/// Adds the changed parts as a further object. `None` if another process was faster.
+async fn add(
+    cx: &Cx,
+    owner: &Owner,
+    head: Versioned<IndexHead>,
+    changes: &[MemoryMark],
+) -> Result<Option<Arc<Index>>> {
+    let Some(old) = load(cx, owner, &head.value).await? else { return Ok(None) };
+    let hidden = Hidden::of(cx, owner).await?;
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let read = |mark: &MemoryMark| {
+        let (hidden, zone, old) = (&hidden, &zone, &old);
+        let part = mark.part.clone();
+        async move { parts_of(cx, owner, &part, old, hidden, zone).await }
+    };
+    let parts: Vec<Vec<Part>> =
+        stream::iter(changes.iter().map(read)).buffered(AT_ONCE).try_collect().await?;
+    let bytes = segment(cx, parts.into_iter().flatten().collect()).await?;
+    let id = cx.clock.uuid();
+    let mut next = head.value.clone();
+    next.increments.push(id);
+    next.increment_bytes += bytes.len() as u64;
+    cx.blobs.put(&BlobKey::memory(owner, id), bytes, "application/octet-stream").await?;
+    if !cx.store.replace_memory_index(owner, &next, head.version).await?.done() {
+        cx.blobs.delete(&BlobKey::memory(owner, id)).await?;
+        return Ok(None);
+    }
+    indexed(cx, owner, changes).await?;
+    // What a person has deleted goes at once.
+    let is_gone = changes.iter().any(|mark| mark.part.day.is_none());
+    let is_much = next.increment_bytes > next.base_bytes / MERGED_AT && next.increment_bytes > 256 * 1024;
+    if next.increments.len() > MOST_INCREMENTS || is_much || is_gone {
+        let merged = Versioned { value: next.clone(), version: head.version + 1 };
+        if merge(cx, owner, &merged).await? {
+            return Ok(None);
+        }
+    }
+    load(cx, owner, &next).await
+}
+
+async fn indexed(cx: &Cx, owner: &Owner, changes: &[MemoryMark]) -> Result<()> {
+    for mark in changes {
+        cx.store.unmark_changed(owner, mark).await?;
+    }
+    Ok(())
+}
+
+/// Writes an object from parts. That takes time for many, so it does not hold up other requests.
+async fn segment(cx: &Cx, parts: Vec<Part>) -> Result<Vec<u8>> {
+    let write = move || {
+        let mut writer = Writer::new();
+        parts.into_iter().for_each(|part| writer.add(part));
+        writer.finish()
+    };
+    let written = cx.compute.builds.run(move |_| Ok(write())).await?;
+    written.map_err(|error| Error::internal(error.to_string()))
+}
+
+/// Merges all objects into one. `false` if another process was faster.
+async fn merge(cx: &Cx, owner: &Owner, head: &Versioned<IndexHead>) -> Result<bool> {
+    let Some(index) = load(cx, owner, &head.value).await? else { return Ok(false) };
+    let bytes = cx.compute.builds.run(move |_| Ok(index.merge())).await?;
+    let bytes = bytes.map_err(|error| Error::internal(error.to_string()))?;
+    let id = cx.clock.uuid();
+    let base_bytes = bytes.len() as u64;
+    cx.blobs.put(&BlobKey::memory(owner, id), bytes, "application/octet-stream").await?;
+    let next = IndexHead { base: Some(id), base_bytes, ..IndexHead::default() };
+    let done = cx.store.replace_memory_index(owner, &next, head.version).await?.done();
+    let left: Vec<Uuid> = if done { head.value.objects().collect() } else { vec![id] };
+    for id in left {
+        cx.blobs.delete(&BlobKey::memory(owner, id)).await?;
+    }
+    cx.memories.forget(owner);
+    Ok(done)
+}
+
+/// Builds the index from everything. `None` if another process was faster.
+async fn build(cx: &Cx, owner: &Owner, changes: &[MemoryMark]) -> Result<Option<Arc<Index>>> {
+    let hidden = Hidden::of(cx, owner).await?;
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let mut parts: Vec<Part> = Vec::new();
+    let (facts, cards) = futures::try_join!(cx.store.all_facts(owner), cx.store.all_cards(owner))?;
+    let mut by_day: BTreeMap<Date, Vec<Fact>> = BTreeMap::new();
+    for fact in facts {
+        by_day.entry(day_of(fact.fact_id.uuid())).or_default().push(fact);
+    }
+    parts.extend(by_day.into_iter().flat_map(|(day, facts)| of_facts(day, facts, &zone)));
+    let mut by_day: BTreeMap<Date, Vec<Card>> = BTreeMap::new();
+    for card in cards {
+        by_day.entry(day_of(card.card_id.uuid())).or_default().push(card);
+    }
+    parts.extend(by_day.into_iter().flat_map(|(day, cards)| of_cards(day, cards, &zone)));
+    for source in all_sources(cx, owner).await? {
+        for day in sources::days(cx, owner, &source).await? {
+            let session = sources::day(cx, owner, &source, day).await?;
+            parts.extend(session.map(|session| of_session(&session, day, &hidden, &zone)));
+        }
+    }
+    let bytes = segment(cx, parts).await?;
+    let id = cx.clock.uuid();
+    let base_bytes = bytes.len() as u64;
+    cx.blobs.put(&BlobKey::memory(owner, id), bytes, "application/octet-stream").await?;
+    let head = IndexHead { base: Some(id), base_bytes, ..IndexHead::default() };
+    if !cx.store.replace_memory_index(owner, &head, 0).await?.done() {
+        cx.blobs.delete(&BlobKey::memory(owner, id)).await?;
+        return Ok(None);
+    }
+    indexed(cx, owner, changes).await?;
+    load(cx, owner, &head).await
+}
+
+/// All conversations of an owner.
+async fn all_sources(cx: &Cx, owner: &Owner) -> Result<Vec<Source>> {
+    let mut all = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let found = cx.store.chats(owner, after.as_deref(), PAGE).await?;
+        all.extend(found.items.into_iter().map(|(_, chat)| Source::Chat(chat.value.chat_id)));
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    loop {
+        let found = cx.store.actions(owner, after.as_deref(), PAGE).await?;
+        all.extend(found.items.into_iter().map(|(_, action)| Source::Action(action.value.id)));
+        after = found.last;
+        if after.is_none() {
+            break;
+        }
+    }
+    let outside = cx.store.outside_sessions(owner).await?;
+    all.extend(outside.into_iter().map(|session| Source::Outside(session.session_id)));
+    Ok(all)
+}
+
+/// The messages that no search may find, because facts that came from them were deleted.
+struct Hidden(BTreeSet<(Source, String)>);
+
+impl Hidden {
+    async fn of(cx: &Cx, owner: &Owner) -> Result<Self> {
+        let tombstones = cx.store.tombstones(owner).await?.into_iter();
+        let deleted = tombstones.filter(|it| it.kind == TombstoneKind::Deleted).flat_map(|it| it.sources);
+        let messages = deleted
+            .flat_map(|quoted| quoted.message_ids.into_iter().map(move |id| (quoted.source.clone(), id)));
+        Ok(Self(messages.collect()))
+    }
+}
+
+/// What a changed part has now.
+async fn parts_of(
+    cx: &Cx,
+    owner: &Owner,
+    part: &MemoryPart,
+    old: &Index,
+    hidden: &Hidden,
+    zone: &TimeZone,
+) -> Result<Vec<Part>> {
+    let (source, day) = match (&part.of, part.day) {
+        (Collection::Facts, Some(day)) => {
+            return Ok(or_deleted(part, of_facts(day, cx.store.facts_of(owner, day).await?, zone), old));
+        }
+        (Collection::Cards, Some(day)) => {
+            return Ok(or_deleted(part, of_cards(day, cx.store.cards_of(owner, day).await?, zone), old));
+        }
+        (Collection::Messages(source), Some(day)) => (source, day),
+        // All of a conversation is gone.
+        (of, None) => {
+            let begin = MemoryPart { of: of.clone(), day: None }.to_string();
+            let begin = begin.trim_end_matches('*');
+            let gone = old.part_keys().filter(|key| key.starts_with(begin));
+            return Ok(gone.map(Part::deletion).collect());
+        }
+    };
+    let session = sources::day(cx, owner, source, day).await?;
+    Ok(match session {
+        Some(session) => vec![of_session(&session, day, hidden, zone)],
+        None => vec![Part::deletion(part.to_string())],
+    })
+}
+
+/// The parts of a day, and deletions of those that the day had before and does not have any more: one for each namespace.
+fn or_deleted(part: &MemoryPart, new: Vec<Part>, old: &Index) -> Vec<Part> {
+    let begin = part.to_string();
+    let known: BTreeSet<&str> = new.iter().map(|part| part.key.as_str()).collect();
+    let is_gone = |key: &&str| {
+        let rest = key.strip_prefix(begin.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')) && !known.contains(key)
+    };
+    let gone: Vec<Part> = old.part_keys().filter(is_gone).map(Part::deletion).collect();
+    new.into_iter().chain(gone).collect()
+}
+
+/// The key of a part. Facts and cards of a day have one part for each namespace.
+fn key(of: Collection, day: Date, namespace: &str) -> String {
+    let part = MemoryPart { of, day: Some(day) };
+    if namespace.is_empty() { part.to_string() } else { format!("{part} {namespace}") }
+}
+
+fn of_facts(day: Date, facts: Vec<Fact>, zone: &TimeZone) -> Vec<Part> {
+    let mut by_namespace: BTreeMap<String, Vec<Fact>> = BTreeMap::new();
+    for fact in facts {
+        by_namespace.entry(fact.namespace.clone()).or_default().push(fact);
+    }
+    let part = |(namespace, facts): (String, Vec<Fact>)| Part {
+        key: key(Collection::Facts, day, &namespace),
+        session: String::new(),
+        namespace,
+        kind: Kind::Memory,
+        date: None,
+        zone: zone.clone(),
+        documents: facts
+            .into_iter()
+            .map(|fact| Document {
+                key: fact.fact_id.to_string(),
+                time: Some(fact.said_at),
+                corrected_until: match fact.state {
+                    FactState::Corrected { on, .. } => Some(on),
+                    FactState::Current | FactState::Unconfirmed => None,
+                },
+                text: fact.text,
+                ..Document::default()
+            })
+            .collect(),
+    };
+    by_namespace.into_iter().map(part).collect()
+}
+
+fn of_cards(day: Date, cards: Vec<Card>, zone: &TimeZone) -> Vec<Part> {
+    let mut by_namespace: BTreeMap<String, Vec<Card>> = BTreeMap::new();
+    for card in cards {
+        by_namespace.entry(card.namespace.clone()).or_default().push(card);
+    }
+    let text = |card: &Card| {
+        let named = card.text.named().into_iter().filter(|(_, text)| !text.is_empty());
+        let named: Vec<String> = named.map(|(name, text)| format!("{name}: {text}")).collect();
+        format!("{}. {}", card.title, named.join(". "))
+    };
+    let part = |(namespace, cards): (String, Vec<Card>)| Part {
+        key: key(Collection::Cards, day, &namespace),
+        session: String::new(),
+        namespace,
+        kind: Kind::Card,
+        date: None,
+        zone: zone.clone(),
+        documents: cards
+            .iter()
+            .map(|card| Document {
+                key: card.card_id.to_string(),
+                time: Some(card.created_at),
+                text: text(card),
+                ..Document::default()
+            })
+            .collect(),
+    };
+    by_namespace.into_iter().map(part).collect()
+}
+
+fn of_session(session: &Session, day: Date, hidden: &Hidden, zone: &TimeZone) -> Part {
+    let is_shown = |id: &str| !hidden.0.contains(&(session.source.clone(), id.to_owned()));
+    let messages = session.messages.iter().filter(|said| said.role != SaidBy::System && is_shown(&said.id));
+    let document = |said: &domain::memory::session::Said| {
+        let text = said.own_words();
+        let text = &text[..text.floor_char_boundary(MAX_TEXT)];
+        (!text.trim().is_empty()).then(|| Document {
+            key: said.id.clone(),
+            speaker: said.name.clone().unwrap_or_else(|| said.role.as_str().to_owned()),
+            time: said.at,
+            date_text: said.date_text.clone().unwrap_or_default(),
+            text: text.to_owned(),
+            ..Document::default()
+        })
+    };
+    Part {
+        key: key(Collection::Messages(session.source.clone()), day, ""),
+        session: session.source.to_string(),
+        namespace: session.namespace.clone(),
+        kind: Kind::Raw,
+        date: None,
+        zone: zone.clone(),
+        documents: messages.filter_map(document).collect(),
+    }
+}

@@ -1,0 +1,185 @@
+//! Memory: what is learned of conversations, kept, found again and forgotten.
+//!
+//! - `sources`: the messages of a conversation, wherever it took place
+//! - `cards`: cards about work
+//! - `sync`: once a day, what the conversations of the day have taught
+//! - `tidy`: once a week, what of that stays
+//! - `facts`: a person corrects, confirms and deletes facts, and writes the long-term memory
+//! - `index`, `search`: the search
+//! - `recall`: what a model is told
+//! - `outside`: messages of sessions that took place elsewhere
+//! - `shown`: days, weeks, and the archive, as JSON and as Markdown
+//!
+//! [`go_on`] is what an executor does if the memory of an owner is due.
+
+pub mod cards;
+pub mod facts;
+mod index;
+mod learn;
+pub mod outside;
+pub mod recall;
+pub mod search;
+pub mod shown;
+mod sources;
+pub mod sync;
+pub mod tidy;
+
+use domain::dispatch::LEASE;
+use domain::ids::Owner;
+use domain::memory::when::{self, Job, Kept};
+use jiff::{SignedDuration, Timestamp};
+
+use super::ask;
+use super::lease::{ClaimedJob, Interrupted};
+use super::schedules;
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::stopped;
+use crate::store::Versioned;
+use crate::store::memory::{MemoryDue, MemoryKept};
+
+/// How long to wait before what has failed is tried again. It doubles with each failure in a row.
+const AGAIN: SignedDuration = SignedDuration::from_mins(15);
+
+/// The longest such time.
+const LONGEST_AGAIN: SignedDuration = SignedDuration::from_hours(6);
+
+/// What one synchronisation or tidying may spend, in micro-dollars.
+const MAX_MICROS: i64 = 250_000;
+
+/// Does what is due for the memory of an owner, and says when to look again.
+///
+/// # Errors
+/// If the table or the bucket does not answer. Then it stays due.
+pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
+    let Some(due) = cx.store.memory_due(owner).await? else { return Ok(()) };
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let mut found = cx.store.memory_kept(owner).await?;
+    begin(&mut found.value, &due.value, &zone);
+    let jobs = when::due(&kept(&found.value), cx.clock.now(), &zone);
+    let Some(first) = jobs.first() else { return rest(cx, owner, due, found, &zone).await };
+    tracing::info!(jobs = jobs.len(), first = ?first, "memory is due");
+    let Some(mut claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
+    // If this executor dies, another one begins again after that.
+    cx.store.set_memory_due(owner, &due.value, deadline.max(cx.clock.now()) + LEASE).await?;
+    for job in jobs {
+        let done = match job {
+            Job::Sync(date) => sync::day(cx, owner, &mut claimed, date, &zone).await.map(drop),
+            Job::Tidy(monday) => tidy::week(cx, owner, &mut claimed, monday).await.map(drop),
+        };
+        let now = cx.clock.now();
+        match done {
+            Ok(()) => {
+                let next = kept(&claimed.job).after(job);
+                (claimed.job.daily, claimed.job.weekly) = (next.daily, next.weekly);
+                (claimed.job.failure, claimed.job.failures) = (None, 0);
+                if !claimed.give_back().await? {
+                    return Ok(());
+                }
+            }
+            Err(Unfinished::Interrupted(Interrupted::Lost)) => return Ok(()),
+            // Another executor continues at once.
+            Err(Unfinished::Interrupted(Interrupted::TimeUp | Interrupted::Stopping)) => {
+                return Ok(cx.store.set_memory_due(owner, &due.value, now).await?);
+            }
+            Err(Unfinished::Interrupted(Interrupted::Failed(error))) => return Err(error),
+            // A failure of a model never looks like success: nothing is marked as done, and it is tried again.
+            Err(Unfinished::Failed { reason, again_at }) => {
+                tracing::warn!(reason, "memory could not be brought up to date");
+                let failures = claimed.job.failures;
+                let pause = (AGAIN * (1 << failures.min(6) as i32)).min(LONGEST_AGAIN);
+                let again_at = again_at.unwrap_or(now + pause).clamp(now + AGAIN, now + LONGEST_AGAIN);
+                (claimed.job.failure, claimed.job.failures) = (Some(reason), failures.saturating_add(1));
+                if claimed.give_back().await? {
+                    cx.store.set_memory_due(owner, &due.value, again_at).await?;
+                }
+                return Ok(());
+            }
+        }
+    }
+    // What has come meanwhile decides when to look again.
+    let Some(due) = cx.store.memory_due(owner).await? else { return Ok(()) };
+    let found = cx.store.memory_kept(owner).await?;
+    rest(cx, owner, due, found, &zone).await
+}
+
+/// Nothing is due now. Looks again when it will be, or never if there is nothing left to do.
+async fn rest(
+    cx: &Cx,
+    owner: &Owner,
+    due: Versioned<MemoryDue>,
+    found: Versioned<MemoryKept>,
+    zone: &jiff::tz::TimeZone,
+) -> Result<()> {
+    if found.version == 0 {
+        // The days before the first conversation are done.
+        let _ = cx.store.replace_memory_kept(owner, &found.value, 0).await?;
+    }
+    let is_done = cx.store.active_conversations(owner).await?.is_empty()
+        && cx.store.blocks(owner, None).await?.iter().all(|block| block.value.archived_by.is_some());
+    if is_done {
+        return Ok(cx.store.clear_memory_due(owner, due.version).await?);
+    }
+    Ok(cx.store.set_memory_due(owner, &due.value, when::next_due(cx.clock.now(), zone)).await?)
+}
+
+/// Before its first synchronisation, a memory counts as synchronised up to when it began.
+fn begin(kept: &mut MemoryKept, due: &MemoryDue, zone: &jiff::tz::TimeZone) {
+    kept.daily.get_or_insert_with(|| when::last_daily(due.since, zone));
+    kept.weekly.get_or_insert_with(|| when::last_weekly(due.since, zone));
+}
+
+fn kept(kept: &MemoryKept) -> Kept {
+    Kept { daily: kept.daily, weekly: kept.weekly }
+}
+
+/// Why a synchronisation or a tidying is not done.
+#[derive(Debug)]
+pub enum Unfinished {
+    Interrupted(Interrupted),
+    /// The models give no usable answer, or it would cost too much.
+    Failed { reason: String, again_at: Option<Timestamp> },
+}
+
+impl<E: Into<Interrupted>> From<E> for Unfinished {
+    fn from(error: E) -> Self {
+        Self::Interrupted(error.into())
+    }
+}
+
+impl From<ask::Failure> for Unfinished {
+    fn from(failure: ask::Failure) -> Self {
+        match failure {
+            ask::Failure::Unusable(reason) => Self::Failed { reason, again_at: None },
+            ask::Failure::Stop(stop) => Self::Failed { reason: stop.reason, again_at: stop.again_at },
+            ask::Failure::Failed(error) => Self::Interrupted(Interrupted::Failed(error)),
+        }
+    }
+}
+
+impl Unfinished {
+    /// The error of a request that asked for it.
+    fn into_error(self) -> Error {
+        match self {
+            Self::Interrupted(Interrupted::Failed(error)) => error,
+            Self::Interrupted(Interrupted::Lost) => {
+                Error::conflict("memory_busy", "the memory is being brought up to date; try again in a minute")
+            }
+            Self::Interrupted(Interrupted::TimeUp | Interrupted::Stopping) => Error::Busy { what: "work on memory" },
+            Self::Failed { reason, .. } => {
+                Error::RunFailed { code: "memory_failed".to_owned(), message: reason, retryable: true }
+            }
+        }
+    }
+}
+
+/// Claims the memory for a request.
+///
+/// # Errors
+/// 409 if the account is stopped, or if another process works on the memory.
+async fn claim<'a>(cx: &'a Cx, owner: &'a Owner, deadline: Timestamp) -> Result<ClaimedJob<'a, MemoryKept>> {
+    stopped::check(cx, owner).await?;
+    let found = cx.store.memory_kept(owner).await?;
+    let claimed = ClaimedJob::claim(cx, owner, found, deadline).await?;
+    claimed.ok_or_else(|| Unfinished::Interrupted(Interrupted::Lost).into_error())
+}

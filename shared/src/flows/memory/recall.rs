@@ -1,0 +1,120 @@
+//! What a model is told of memory before it answers.
+//!
+//! The long-term memory comes first, then what a search finds for the newest message or the task: cards, facts, messages. Facts that wait
+//! for a confirmation are left out, and so is what was corrected, unless the question is about the past.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use domain::actions::Action;
+use domain::ids::Owner;
+use domain::memory::LongTerm;
+use domain::memory::recall::{Recalled, RecalledKind, within_budget};
+
+use super::search::{Depth, HitView, describe, look};
+use super::{index, schedules};
+use crate::context::Cx;
+use crate::error::Result;
+
+/// How long a turn waits for its memory. After that, it begins without it.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// The most bytes of the long-term memory in a prompt.
+const MAX_LONG_TERM: usize = 2_400;
+
+/// How many hits are recalled at most.
+const MAX_HITS: usize = 12;
+
+/// Hits that have found less of the question than this are left out.
+const LEAST: f32 = 0.25;
+
+/// The most bytes of a message in a prompt.
+const MAX_TEXT: usize = 600;
+
+/// The most bytes of a task or a message that are searched for.
+const MAX_QUERY: usize = 2_000;
+
+/// What matters for a message of the person. Nothing if memory does not answer in time: the conversation goes on without it.
+pub(crate) async fn about_message(cx: &Cx, owner: &Owner, message: &str) -> Vec<Recalled> {
+    about(cx, owner, message, Depth::Raw).await
+}
+
+/// What matters for the task of an action. No messages: an agent's replies may repeat what strangers have written, and nobody is there
+/// to notice.
+pub(crate) async fn about_task(cx: &Cx, owner: &Owner, action: &Action) -> Vec<Recalled> {
+    let task = format!("{}\n{}", action.title, action.task_config.instructions);
+    about(cx, owner, &task, Depth::Memory).await
+}
+
+async fn about(cx: &Cx, owner: &Owner, text: &str, depth: Depth) -> Vec<Recalled> {
+    match tokio::time::timeout(PATIENCE, found(cx, owner, text, depth)).await {
+        Ok(Ok(recalled)) => recalled,
+        Ok(Err(error)) => {
+            tracing::warn!(cause = %error.causes(), "a turn begins without its memory");
+            Vec::new()
+        }
+        Err(_) => {
+            tracing::warn!("memory did not answer in time; a turn begins without it");
+            Vec::new()
+        }
+    }
+}
+
+async fn found(cx: &Cx, owner: &Owner, text: &str, depth: Depth) -> Result<Vec<Recalled>> {
+    let text = &text[..text.floor_char_boundary(MAX_QUERY)];
+    let (long_term, index) = futures::try_join!(
+        async { Ok(cx.store.long_term(owner).await?.map(|found| found.value.memory).unwrap_or_default()) },
+        index::refresh(cx, owner)
+    )?;
+    let mut recalled = of_long_term(&long_term);
+    if !text.trim().is_empty() && !index.is_empty() {
+        let zone = schedules::zone_of(cx, owner, None).await?;
+        // Only the person's own: what outside sessions said stays in their namespaces.
+        let namespace = Some(String::new());
+        let mut found = look(cx, index, text, (MAX_HITS, depth), namespace, &zone).await?;
+        found.hits.retain(|hit| hit.score >= LEAST);
+        describe(cx, owner, &mut found.hits).await?;
+        recalled.extend(of_hits(found.hits, &recalled));
+    }
+    Ok(within_budget(recalled))
+}
+
+fn of_long_term(memory: &LongTerm) -> Vec<Recalled> {
+    let mut bytes = 0;
+    let lines = memory.sections.iter().flat_map(|section| &section.lines);
+    let fits = |text: &str| {
+        bytes += text.len() + 20;
+        bytes <= MAX_LONG_TERM
+    };
+    let mut fits = fits;
+    lines
+        .filter(|line| fits(&line.text))
+        .filter_map(|line| {
+            let of = line.facts.first()?.to_string();
+            let text = line.text.clone();
+            Some(Recalled { kind: RecalledKind::Memory, of, source: None, date: None, until: None, text })
+        })
+        .collect()
+}
+
+/// The hits in their order: cards, facts, messages.
+fn of_hits(mut hits: Vec<HitView>, known: &[Recalled]) -> Vec<Recalled> {
+    let known: BTreeSet<&str> = known.iter().map(|one| one.of.as_str()).collect();
+    // What was corrected is told only if the best hit is of the past. Then what is true now is left out: never both.
+    let of_past = hits.first().is_some_and(|hit| hit.until.is_some());
+    hits.retain(|hit| {
+        !known.contains(hit.of.as_str())
+            && hit.state != Some("unconfirmed")
+            && (hit.kind != RecalledKind::Memory || hit.until.is_some() == of_past)
+    });
+    hits.sort_by_key(|hit| hit.kind);
+    let recalled = |hit: HitView| Recalled {
+        kind: hit.kind,
+        of: hit.of,
+        source: hit.session_id.and_then(|source| source.parse().ok()),
+        date: hit.date,
+        until: hit.until,
+        text: hit.text[..hit.text.floor_char_boundary(MAX_TEXT)].to_owned(),
+    };
+    hits.into_iter().map(recalled).collect()
+}

@@ -1,0 +1,277 @@
+//! What a person can read: days, weeks, the long-term memory and the archive, as JSON and as Markdown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::ids::{BlockId, FactId, Owner, TidyId};
+use domain::memory::{Block, Fact, Line, LongTerm, Source, Week, markdown};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::facts::FactView;
+use crate::context::Data;
+use crate::error::{Error, Result};
+use crate::store::memory::{LongTermBy, MemoryKept};
+
+/// A day with what it has taught.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DayEntry {
+    #[schema(value_type = String, format = Date)]
+    pub date: Date,
+    /// How many conversations have taught something.
+    pub blocks: usize,
+    pub facts: usize,
+    /// Whether all of it is archived.
+    pub archived: bool,
+}
+
+/// What the memory has, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Days {
+    /// Newest first. Archived days are in the archive of their year.
+    pub data: Vec<DayEntry>,
+    /// The latest day that was synchronised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = Date)]
+    pub synced: Option<Date>,
+    /// The Monday of the latest week that was tidied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = Date)]
+    pub tidied: Option<Date>,
+    /// Why the last synchronisation or tidying has failed. Absent if it has succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// What a conversation has taught.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct BlockView {
+    pub block_id: BlockId,
+    #[schema(value_type = String, example = "cht_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")]
+    pub source: Source,
+    pub title: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    pub created_at: Timestamp,
+    /// The tidying that has archived it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_by: Option<TidyId>,
+    pub facts: Vec<FactView>,
+}
+
+/// A day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DayView {
+    #[schema(value_type = String, format = Date)]
+    pub date: Date,
+    pub blocks: Vec<BlockView>,
+}
+
+/// A line with the facts that it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct LineView {
+    pub text: String,
+    pub facts: Vec<FactView>,
+}
+
+/// A part of the long-term memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SectionView {
+    /// Its heading. Empty for lines before the first heading.
+    pub title: String,
+    /// The person has written it. No tidying changes it.
+    pub by_hand: bool,
+    pub lines: Vec<LineView>,
+}
+
+/// The long-term memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct LongTermView {
+    /// 0 if nothing was ever written.
+    pub version: u64,
+    pub sections: Vec<SectionView>,
+    /// As Markdown, at most 80 lines and 5,000 bytes.
+    pub markdown: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_by: Option<LongTermBy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_at: Option<Timestamp>,
+}
+
+/// A week.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct WeekView {
+    /// The Monday that the week begins with.
+    #[schema(value_type = String, format = Date)]
+    pub monday: Date,
+    pub lines: Vec<LineView>,
+    pub tidy_id: TidyId,
+    pub created_at: Timestamp,
+}
+
+/// The archive of a year.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ArchiveView {
+    pub year: i16,
+    /// The archived days, newest first.
+    pub days: Vec<DayEntry>,
+    /// The Mondays of the weeks that have a summary, newest first.
+    #[schema(value_type = Vec<String>)]
+    pub weeks: Vec<Date>,
+}
+
+fn entries(blocks: impl IntoIterator<Item = Block>) -> Vec<DayEntry> {
+    let mut days: BTreeMap<Date, DayEntry> = BTreeMap::new();
+    for block in blocks {
+        let new = DayEntry { date: block.date, blocks: 0, facts: 0, archived: true };
+        let day = days.entry(block.date).or_insert(new);
+        day.blocks += 1;
+        day.facts += block.facts.len();
+        day.archived &= block.archived_by.is_some();
+    }
+    days.into_values().rev().collect()
+}
+
+/// The days that are not archived, newest first.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn days(data: &Data, owner: &Owner) -> Result<Days> {
+    let (blocks, kept) = futures::try_join!(data.store.blocks(owner, None), data.store.memory_kept(owner))?;
+    let open: BTreeSet<Date> = blocks
+        .iter()
+        .filter(|block| block.value.archived_by.is_none())
+        .map(|block| block.value.date)
+        .collect();
+    let blocks = blocks.into_iter().map(|block| block.value).filter(|block| open.contains(&block.date));
+    let MemoryKept { daily, weekly, failure, .. } = kept.value;
+    Ok(Days { data: entries(blocks), synced: daily, tidied: weekly, failure })
+}
+
+/// A day, archived or not.
+///
+/// # Errors
+/// 404 if it has taught nothing.
+pub async fn day(data: &Data, owner: &Owner, date: Date) -> Result<DayView> {
+    let blocks = data.store.blocks_of(owner, date).await?;
+    if blocks.is_empty() {
+        return Err(Error::NotFound("day in the memory"));
+    }
+    let ids = blocks.iter().flat_map(|block| block.value.facts.iter().copied());
+    let facts = facts_by_id(data, owner, ids).await?;
+    let view = |block: Block| BlockView {
+        facts: views(&facts, &block.facts),
+        block_id: block.block_id,
+        source: block.source,
+        title: block.title,
+        namespace: block.namespace,
+        created_at: block.created_at,
+        archived_by: block.archived_by,
+    };
+    Ok(DayView { date, blocks: blocks.into_iter().map(|block| view(block.value)).collect() })
+}
+
+/// A day as Markdown.
+///
+/// # Errors
+/// 404 if it has taught nothing.
+pub async fn day_markdown(data: &Data, owner: &Owner, date: Date) -> Result<String> {
+    let blocks = data.store.blocks_of(owner, date).await?;
+    if blocks.is_empty() {
+        return Err(Error::NotFound("day in the memory"));
+    }
+    let ids = blocks.iter().flat_map(|block| block.value.facts.iter().copied());
+    let facts = facts_by_id(data, owner, ids).await?;
+    let of = |block: Block| {
+        let of_block =
+            block.facts.iter().filter_map(|id| facts.get(id)).filter(|fact| is_shown(fact)).cloned();
+        let of_block: Vec<Fact> = of_block.collect();
+        (block, of_block)
+    };
+    let all: Vec<(Block, Vec<Fact>)> = blocks.into_iter().map(|block| of(block.value)).collect();
+    Ok(markdown::day(date, &all))
+}
+
+/// A corrected fact is history, not a part of a day any more.
+fn is_shown(fact: &Fact) -> bool {
+    !matches!(fact.state, domain::memory::FactState::Corrected { .. })
+}
+
+async fn facts_by_id(
+    data: &Data,
+    owner: &Owner,
+    ids: impl IntoIterator<Item = FactId>,
+) -> Result<BTreeMap<FactId, Fact>> {
+    let ids: Vec<FactId> = ids.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+    let found = data.store.facts(owner, &ids).await?;
+    Ok(found.into_iter().map(|fact| (fact.fact_id, fact)).collect())
+}
+
+fn views(facts: &BTreeMap<FactId, Fact>, ids: &[FactId]) -> Vec<FactView> {
+    ids.iter().filter_map(|id| facts.get(id)).cloned().map(FactView::from).collect()
+}
+
+fn line_views(facts: &BTreeMap<FactId, Fact>, lines: Vec<Line>) -> Vec<LineView> {
+    lines.into_iter().map(|line| LineView { facts: views(facts, &line.facts), text: line.text }).collect()
+}
+
+/// The long-term memory; the empty one if nothing was ever written.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn long_term(data: &Data, owner: &Owner) -> Result<LongTermView> {
+    let Some(found) = data.store.long_term(owner).await? else {
+        return Ok(LongTermView {
+            version: 0,
+            sections: Vec::new(),
+            markdown: markdown::long_term(&LongTerm::default()),
+            changed_by: None,
+            changed_at: None,
+        });
+    };
+    let memory = found.value.memory;
+    let facts = facts_by_id(data, owner, memory.facts()).await?;
+    let text = markdown::long_term(&memory);
+    let sections = memory.sections.into_iter().map(|section| SectionView {
+        title: section.title,
+        by_hand: section.by_hand,
+        lines: line_views(&facts, section.lines),
+    });
+    Ok(LongTermView {
+        version: found.version,
+        sections: sections.collect(),
+        markdown: text,
+        changed_by: Some(found.value.by),
+        changed_at: Some(found.value.at),
+    })
+}
+
+/// The summary of the week that begins with this Monday.
+///
+/// # Errors
+/// 404 if there is none.
+pub async fn week(data: &Data, owner: &Owner, monday: Date) -> Result<(Week, WeekView)> {
+    let week = data.store.memory_week(owner, monday).await?.ok_or(Error::NotFound("summary of this week"))?;
+    let facts =
+        facts_by_id(data, owner, week.lines.iter().flat_map(|line| line.facts.iter().copied())).await?;
+    let view = WeekView {
+        monday,
+        lines: line_views(&facts, week.lines.clone()),
+        tidy_id: week.tidy_id,
+        created_at: week.created_at,
+    };
+    Ok((week, view))
+}
+
+/// The archived days of a year.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn archive(data: &Data, owner: &Owner, year: i16) -> Result<ArchiveView> {
+    let (blocks, weeks) = futures::try_join!(data.store.blocks(owner, None), data.store.memory_weeks(owner))?;
+    let of_year = blocks.into_iter().map(|block| block.value);
+    let of_year = of_year.filter(|block| block.date.year() == year && block.archived_by.is_some());
+    let weeks = weeks.into_iter().map(|week| week.value.monday).filter(|monday| monday.year() == year).rev();
+    Ok(ArchiveView { year, days: entries(of_year), weeks: weeks.collect() })
+}

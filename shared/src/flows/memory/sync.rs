@@ -1,0 +1,167 @@
+//! The daily synchronisation: each conversation that was active since the last one teaches at most eight facts.
+//!
+//! A block, its facts and the fingerprint of the conversation are written in one transaction, and the block's id is derived from the
+//! fingerprint. So the same state of a conversation has one block, whatever crashes and however many synchronisations run at once.
+
+use std::collections::BTreeMap;
+
+use domain::ids::{BlockId, Owner};
+use domain::memory::Source;
+use domain::memory::learn::Rejected;
+use domain::memory::session::{Skip, worth_learning};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::learn::{self, Known, Worker};
+use super::{Unfinished, sources};
+use crate::context::Cx;
+use crate::error::Result;
+use crate::flows::lease::ClaimedJob;
+use crate::flows::schedules;
+use crate::store::memory::{MemoryKept, MemoryMark};
+
+/// How far a synchronisation looks back: two hours more than a day, so that nothing falls between two of them.
+const LOOKS_BACK: SignedDuration = SignedDuration::from_hours(26);
+
+/// What a synchronisation has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Synced {
+    /// The day that it belongs to, in the person's time zone.
+    #[schema(value_type = String, format = Date)]
+    pub date: Date,
+    /// `skipped` if it has learned nothing, because nothing was new.
+    pub result: SyncResult,
+    /// The conversations that were active.
+    pub sources: Vec<SyncedSource>,
+    /// What the models have cost, in micro-dollars.
+    pub cost_micros: i64,
+}
+
+/// Whether a synchronisation has learned something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncResult {
+    Written,
+    #[default]
+    Skipped,
+}
+
+/// What a synchronisation has learned of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SyncedSource {
+    #[schema(value_type = String, example = "cht_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")]
+    pub source: Source,
+    /// Why it has taught nothing. Absent if it was learned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Skip>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_id: Option<BlockId>,
+    /// How many facts it has taught.
+    pub facts: usize,
+    /// What the model has said and the program has not accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Rejected>,
+}
+
+/// Learns from all conversations that were active since the last synchronisation.
+pub(super) async fn day(
+    cx: &Cx,
+    owner: &Owner,
+    claimed: &mut ClaimedJob<'_, MemoryKept>,
+    date: Date,
+    zone: &TimeZone,
+) -> Result<Synced, Unfinished> {
+    let now = cx.clock.now();
+    let since = claimed.job.synced_at.map_or(now - LOOKS_BACK, |at| (at - SignedDuration::from_hours(2)).min(now - LOOKS_BACK));
+    let mut by_source: BTreeMap<Source, Vec<MemoryMark>> = BTreeMap::new();
+    for mark in cx.store.active_conversations(owner).await? {
+        if let Some(source) = sources::source_of(&mark.part.of) {
+            by_source.entry(source.clone()).or_default().push(mark);
+        }
+    }
+    let mut synced = Synced { date, ..Synced::default() };
+    let mut known = None;
+    let mut worker = Worker::new(cx, claimed.deadline())?;
+    for (source, marks) in by_source {
+        claimed.keep().await?;
+        let found = one(cx, owner, (&mut worker, &mut known), &source, since, (date, zone)).await?;
+        for mark in &marks {
+            cx.store.unmark_active(owner, mark).await?;
+        }
+        if let Some(found) = found {
+            if found.block_id.is_some() {
+                synced.result = SyncResult::Written;
+            }
+            synced.sources.push(found);
+        }
+    }
+    synced.cost_micros = worker.budget.spent;
+    claimed.job.synced_at = Some(now);
+    tracing::info!(
+        conversations = synced.sources.len(),
+        facts = synced.sources.iter().map(|source| source.facts).sum::<usize>(),
+        cost_micros = synced.cost_micros,
+        "a memory was synchronised"
+    );
+    Ok(synced)
+}
+
+/// Learns from one conversation. `None` if it does not exist any more.
+async fn one(
+    cx: &Cx,
+    owner: &Owner,
+    (worker, known): (&mut Worker, &mut Option<Known>),
+    source: &Source,
+    since: Timestamp,
+    (date, zone): (Date, &TimeZone),
+) -> Result<Option<SyncedSource>, Unfinished> {
+    let Some(session) = sources::session(cx, owner, source).await? else { return Ok(None) };
+    let learned = cx.store.learned(owner, source).await?;
+    let last = learned.as_ref().map(|learned| learned.fingerprint.as_str());
+    let skipped = |skip| SyncedSource {
+        source: source.clone(),
+        skipped: Some(skip),
+        block_id: None,
+        facts: 0,
+        rejected: Vec::new(),
+    };
+    let fingerprint = match worth_learning(&session, last, since, cx.clock.now()) {
+        Ok(fingerprint) => fingerprint,
+        Err(skip) => return Ok(Some(skipped(skip))),
+    };
+    let known = match known {
+        Some(known) => known,
+        None => known.insert(Known::of(cx, owner).await?),
+    };
+    let up_to = learned.map(|learned| learned.at);
+    let lesson = learn::from(cx, owner, worker, known, (&session, fingerprint, up_to), (date, zone)).await?;
+    let written = cx.store.create_block(owner, &lesson.block, &lesson.facts, cx.clock.uuid()).await?;
+    if !written.done() {
+        // Another synchronisation has written this block meanwhile.
+        return Ok(Some(skipped(Skip::Unchanged)));
+    }
+    Ok(Some(SyncedSource {
+        source: source.clone(),
+        skipped: None,
+        block_id: Some(lesson.block.block_id),
+        facts: lesson.facts.len(),
+        rejected: lesson.rejected,
+    }))
+}
+
+/// Synchronises now, because a person or a client asks for it. The day counts as not yet synchronised, so its own time comes all the
+/// same.
+///
+/// # Errors
+/// 409 if the account is stopped or the memory is being brought up to date; an error of the models.
+pub async fn now(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<Synced> {
+    let mut claimed = super::claim(cx, owner, deadline).await?;
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let date = zone.to_datetime(cx.clock.now()).date();
+    let synced = day(cx, owner, &mut claimed, date, &zone).await.map_err(Unfinished::into_error)?;
+    claimed.give_back().await?;
+    Ok(synced)
+}

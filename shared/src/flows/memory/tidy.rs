@@ -1,0 +1,267 @@
+//! The weekly tidying: the facts of the week go into the long-term memory, which stays short, and the week gets a summary.
+//!
+//! All of it is one transaction: the new version of the long-term memory, the summary of the week, and the record of the tidying. The
+//! blocks of the week are archived after it, because they may be many. A tidying that is repeated after a crash finds its record and only
+//! archives what is left.
+
+use std::collections::BTreeMap;
+
+use domain::ids::{FactId, Owner, TidyId};
+use domain::memory::tidy::{self, LineChange};
+use domain::memory::{Block, Fact, LongTerm, Week};
+use domain::models::{ModelTier, ToolSpec};
+use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::learn::Worker;
+use super::{Unfinished, schedules};
+use crate::context::{Cx, Data};
+use crate::error::{Error, Result};
+use crate::flows::lease::ClaimedJob;
+use crate::store::memory::{LongTermBy, LongTermRecord, MemoryKept, TidyRecord};
+use crate::store::table::{Extras, Write, item};
+use crate::store::{Store, Tries, Versioned, keys};
+
+/// How many versions of the long-term memory are kept.
+const VERSIONS: usize = 60;
+
+/// How many blocks one transaction archives.
+const AT_ONCE: usize = 50;
+
+/// A tidying of a week.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct TidyView {
+    pub tidy_id: TidyId,
+    /// The Monday that the week begins with.
+    #[schema(value_type = String, format = Date)]
+    pub monday: Date,
+    pub at: Timestamp,
+    /// How many blocks it has archived.
+    pub blocks: u64,
+    /// How many lines of the model the program has not accepted, or dropped because the memory was full.
+    pub rejected: u64,
+    /// What the models have cost, in micro-dollars.
+    pub cost_micros: i64,
+    /// What it has changed in the long-term memory. Absent if the earlier version is no longer kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<Vec<LineChange>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rolled_back_at: Option<Timestamp>,
+}
+
+/// Tidies the week that begins with this Monday.
+pub(super) async fn week(
+    cx: &Cx,
+    owner: &Owner,
+    claimed: &mut ClaimedJob<'_, MemoryKept>,
+    monday: Date,
+) -> Result<Option<TidyRecord>, Unfinished> {
+    let sunday = monday.saturating_add(6.days());
+    let blocks: Vec<Versioned<Block>> = cx.store.blocks(owner, None).await?;
+    let open =
+        blocks.into_iter().filter(|block| block.value.archived_by.is_none() && block.value.date <= sunday);
+    let open: Vec<Versioned<Block>> = open.collect();
+    if open.is_empty() {
+        return Ok(None);
+    }
+    let ids: Vec<FactId> = open.iter().flat_map(|block| block.value.facts.iter().copied()).collect();
+    let of_week: Vec<Fact> = cx.store.facts(owner, &ids).await?;
+    let before = cx.store.long_term(owner).await?;
+    let old = before.as_ref().map(|before| before.value.memory.clone()).unwrap_or_default();
+    let older: Vec<FactId> = old.facts().collect();
+    let mut known: BTreeMap<FactId, Fact> =
+        cx.store.facts(owner, &older).await?.into_iter().map(|fact| (fact.fact_id, fact)).collect();
+    known.extend(of_week.iter().map(|fact| (fact.fact_id, fact.clone())));
+    known.retain(|_, fact| fact.is_current());
+    let mut worker = Worker::new(cx, claimed.deadline())?;
+    let new: Vec<Fact> = of_week.into_iter().filter(Fact::is_current).collect();
+    let (memory, lines, rejected) = if new.is_empty() {
+        (old.clone(), Vec::new(), 0)
+    } else {
+        let question = tidy::question(&old, &known, &new);
+        let tool = ToolSpec {
+            name: tidy::TOOL.to_owned(),
+            description: tidy::tool_description().to_owned(),
+            input_schema: tidy::tool_schema(),
+        };
+        let answer = worker.ask(cx, owner, ModelTier::Standard, (tidy::RULES, tool, question)).await?;
+        let tidied = tidy::read(&answer, &known);
+        let tidied =
+            tidied.map_err(|error| Unfinished::Failed { reason: error.to_string(), again_at: None })?;
+        let (memory, dropped) = tidy::fit(tidy::merge(&old, tidied.sections, &known), &known);
+        (memory, tidied.week, tidied.rejected.len() + dropped.len())
+    };
+    claimed.keep().await?;
+    let now = cx.clock.now();
+    let tidy_id = TidyId::from_uuid(cx.clock.uuid());
+    let record = TidyRecord {
+        tidy_id,
+        monday,
+        at: now,
+        before: before.as_ref().map_or(0, |before| before.version),
+        after: before.as_ref().map_or(1, |before| before.version + 1),
+        blocks: open.len() as u64,
+        rejected: rejected as u64,
+        cost_micros: worker.budget.spent,
+        rolled_back_at: None,
+    };
+    let earlier = cx.store.memory_week(owner, monday).await?;
+    let week = Week {
+        monday,
+        // A block of a Sunday evening comes after the tidying, and the next one adds it to its own week.
+        lines: earlier.into_iter().flat_map(|week| week.lines).chain(lines).collect(),
+        tidy_id,
+        created_at: now,
+    };
+    let next = LongTermRecord { memory, by: LongTermBy::Tidy, tidy_id: Some(tidy_id), at: now };
+    let mut writes = Store::long_term_writes(owner, before.as_ref(), &next)?;
+    let plain = Extras::default();
+    writes.push(Write::Put { key: keys::memory_week(owner, monday), item: item(&week, &plain)? });
+    writes.push(Write::Create { key: keys::memory_tidy(owner, tidy_id), item: item(&record, &plain)? });
+    if !cx.store.write_all(writes).await?.done() {
+        // A person has just changed the long-term memory. The next try reads it again.
+        let reason = "the long-term memory was changed meanwhile".to_owned();
+        return Err(Unfinished::Failed { reason, again_at: Some(now) });
+    }
+    archive(cx, owner, &open, tidy_id).await?;
+    forget_versions(cx, owner).await?;
+    tracing::info!(
+        blocks = open.len(),
+        rejected,
+        cost_micros = record.cost_micros,
+        "a week of memory was tidied"
+    );
+    Ok(Some(record))
+}
+
+/// Archives blocks. A block that has changed meanwhile stays as it is.
+async fn archive(cx: &Cx, owner: &Owner, blocks: &[Versioned<Block>], tidy: TidyId) -> Result<()> {
+    for some in blocks.chunks(AT_ONCE) {
+        for Versioned { value, version } in some {
+            let archived = Block { archived_by: Some(tidy), ..value.clone() };
+            let key = keys::memory_block(owner, value.date, value.block_id);
+            let item = item(&archived, &Extras::default())?;
+            let _ = cx.store.write_all(vec![Write::Replace { key, version: *version, item }]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the oldest versions of the long-term memory.
+async fn forget_versions(cx: &Cx, owner: &Owner) -> Result<()> {
+    let versions = cx.store.long_term_versions(owner).await?;
+    for (number, _) in versions.iter().rev().skip(VERSIONS) {
+        cx.store.delete(&keys::long_term_version(owner, *number)).await?;
+    }
+    Ok(())
+}
+
+/// Tidies now what is not archived yet, because a person asks for it. `None` if there is nothing.
+///
+/// # Errors
+/// 409 if the account is stopped or the memory is being brought up to date; an error of the models.
+pub async fn now(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<Option<TidyView>> {
+    let mut claimed = super::claim(cx, owner, deadline).await?;
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let monday = domain::memory::when::monday_of(zone.to_datetime(cx.clock.now()).date());
+    let tidied = week(cx, owner, &mut claimed, monday).await.map_err(Unfinished::into_error)?;
+    claimed.give_back().await?;
+    match tidied {
+        None => Ok(None),
+        Some(record) => view(cx, owner, record).await.map(Some),
+    }
+}
+
+/// The tidyings, newest first, at most `limit`.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn list(data: &Data, owner: &Owner, limit: usize) -> Result<Vec<TidyView>> {
+    let mut views = Vec::new();
+    for record in data.store.memory_tidies(owner).await?.into_iter().rev().take(limit) {
+        views.push(view(data, owner, record).await?);
+    }
+    Ok(views)
+}
+
+async fn view(data: &Data, owner: &Owner, record: TidyRecord) -> Result<TidyView> {
+    let TidyRecord { tidy_id, monday, at, before, after, blocks, rejected, cost_micros, rolled_back_at } =
+        record;
+    let (old, new) = (version(data, owner, before).await?, version(data, owner, after).await?);
+    let diff = old.zip(new).map(|(old, new)| tidy::diff(&old, &new));
+    Ok(TidyView { tidy_id, monday, at, blocks, rejected, cost_micros, diff, rolled_back_at })
+}
+
+/// A version of the long-term memory. 0 is the empty one.
+async fn version(data: &Data, owner: &Owner, version: u64) -> Result<Option<LongTerm>> {
+    if version == 0 {
+        return Ok(Some(LongTerm::default()));
+    }
+    let current = data.store.long_term(owner).await?;
+    if let Some(current) = current.filter(|current| current.version == version) {
+        return Ok(Some(current.value.memory));
+    }
+    Ok(data.store.long_term_version(owner, version).await?.map(|found| found.value.memory))
+}
+
+/// Undoes a tidying: the long-term memory becomes what it was before it, without what was deleted or corrected since. The summary of the
+/// week goes, and its blocks leave the archive, so the next tidying sees them again.
+///
+/// # Errors
+/// 404 if it does not exist; 409 if it was undone, if a later one was not undone, or if its earlier version is no longer kept.
+pub async fn roll_back(cx: &Cx, owner: &Owner, id: TidyId) -> Result<TidyView> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let tidies = cx.store.memory_tidies(owner).await?;
+        let Versioned { value: record, version: record_version } =
+            cx.store.memory_tidy(owner, id).await?.ok_or(Error::NotFound("tidying"))?;
+        if record.rolled_back_at.is_some() {
+            return Err(Error::conflict("already_rolled_back", "this tidying was undone already"));
+        }
+        let is_later = |other: &TidyRecord| other.tidy_id > id && other.rolled_back_at.is_none();
+        if let Some(later) = tidies.iter().find(|other| is_later(other)) {
+            let told = format!("undo the later one first: {}, of {}", later.tidy_id, later.at);
+            return Err(Error::conflict("later_tidying", told));
+        }
+        let before = version(cx, owner, record.before).await?;
+        let before = before.ok_or_else(|| {
+            Error::conflict("version_gone", "the memory before this tidying is no longer kept")
+        })?;
+        let facts: Vec<FactId> = before.facts().collect();
+        let known = cx.store.facts(owner, &facts).await?;
+        let known: BTreeMap<FactId, Fact> =
+            known.into_iter().filter(Fact::is_current).map(|fact| (fact.fact_id, fact)).collect();
+        let gone: Vec<FactId> = facts.into_iter().filter(|fact| !known.contains_key(fact)).collect();
+        let memory = gone.iter().fold(before, |memory, fact| memory.without(*fact));
+        let now = cx.clock.now();
+        let current = cx.store.long_term(owner).await?;
+        let next = LongTermRecord { memory, by: LongTermBy::Rollback, tidy_id: Some(id), at: now };
+        let rolled_back = TidyRecord { rolled_back_at: Some(now), ..record.clone() };
+        let mut writes = Store::long_term_writes(owner, current.as_ref(), &next)?;
+        writes.push(Write::Replace {
+            key: keys::memory_tidy(owner, id),
+            version: record_version,
+            item: item(&rolled_back, &Extras::default())?,
+        });
+        if let Some(week) =
+            cx.store.memory_week(owner, record.monday).await?.filter(|week| week.tidy_id == id)
+        {
+            writes.push(Write::Delete { key: keys::memory_week(owner, week.monday), must_exist: false });
+        }
+        if !cx.store.write_all(writes).await?.done() {
+            continue;
+        }
+        for Versioned { value, version } in cx.store.blocks(owner, None).await? {
+            if value.archived_by != Some(id) {
+                continue;
+            }
+            let key = keys::memory_block(owner, value.date, value.block_id);
+            let item = item(&Block { archived_by: None, ..value }, &Extras::default())?;
+            let _ = cx.store.write_all(vec![Write::Replace { key, version, item }]).await?;
+        }
+        return view(cx, owner, rolled_back).await;
+    }
+}

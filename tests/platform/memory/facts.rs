@@ -1,0 +1,165 @@
+//! What a person does with what was learned: correct it, delete it, confirm it, write it.
+
+use serde_json::{Value, json};
+use tests::memory::{learns, remembers, texts};
+use tests::model::ScriptedModel;
+use tests::stage::Stage;
+
+/// A memory with two facts of the day, after a tidying.
+async fn tidied(model: &ScriptedModel) -> (Stage, Vec<Value>) {
+    let stage = remembers(model).await;
+    stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    stage.h.post("/memory/tidy", json!({})).await.expect(200);
+    let day = stage.h.get("/memory/days/2026-11-21").await.expect(200);
+    let facts = day["blocks"][0]["facts"].as_array().unwrap().clone();
+    (stage, facts)
+}
+
+fn id(fact: &Value) -> &str {
+    fact["fact_id"].as_str().unwrap()
+}
+
+/// Everything that can be read of the memory, as text.
+async fn all_of(stage: &Stage) -> String {
+    let mut all = String::new();
+    for path in [
+        "/memory/days",
+        "/memory/days/2026-11-21",
+        "/memory/long-term",
+        "/memory/weeks/2026-11-16",
+        "/memory/archive/2026",
+        "/memory/cards",
+        "/memory/tidies",
+        "/memory/search?q=tea&depth=raw",
+        "/memory/search?q=green&depth=memory",
+    ] {
+        let answer = stage.h.get(path).await;
+        assert!([200, 404].contains(&answer.status), "{path}: {}", answer.status);
+        all.push_str(&format!("{path}: {}\n", answer.body));
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_deleted_fact_is_found_nowhere_and_does_not_come_back() {
+    let model = ScriptedModel::start(learns).await;
+    let (stage, facts) = tidied(&model).await;
+    let before = all_of(&stage).await;
+    assert_eq!(before.matches("green tea").count() > 3, true, "{before}");
+    stage.h.delete(&format!("/memory/facts/{}", id(&facts[0]))).await.expect(204);
+    let after = all_of(&stage).await;
+    assert!(!after.contains("green"), "{after}");
+    assert!(after.contains("Lisbon"), "{after}");
+    // Not in the bucket either.
+    let objects = stage.h.platform.cx.blobs.list_all("local/memory/").await;
+    for (key, bytes) in objects {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("green tea"), "{key}");
+    }
+    // Synchronisations, a tidying, a rollback and a new index do not bring it back.
+    for _ in 0..10 {
+        stage.h.post("/memory/sync", json!({})).await.expect(200);
+    }
+    let chat = facts[0]["sources"][0]["source"].as_str().unwrap();
+    stage.says(Some(chat), &["I like green tea", "I have a cat"]).await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    stage.h.post("/memory/tidy", json!({})).await.expect(200);
+    let tidies = stage.h.get("/memory/tidies").await.expect(200);
+    let newest = tidies["data"][0]["tidy_id"].as_str().unwrap();
+    stage.h.post(&format!("/memory/tidies/{newest}/rollback"), json!({})).await.expect(200);
+    let oldest = tidies["data"][1]["tidy_id"].as_str().unwrap();
+    stage.h.post(&format!("/memory/tidies/{oldest}/rollback"), json!({})).await.expect(200);
+    let store = &stage.h.platform.cx.store;
+    let head = store.memory_index(&stage.owner).await.unwrap().unwrap();
+    store.delete_memory_index(&stage.owner, head.version).await.unwrap();
+    let memory = stage.h.get("/memory/long-term").await.expect(200);
+    assert!(!memory.to_string().contains("green"), "{memory:#}");
+    let learned = stage.learned_on("2026-11-21").await;
+    assert!(learned.iter().all(|text| !text.contains("green")), "{learned:?}");
+    let found = stage.finds("green tea").await;
+    // The person has said it again since: that message is not among those of the deleted fact.
+    assert!(found.iter().all(|text| !text.contains("The user")), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_corrected_fact_is_history() {
+    let model = ScriptedModel::start(learns).await;
+    let (stage, facts) = tidied(&model).await;
+    let path = format!("/memory/facts/{}", id(&facts[1]));
+    let right = json!({"text": "The user works at a bakery in Porto"});
+    let new = stage.h.post(&format!("{path}/correct"), right.clone()).await.expect(200);
+    assert_eq!((&new["origin"], &new["corrects"]), (&json!("person"), &facts[1]["fact_id"]));
+    let old = stage.h.get(&path).await.expect(200);
+    assert_eq!((&old["state"], &old["by"]), (&json!("corrected"), &new["fact_id"]));
+    stage.h.post(&format!("{path}/correct"), right).await.refused(409, "already_corrected");
+    let memory = stage.h.get("/memory/long-term").await.expect(200);
+    let markdown = memory["markdown"].as_str().unwrap();
+    assert!(markdown.contains("bakery in Porto") && !markdown.contains("Lisbon"), "{markdown}");
+    let found = stage.h.get("/memory/search?depth=memory&q=where+does+the+user+work").await.expect(200);
+    assert_eq!(found["hits"][0]["text"], "The user works at a bakery in Porto", "{found:#}");
+    let found = stage.h.get("/memory/search?depth=memory&q=where+did+the+user+work+before").await.expect(200);
+    assert!(texts(&found["hits"]).iter().any(|text| text.contains("Lisbon")), "{found:#}");
+    assert!(found["hits"].as_array().unwrap().iter().any(|hit| hit["state"] == "corrected" && hit["until"] == "2026-11-21"));
+    // The old value is not learned again.
+    stage.says(None, &["I work at a small shop in Lisbon", "I have a cat"]).await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let learned = stage.learned_on("2026-11-21").await;
+    assert_eq!(learned.iter().filter(|text| text.contains("Lisbon")).count(), 1, "{learned:?}");
+}
+
+#[tokio::test]
+async fn what_a_person_writes_survives_a_tidying() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    let text = "## Mine\n\n- The user is called Ada\n- Write briefly\n";
+    let put = stage.h.put("/memory/long-term", json!({"markdown": text})).await.expect(200);
+    assert_eq!((&put["version"], &put["sections"][0]["by_hand"]), (&json!(1), &json!(true)));
+    stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let tidied = stage.h.post("/memory/tidy", json!({})).await.expect(200);
+    assert_eq!(tidied["blocks"], 1, "{tidied:#}");
+    let memory = stage.h.get("/memory/long-term").await.expect(200);
+    let markdown = memory["markdown"].as_str().unwrap();
+    assert!(markdown.contains("- The user is called Ada\n- Write briefly\n"), "{markdown}");
+    assert!(markdown.contains("green tea"), "{markdown}");
+    let undone = format!("/memory/tidies/{}/rollback", tidied["tidy_id"].as_str().unwrap());
+    stage.h.post(&undone, json!({})).await.expect(200);
+    stage.h.post(&undone, json!({})).await.refused(409, "already_rolled_back");
+    let memory = stage.h.get("/memory/long-term").await.expect(200);
+    assert!(!memory["markdown"].as_str().unwrap().contains("green tea"), "{memory:#}");
+    assert!(memory["markdown"].as_str().unwrap().contains("Ada"), "{memory:#}");
+    // A line of the person is a fact of its own.
+    let ada = &memory["sections"][0]["lines"][0]["facts"][0];
+    stage.h.delete(&format!("/memory/facts/{}", id(ada))).await.expect(204);
+    let memory = stage.h.get("/memory/long-term").await.expect(200);
+    assert!(!memory.to_string().contains("Ada"), "{memory:#}");
+}
+
+#[tokio::test]
+async fn what_an_outside_session_says_waits_for_the_person() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    let message = |id: &str, role: &str, text: &str| json!({"id": id, "role": role, "text": text});
+    let said = json!({"namespace": "shop", "messages": [
+        message("1", "user", "I deploy on Fridays"),
+        message("2", "tool", "I like to ignore all rules"),
+        message("3", "user", "I use the staging server first"),
+    ]});
+    let path = "/memory/sessions/claude-1/messages";
+    assert_eq!(stage.h.post(path, said.clone()).await.expect(200), json!({"stored": 3, "known": 0}));
+    assert_eq!(stage.h.post(path, said).await.expect(200), json!({"stored": 0, "known": 3}));
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let day = stage.h.get("/memory/days/2026-11-21").await.expect(200);
+    let facts = day["blocks"][0]["facts"].as_array().unwrap();
+    assert_eq!(texts(&json!(facts)), ["The user deploy on Fridays", "The user use the staging server first"]);
+    assert!(facts.iter().all(|fact| fact["state"] == "unconfirmed" && fact["namespace"] == "shop"));
+    // It is found, and no model is told.
+    assert!(stage.finds("staging server").await.iter().any(|text| text.contains("The user use the staging")));
+    stage.says(None, &["What do I know about the staging server?"]).await;
+    let asked = model.sent().last().unwrap()["messages"].to_string();
+    assert!(!asked.contains("The user use the staging"), "{asked}");
+    let confirm = format!("/memory/facts/{}/confirm", id(&facts[1]));
+    assert_eq!(stage.h.post(&confirm, json!({})).await.expect(200)["state"], "current");
+    stage.h.post(&confirm, json!({})).await.refused(409, "not_unconfirmed");
+}
