@@ -100,9 +100,7 @@ impl RouteClass {
             )
             | ("GET" | "HEAD", "/context/recall") => Self::Hooks,
             (_, "/mcp") => Self::Mcp,
-            ("GET" | "HEAD", "/inbox" | "/day" | "/memory/search" | "/runs" | "/search") => {
-                Self::Overview
-            }
+            ("GET" | "HEAD", "/inbox" | "/day" | "/memory/search" | "/runs" | "/search") => Self::Overview,
             _ => Self::Others,
         })
     }

@@ -40,8 +40,8 @@ const SHORT: usize = 4;
 /// What the model should do: the part of the prompt that is the same for all conversations.
 pub const RULES: &str = "<lamplighter:memory>
 You read a conversation between a person (`user`) and an assistant, and say what is worth remembering about the person. Call
-`save_facts` once. Give a title that says what the conversation was about, in a few words, and 3 to 8 facts; fewer if there is nothing
-more. Each fact is one sentence of at most 300 characters that can be understood without the conversation, and names the ids of the
+`save_facts` once. Give a title that says what the conversation was about, in a few words without capital letters except in names, and
+3 to 8 facts; fewer if there is nothing more. Each fact is one sentence of at most 300 characters that can be understood without the conversation, and names the ids of the
 messages that it comes from. At least one of them is by `user`.
 - Write about what stays true or matters later: who and what is important to the person, preferences, plans, decisions, promises, dates,
   results, and open questions. Leave out greetings, small talk, and what is only about the assistant.
@@ -404,8 +404,11 @@ fn title(answer: &Value, session: &Session, messages: &[&Said], zone: &TimeZone)
         said.add(&message.own_words(), day_of(message, zone));
     }
     let is_fine = |title: &String| !has_secret(title) && !is_instruction(title);
-    // Titles have capital letters in all their words.
-    let grounded = |title: &String| is_fine(title) && said.missing(&title.to_lowercase()).is_none();
+    let grounded = |title: &String| {
+        let mut rest = title.chars();
+        let first = rest.next().map(|first| first.to_lowercase().collect::<String>());
+        is_fine(title) && said.missing(&(first.unwrap_or_default() + rest.as_str())).is_none()
+    };
     let own = answer["title"].as_str().and_then(|title| line(title, MAX_TITLE)).filter(grounded);
     let of_session = || {
         let title = one_line(&session.title);

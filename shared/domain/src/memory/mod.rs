@@ -17,6 +17,8 @@ pub mod part;
 pub mod recall;
 pub mod session;
 pub mod tidy;
+#[cfg(test)]
+mod tidy_tests;
 pub mod tombstone;
 pub mod when;
 mod words;

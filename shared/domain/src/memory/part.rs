@@ -140,8 +140,11 @@ mod tests {
     #[test]
     fn a_part_reads_back() {
         let chat = Source::Chat(ChatId::from_uuid(Uuid::from_u128(7)));
-        let outside = Source::Outside("claude.1@host".parse().unwrap_or_else(|_| "claude-1".parse().unwrap()));
-        for of in [Collection::Facts, Collection::Cards, Collection::Messages(chat), Collection::Messages(outside)] {
+        let outside =
+            Source::Outside("claude.1@host".parse().unwrap_or_else(|_| "claude-1".parse().unwrap()));
+        for of in
+            [Collection::Facts, Collection::Cards, Collection::Messages(chat), Collection::Messages(outside)]
+        {
             for day in [None, Some(jiff::civil::date(2026, 11, 26))] {
                 let part = MemoryPart { of: of.clone(), day };
                 assert_eq!(part.to_string().parse(), Ok(part));

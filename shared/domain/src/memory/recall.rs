@@ -87,7 +87,11 @@ fn line(one: &Recalled) -> String {
     let date = one.date.map(|date| format!(", {date}")).unwrap_or_default();
     let until = one.until.map(|until| format!(", true until {until}")).unwrap_or_default();
     // No text can end the block or begin a line.
-    let text: String = one.text.chars().map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c }).collect();
+    let text: String = one
+        .text
+        .chars()
+        .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c })
+        .collect();
     let text = text.replace('<', "‹").replace('>', "›");
     format!("- ({kind}{date}{until}) {}", text.trim())
 }
