@@ -127,6 +127,23 @@ fn a_fact_that_was_not_said_is_rejected() {
 }
 
 #[test]
+fn whoever_speaks_may_be_named() {
+    let mut session = talk();
+    session.messages[1].name = Some("Emma".to_owned());
+    session.messages[2].name = Some("Caroline".to_owned());
+    session.messages[5].name = Some("Rex".to_owned());
+    for (text, believed) in [
+        ("Emma told Caroline that she moved to Bonn.", 1),
+        ("Emma moved to Bonn with Rex.", 0),
+        ("Moving to Bonn with two cats is done.", 1),
+        ("Max moved to Bonn with two cats.", 0),
+    ] {
+        let learned = read_all(&answer(&[(text, &["1"])]), &session).unwrap();
+        assert_eq!(learned.facts.len(), believed, "{text}");
+    }
+}
+
+#[test]
 fn a_list_of_facts_is_read() {
     let cats = ("The user has two cats.", &["1"][..]);
     let twice =
