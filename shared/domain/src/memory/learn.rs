@@ -356,7 +356,7 @@ fn check(
     let named: BTreeSet<usize> =
         strings(item, "message_ids").into_iter().filter_map(|id| by_id.get(id.trim()).copied()).collect();
     let quoted: Vec<&Said> =
-        named.into_iter().map(|at| messages[at]).filter(|message| is_shown(message)).collect();
+        named.iter().map(|at| messages[*at]).filter(|message| is_shown(message)).collect();
     if !(1..=MAX_SOURCES).contains(&quoted.len()) {
         return Err(Reason::Sources);
     }
@@ -371,19 +371,34 @@ fn check(
         .filter_map(|message| message.name.as_deref())
         .take(MAX_SPEAKERS)
         .collect();
-    grounded(&text, &quoted, &speakers, zone)?;
+    let asked = |at: &&usize| is_answered(messages, **at, &named);
+    let asked: Vec<&Said> = named.iter().filter(asked).map(|at| messages[*at]).collect();
+    grounded(&text, (&quoted, &asked), &speakers, zone)?;
     let message_ids = quoted.iter().map(|message| message.id.clone()).collect();
     let said_at = quoted.iter().filter_map(|message| time_of(message, zone)).max();
     Ok(NewFact { text, message_ids, said_at })
 }
 
-/// Whether a text comes from these messages. Results of calls are no ground: what a model has told the person of them is.
-fn grounded(text: &str, quoted: &[&Said], speakers: &BTreeSet<&str>, zone: &TimeZone) -> Result<(), Reason> {
+/// Whether a message is a question of the model, and the person's next message, which is among the named ones, answers it.
+fn is_answered(messages: &[&Said], at: usize, named: &BTreeSet<usize>) -> bool {
+    let is_question =
+        messages[at].role == SaidBy::Agent && messages[at].own_words().contains(['?', '？', '؟']);
+    let answer = messages.iter().enumerate().skip(at + 1).find(|(_, message)| message.is_from_person());
+    is_question && answer.is_some_and(|(at, _)| named.contains(&at))
+}
+
+/// Whether a text comes from these messages. Results of calls are no ground: what a model has told the person of them is. `asked` are the
+/// questions that the person has answered.
+fn grounded(
+    text: &str,
+    (quoted, asked): (&[&Said], &[&Said]),
+    speakers: &BTreeSet<&str>,
+    zone: &TimeZone,
+) -> Result<(), Reason> {
     let (mut said, mut by_person) = (Evidence::default(), Evidence::default());
     speakers.iter().for_each(|name| said.add(name, None));
     for message in quoted {
-        let day = day_of(message, zone);
-        let words = message.own_words();
+        let (day, words) = (day_of(message, zone), message.own_words());
         match message.role {
             SaidBy::Person => {
                 said.add(&words, day);
@@ -402,9 +417,11 @@ fn grounded(text: &str, quoted: &[&Said], speakers: &BTreeSet<&str>, zone: &Time
             return Err(Reason::Instruction);
         }
     }
-    // "Yes, the second one" has its meaning from what the model asked.
-    let ground = if by_person.content_words() < SHORT { &said } else { &by_person };
-    if ground.shares_words(text, SHARE) || ground.shares_a_day(text) {
+    // "Yes, the second one" has its meaning from the question. "Thanks" after something that the model has told gives it no ground.
+    if by_person.content_words() < SHORT {
+        asked.iter().for_each(|message| by_person.add(&message.own_words(), day_of(message, zone)));
+    }
+    if by_person.shares_words(text, SHARE) || by_person.shares_a_day(text) {
         Ok(())
     } else {
         Err(Reason::Unrelated)

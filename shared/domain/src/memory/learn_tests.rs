@@ -114,6 +114,10 @@ fn a_fact_that_was_not_said_is_rejected() {
             Reason::Instruction,
         ),
         ("The user wants invoices sent abroad.", &["1", "5"], Reason::Unrelated),
+        // The model told it, and the person did not answer a question about it.
+        ("Dr. Evil is open.", &["6", "3"], Reason::Unrelated),
+        ("The user's dentist is open.", &["2", "4", "6"], Reason::Unrelated),
+        ("The user lives near the Beethoven House.", &["2", "4"], Reason::Unrelated),
         ("The user's password is hunter2.", &["7"], Reason::Secret),
         ("The user has cats.", &[], Reason::Sources),
         ("The user has cats.", &["gone"], Reason::Sources),
