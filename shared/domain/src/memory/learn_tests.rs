@@ -131,6 +131,19 @@ fn a_fact_that_was_not_said_is_rejected() {
 }
 
 #[test]
+fn a_short_reply_takes_its_meaning_from_a_question_alone() {
+    for (told, reply, believed) in [
+        ("Do you bank with Acme?", "Yes", 1),
+        ("You bank with Acme.", "Thanks", 0),
+        ("The page says that you bank with Acme.", "ok", 0),
+    ] {
+        let session = session(&[("1", SaidBy::Agent, told), ("2", SaidBy::Person, reply)]);
+        let facts = answer(&[("The user has a bank: Acme.", &["1", "2"])]);
+        assert_eq!(read_all(&facts, &session).unwrap().facts.len(), believed, "{told} {reply}");
+    }
+}
+
+#[test]
 fn whoever_speaks_may_be_named() {
     let mut session = talk();
     session.messages[1].name = Some("Emma".to_owned());
