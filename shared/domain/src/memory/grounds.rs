@@ -150,7 +150,7 @@ impl Evidence {
             }
         }
         self.missing_number(&plain, &tokens, &known)
-            .or_else(|| self.missing_name(&tokens, &known))
+            .or_else(|| self.missing_name(&plain, &tokens, &known))
             .or_else(|| self.missing_address(&plain))
     }
 
@@ -212,13 +212,16 @@ impl Evidence {
         form.len() == 4 && form.parse().is_ok_and(|year| self.dates.has_year(year))
     }
 
-    fn missing_name(&self, tokens: &[Token], known: &[bool]) -> Option<String> {
+    fn missing_name(&self, plain: &str, tokens: &[Token], known: &[bool]) -> Option<String> {
         let names = tokens.iter().enumerate().filter(|(at, token)| {
             let mut upper = token.text.char_indices().filter(|(_, c)| c.is_uppercase());
             !token.is_number && !known[*at] && upper.next().is_some()
         });
-        for (_, token) in names {
-            let is_free = is_in(STARTERS, &token.lower) || is_in(SPEAKERS, &token.lower);
+        for (at, token) in names {
+            let is_first = at == 0 || plain[tokens[at - 1].end..token.begin].contains(['.', '!', '?', ';']);
+            // "Swimming helps the user."
+            let is_verb = is_first && token.lower.len() > 5 && token.lower.ends_with("ing");
+            let is_free = is_verb || is_in(STARTERS, &token.lower) || is_in(SPEAKERS, &token.lower);
             // One letter is a list item, an initial or "I".
             let is_letter = token.text.chars().nth(1).is_none();
             let is_day = dates::weekday(&token.lower).is_some_and(|day| self.dates.has_weekday(day));

@@ -34,6 +34,13 @@ const MAX_SHOWN: usize = 6_000;
 const MAX_RESULT: usize = 600;
 /// The most facts of an answer that are examined.
 pub(super) const MAX_EXAMINED: usize = 40;
+/// The most messages whose speakers may be named without being named in a message.
+const MAX_SPEAKERS: usize = 1_000;
+/// How many of ten words of a fact, without those that say nothing, its messages must have. Of 2,478 facts with known messages in public
+/// conversations, this keeps 92 %, and 16 % if they name another message of the person. With one common word, it is 94 % and 38 %.
+const SHARE: usize = 2;
+/// The same for an order that the person gave.
+const SHARE_OF_ORDER: usize = 6;
 /// A person who says fewer words than this that mean something may only confirm what the model said before.
 const SHORT: usize = 4;
 
@@ -349,36 +356,55 @@ fn check(
     let named: BTreeSet<usize> =
         strings(item, "message_ids").into_iter().filter_map(|id| by_id.get(id.trim()).copied()).collect();
     let quoted: Vec<&Said> =
-        named.into_iter().map(|at| messages[at]).filter(|message| is_shown(message)).collect();
+        named.iter().map(|at| messages[*at]).filter(|message| is_shown(message)).collect();
     if !(1..=MAX_SOURCES).contains(&quoted.len()) {
         return Err(Reason::Sources);
     }
     if !quoted.iter().any(|message| message.role == SaidBy::Person) {
         return Err(Reason::NotThePerson);
     }
-    grounded(&text, &quoted, zone)?;
+    // Everybody who speaks may be named. The name of a tool is chosen by a program.
+    let speaks = |message: &&&Said| matches!(message.role, SaidBy::Person | SaidBy::Agent);
+    let speakers: BTreeSet<&str> = messages
+        .iter()
+        .filter(speaks)
+        .filter_map(|message| message.name.as_deref())
+        .take(MAX_SPEAKERS)
+        .collect();
+    let asked = |at: &&usize| is_answered(messages, **at, &named);
+    let asked: Vec<&Said> = named.iter().filter(asked).map(|at| messages[*at]).collect();
+    grounded(&text, (&quoted, &asked), &speakers, zone)?;
     let message_ids = quoted.iter().map(|message| message.id.clone()).collect();
     let said_at = quoted.iter().filter_map(|message| time_of(message, zone)).max();
     Ok(NewFact { text, message_ids, said_at })
 }
 
-/// Whether a text comes from these messages. Results of calls are no ground: what a model has told the person of them is.
-fn grounded(text: &str, quoted: &[&Said], zone: &TimeZone) -> Result<(), Reason> {
+/// Whether a message is a question of the model, and the person's next message, which is among the named ones, answers it.
+fn is_answered(messages: &[&Said], at: usize, named: &BTreeSet<usize>) -> bool {
+    let is_question =
+        messages[at].role == SaidBy::Agent && messages[at].own_words().contains(['?', '？', '؟']);
+    let answer = messages.iter().enumerate().skip(at + 1).find(|(_, message)| message.is_from_person());
+    is_question && answer.is_some_and(|(at, _)| named.contains(&at))
+}
+
+/// Whether a text comes from these messages. Results of calls are no ground: what a model has told the person of them is. `asked` are the
+/// questions that the person has answered.
+fn grounded(
+    text: &str,
+    (quoted, asked): (&[&Said], &[&Said]),
+    speakers: &BTreeSet<&str>,
+    zone: &TimeZone,
+) -> Result<(), Reason> {
     let (mut said, mut by_person) = (Evidence::default(), Evidence::default());
+    speakers.iter().for_each(|name| said.add(name, None));
     for message in quoted {
-        let day = day_of(message, zone);
-        let words = message.own_words();
-        let name = message.name.as_deref().unwrap_or_default();
+        let (day, words) = (day_of(message, zone), message.own_words());
         match message.role {
             SaidBy::Person => {
                 said.add(&words, day);
-                said.add(name, None);
                 by_person.add(&words, day);
             }
-            SaidBy::Agent => {
-                said.add(&words, day);
-                said.add(name, None);
-            }
+            SaidBy::Agent => said.add(&words, day),
             SaidBy::Tool | SaidBy::System => {}
         }
     }
@@ -387,13 +413,19 @@ fn grounded(text: &str, quoted: &[&Said], zone: &TimeZone) -> Result<(), Reason>
     }
     if is_instruction(text) {
         let orders = |message: &Said| message.role == SaidBy::Person && is_instruction(&message.own_words());
-        if !quoted.iter().any(|message| orders(message)) || !by_person.shares_words(text, 6) {
+        if !quoted.iter().any(|message| orders(message)) || !by_person.shares_words(text, SHARE_OF_ORDER) {
             return Err(Reason::Instruction);
         }
     }
-    // "Yes, the second one" has its meaning from what the model asked.
-    let ground = if by_person.content_words() < SHORT { &said } else { &by_person };
-    if ground.shares_words(text, 0) || ground.shares_a_day(text) { Ok(()) } else { Err(Reason::Unrelated) }
+    // "Yes, the second one" has its meaning from the question. "Thanks" after something that the model has told gives it no ground.
+    if by_person.content_words() < SHORT {
+        asked.iter().for_each(|message| by_person.add(&message.own_words(), day_of(message, zone)));
+    }
+    if by_person.shares_words(text, SHARE) || by_person.shares_a_day(text) {
+        Ok(())
+    } else {
+        Err(Reason::Unrelated)
+    }
 }
 
 /// The title of an answer if its names and numbers were said, or the title of the session.

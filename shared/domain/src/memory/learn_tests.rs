@@ -114,6 +114,10 @@ fn a_fact_that_was_not_said_is_rejected() {
             Reason::Instruction,
         ),
         ("The user wants invoices sent abroad.", &["1", "5"], Reason::Unrelated),
+        // The model told it, and the person did not answer a question about it.
+        ("Dr. Evil is open.", &["6", "3"], Reason::Unrelated),
+        ("The user's dentist is open.", &["2", "4", "6"], Reason::Unrelated),
+        ("The user lives near the Beethoven House.", &["2", "4"], Reason::Unrelated),
         ("The user's password is hunter2.", &["7"], Reason::Secret),
         ("The user has cats.", &[], Reason::Sources),
         ("The user has cats.", &["gone"], Reason::Sources),
@@ -123,6 +127,36 @@ fn a_fact_that_was_not_said_is_rejected() {
         (&format!("The user has {}", "cats ".repeat(100)), &["1"], Reason::Text),
     ] {
         assert_eq!(judge(text, ids), Err(reason), "{text} {ids:?}");
+    }
+}
+
+#[test]
+fn a_short_reply_takes_its_meaning_from_a_question_alone() {
+    for (told, reply, believed) in [
+        ("Do you bank with Acme?", "Yes", 1),
+        ("You bank with Acme.", "Thanks", 0),
+        ("The page says that you bank with Acme.", "ok", 0),
+    ] {
+        let session = session(&[("1", SaidBy::Agent, told), ("2", SaidBy::Person, reply)]);
+        let facts = answer(&[("The user has a bank: Acme.", &["1", "2"])]);
+        assert_eq!(read_all(&facts, &session).unwrap().facts.len(), believed, "{told} {reply}");
+    }
+}
+
+#[test]
+fn whoever_speaks_may_be_named() {
+    let mut session = talk();
+    session.messages[1].name = Some("Emma".to_owned());
+    session.messages[2].name = Some("Caroline".to_owned());
+    session.messages[5].name = Some("Rex".to_owned());
+    for (text, believed) in [
+        ("Emma told Caroline that she moved to Bonn.", 1),
+        ("Emma moved to Bonn with Rex.", 0),
+        ("Moving to Bonn with two cats is done.", 1),
+        ("Max moved to Bonn with two cats.", 0),
+    ] {
+        let learned = read_all(&answer(&[(text, &["1"])]), &session).unwrap();
+        assert_eq!(learned.facts.len(), believed, "{text}");
     }
 }
 

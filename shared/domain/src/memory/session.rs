@@ -281,7 +281,7 @@ pub fn block_id(owner: &Owner, source: &Source, fingerprint: &str) -> BlockId {
 }
 
 /// The names of the tags around text that a program has put into a message.
-const NOT_OWN: [&str; 2] = ["lamplighter_memory", "system-reminder"];
+const NOT_OWN: [&str; 2] = [super::recall::TAG, "system-reminder"];
 
 /// A text without what a program has put into it: recalled memory and reminders of the system, between their tags. The tags may be
 /// in capital letters and have attributes. A block inside a block of the same name belongs to it. A block that does not end reaches to

@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use super::grounds::{Evidence, has_secret, is_instruction};
 use super::learn::{NotUsable, Reason, Rejected, line, list, strings};
 use super::markdown::{self, MAX_HEADING};
+use super::part::instant_of;
 use super::tombstone::normal;
 use super::{Fact, FactState, Line, LongTerm, MAX_BYTES, MAX_FACT, MAX_LINES, MAX_SOURCES, Section};
 use crate::ids::FactId;
@@ -338,17 +339,23 @@ pub fn merge(old: &LongTerm, new: Vec<Section>, known: &BTreeMap<FactId, Fact>) 
     LongTerm { sections }
 }
 
-/// A long-term memory within [`MAX_LINES`] and [`MAX_BYTES`], and the lines that had no room. First, it is made [`live`]. Then the lines
-/// whose newest fact is the oldest are left out, and never the person's. If the person's sections alone are too long, which
-/// [`check_by_hand`] refuses when they are written, only they remain.
+/// A long-term memory within [`MAX_LINES`] and [`MAX_BYTES`], and the lines that had no room. The lines whose newest fact is the oldest are
+/// left out first, and never the person's. A fact that is not in `known` is as old as its id. If the person's sections alone are too long,
+/// which [`check_by_hand`] refuses when they are written, only they remain.
+///
+/// It does not judge what is true: [`merge`] and [`live`] do.
 #[must_use]
 pub fn fit(memory: LongTerm, known: &BTreeMap<FactId, Fact>) -> (LongTerm, Vec<Line>) {
-    let memory = live(&memory, known);
+    if markdown::fits(&markdown::long_term(&memory)) {
+        return (memory, Vec::new());
+    }
     // The lines that may be left out, oldest first. Of equally old ones, the last goes first.
     let mut places: Vec<(Timestamp, std::cmp::Reverse<(usize, usize)>)> = Vec::new();
     for (at, section) in memory.sections.iter().enumerate().filter(|(_, section)| !section.by_hand) {
         for (n, line) in section.lines.iter().enumerate() {
-            let newest = line.facts.iter().filter_map(|id| known.get(id)).map(|fact| fact.said_at).max();
+            let said_at =
+                |id: &FactId| known.get(id).map_or_else(|| instant_of(id.uuid()), |fact| fact.said_at);
+            let newest = line.facts.iter().map(said_at).max();
             places.push((newest.unwrap_or(Timestamp::MIN), std::cmp::Reverse((at, n))));
         }
     }

@@ -261,6 +261,14 @@ fn the_newest_lines_have_room() {
     assert!(dropped.iter().map(|line| line.facts[0]).eq((1..=100 - left as u128).map(id)), "the oldest");
     assert_eq!(markdown::long_term(&fitted).lines().count(), MAX_LINES);
     assert_eq!(fit(fitted.clone(), &many), (fitted, vec![]));
+    // Without the facts, their ids say how old they are.
+    let of_time = |n: u128| (u128::from(1_700_000_000_000 + n as u64)) << 80;
+    let lines: Vec<Line> = (1..=100).map(|n| line(&format!("line {n}"), &[of_time(n)])).collect();
+    let of_lines = |lines: &[Line]| Section { title: "All".into(), by_hand: false, lines: lines.to_vec() };
+    let (fitted, dropped) = fit(memory(&[of_lines(&lines)]), &BTreeMap::new());
+    assert_eq!((fitted.sections[0].lines.as_slice(), dropped.as_slice()), (&lines[23..], &lines[..23]));
+    let short = memory(&[of_lines(&lines[..50])]);
+    assert_eq!(fit(short.clone(), &BTreeMap::new()), (short, vec![]));
     // Bytes, with characters of several bytes.
     let wide: Vec<Line> = (1..=20).map(|n| line(&"é".repeat(245), &[n])).collect();
     let (fitted, dropped) =
