@@ -105,6 +105,11 @@ pub(crate) fn read(text: &str, words: &Words, language: Language, anchor: Option
     times
 }
 
+/// Whether a word means a day counted from today, such as "yesterday".
+pub(crate) fn is_relative_day(word: &str, language: Language) -> bool {
+    matches!(sense(word, language), Some(Sense::Day(_)))
+}
+
 fn date(year: i32, month: u8, day: u8) -> Option<Day> {
     Date::new(i16::try_from(year).ok()?, month as i8, day as i8).ok().map(day_of)
 }

@@ -17,6 +17,8 @@ pub struct Index {
     pub(crate) sessions: usize,
     /// The number of documents, with replaced ones.
     pub(crate) documents: usize,
+    /// The number of terms of each document.
+    pub(crate) lens: Vec<u32>,
     /// For each word of a speaker's name, the speakers.
     pub(crate) names: FxHashMap<String, Vec<u32>>,
     /// For each speaker, the parts in which the speaker says something.
@@ -68,6 +70,7 @@ impl Index {
             segments: Vec::with_capacity(segments.len()),
             sessions: 0,
             documents: 0,
+            lens: Vec::new(),
             names: FxHashMap::default(),
             speakers: Vec::new(),
         };
@@ -111,6 +114,7 @@ impl Index {
             }
             let first = index.documents;
             index.documents += segment.documents.len();
+            index.lens.extend(segment.documents.iter().map(|row| row.len));
             index.segments.push(Loaded { segment: Arc::clone(segment), first, parts, speakers: names });
         }
         index.sessions = sessions.len();
