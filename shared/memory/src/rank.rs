@@ -44,7 +44,10 @@ pub struct Weights {
     /// For all documents of a part in which a named speaker says something.
     pub party: f32,
     pub session_date: f32,
+    /// For what the text says about time.
     pub range: f32,
+    /// The same if the date of the session already fits.
+    pub range_again: f32,
     pub time: f32,
     pub number: f32,
     pub name: f32,
@@ -78,8 +81,9 @@ impl Weights {
         speaker: 0.2,
         speaker_words: 0.1,
         party: 0.6,
-        session_date: 0.8,
+        session_date: 0.7,
         range: 0.6,
+        range_again: 0.1,
         time: 0.3,
         number: 0.25,
         name: 0.35,
@@ -185,8 +189,7 @@ impl<'a> Ranker<'a, '_> {
                         continue;
                     }
                     let is_named = has_party && question.names(loaded, row);
-                    let range =
-                        if question.ranges.is_empty() { 0.0 } else { self.range(&mut ranges, document) };
+                    let range = if has_range { self.range(ranges, document) } else { 0.0 };
                     let alike = self.alike.map_or(0.0, |scores| scores[at]);
                     let is_found = is_searched
                         || counted.mix[at] > 0.0
@@ -196,8 +199,8 @@ impl<'a> Ranker<'a, '_> {
                     if !is_found {
                         continue;
                     }
-                    let mut score =
-                        of_part + self.score(at, row, is_named) + self.weights.range * range + alike;
+                    let of_range = if in_session { self.weights.range_again } else { self.weights.range };
+                    let mut score = of_part + self.score(at, row, is_named) + of_range * range + alike;
                     if row.flags & flags::CORRECTED != 0 && !question.asked.past {
                         score *= self.weights.corrected;
                     }
