@@ -2,6 +2,8 @@
 //!
 //! A relative word counts from an anchor, the day on which the text was written. Days are numbers: 0 is 1970-01-01.
 
+#[cfg(test)]
+mod date_tests;
 mod senses;
 
 use jiff::civil::Date;
@@ -392,7 +394,7 @@ impl<'a> Reader<'a> {
                 let at = MonthDay { month, day: None };
                 let ranges = (-1..=1).filter_map(|years| at.in_year(i32::from(now.year()) + years));
                 let range = match step {
-                    -1 => ranges.filter(|range| range.end < anchor).last(),
+                    -1 => ranges.filter(|range| range.end < anchor).max(),
                     1 => ranges.filter(|range| range.start > anchor).min(),
                     _ => at.in_year(i32::from(now.year())),
                 };
@@ -403,7 +405,7 @@ impl<'a> Reader<'a> {
                 let Some(now) = date_of(anchor) else { return 2 };
                 let ranges = (-1..=1).filter_map(|years| season_range(i32::from(now.year()) + years, season));
                 let range = match step {
-                    -1 => ranges.filter(|range| range.end < anchor).last(),
+                    -1 => ranges.filter(|range| range.end < anchor).max(),
                     1 => ranges.filter(|range| range.start > anchor).min(),
                     _ => season_range(i32::from(now.year()), season),
                 };

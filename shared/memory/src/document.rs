@@ -64,6 +64,7 @@ pub struct Document {
     pub time: Option<Timestamp>,
     /// A date as free text, such as "1:56 pm on 8 May, 2023". It counts if there is no `time`.
     pub date_text: String,
+    /// Only the first 20,000 words are searched. The text is kept whole.
     pub text: String,
     /// The last day on which the text was true. Such a document is found behind the current ones, unless the query asks
     /// for the past.

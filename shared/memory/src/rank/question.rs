@@ -14,6 +14,8 @@ use crate::tokens::{self, Words};
 
 /// Terms with this many bytes or more are also compared by their beginning.
 const PREFIX_BYTES: usize = 5;
+/// Only so many bytes of a query are read.
+const MAX_BYTES: usize = 8192;
 /// Only so many different words of a query count.
 const MAX_GROUPS: usize = 64;
 /// Days without a year are tried for so many years back.
@@ -35,7 +37,7 @@ pub(super) struct Question {
 
 impl Question {
     pub fn of(index: &Index, query: &Query<'_>, scope: &Scope) -> Self {
-        let text = tokens::normalized(query.text);
+        let text = tokens::normalized(beginning(query.text));
         let mut words = Words::default();
         words.read(&text);
         let language = language_of(&words);
@@ -106,6 +108,10 @@ impl Question {
         let speaker = loaded.speakers.get(row.speaker as usize).copied().unwrap_or(NOBODY);
         self.speakers.get(speaker as usize) == Some(&true)
     }
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_BYTES)]
 }
 
 fn is_visible(index: &Index, scope: &Scope, speaker: u32) -> bool {

@@ -14,9 +14,9 @@ fn long_texts_are_bounded() {
         "a".repeat(1_000_000),
         "北".repeat(300_000),
         "\u{202E}\u{200F}שלום ".repeat(50_000),
-        "\0\u{FFFD}\u{301}".repeat(200_000),
+        "\0\u{FFFD}\u{301}".repeat(50_000),
         "yesterday 8 May 2023 ".repeat(40_000),
-        "é".repeat(400_000),
+        "é".repeat(100_000),
         "?! ".repeat(300_000),
         "1 ".repeat(400_000),
     ];
@@ -24,7 +24,7 @@ fn long_texts_are_bounded() {
         let start = text.chars().take(12).collect::<String>();
         let bytes = segment([part("p", vec![said("1", "", "2026-01-01T00:00:00Z", &text)])]);
         // The text itself, and a bounded number of words.
-        assert!(bytes.len() < text.len() + 2_000_000, "{start:?}: {} bytes", bytes.len());
+        assert!(bytes.len() < text.len() + 500_000, "{start:?}: {} bytes", bytes.len());
         let index = Index::load(vec![bytes]).unwrap();
         let answer = index.search(&Query { limit: 1_000_000, ..query(&text) });
         assert!(answer.hits.len() <= 1);
