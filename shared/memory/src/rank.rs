@@ -72,21 +72,21 @@ impl Weights {
         next: 0.25,
         two_before: 0.35,
         two_after: 0.15,
-        question: 0.65,
-        saturation: 1.0,
+        question: 0.9,
+        saturation: 0.7,
         length: 0.3,
         session: 0.35,
-        session_saturation: 1.2,
+        session_saturation: 1.5,
         session_length: 0.75,
         speaker: 0.2,
         speaker_words: 0.1,
         party: 0.6,
-        session_date: 0.7,
+        session_date: 0.5,
         range: 0.6,
         range_again: 0.1,
         time: 0.3,
-        number: 0.25,
-        name: 0.35,
+        number: 0.15,
+        name: 0.25,
         size: 0.3,
         pure_question: 0.16,
         own: 0.3,
@@ -176,7 +176,7 @@ impl<'a> Ranker<'a, '_> {
                     + if has_party { self.weights.party } else { 0.0 }
                     + if in_session { self.weights.session_date } else { 0.0 };
                 let is_searched = session > 0.0 || in_session;
-                let most_of_part = of_part + self.most_without_words(has_party);
+                let most_of_part = of_part + self.most_without_words();
                 for (document, row) in part.documents.clone().zip(rows) {
                     let at = loaded.first + document as usize;
                     while ranges.first().is_some_and(|(of, _)| *of < document) {
@@ -188,7 +188,8 @@ impl<'a> Ranker<'a, '_> {
                     if most < floor {
                         continue;
                     }
-                    let is_named = has_party && question.names(loaded, row);
+                    let in_text = counted.named.get(at) == Some(&true);
+                    let is_named = in_text || (has_party && question.names(loaded, row));
                     let range = if has_range { self.range(ranges, document) } else { 0.0 };
                     let alike = self.alike.map_or(0.0, |scores| scores[at]);
                     let is_found = is_searched
@@ -199,8 +200,10 @@ impl<'a> Ranker<'a, '_> {
                     if !is_found {
                         continue;
                     }
+                    let of_party = if in_text && !has_party { self.weights.party } else { 0.0 };
                     let of_range = if in_session { self.weights.range_again } else { self.weights.range };
-                    let mut score = of_part + self.score(at, row, is_named) + of_range * range + alike;
+                    let mut score =
+                        of_part + of_party + self.score(at, row, is_named) + of_range * range + alike;
                     if row.flags & flags::CORRECTED != 0 && !question.asked.past {
                         score *= self.weights.corrected;
                     }
@@ -235,11 +238,11 @@ impl<'a> Ranker<'a, '_> {
     }
 
     /// What everything else gives a document of a part, at most. It is a little too high, so rounding does no harm.
-    fn most_without_words(&self, has_party: bool) -> f32 {
+    fn most_without_words(&self) -> f32 {
         let (w, asked) = (self.weights, self.question.asked);
         let features = [
             (true, w.size * SIZES[MAX_SIZE]),
-            (has_party, w.speaker),
+            (self.question.has_speakers(), w.speaker + w.party),
             (asked.time, w.time),
             (asked.number, w.number),
             (asked.name, w.name),
@@ -314,7 +317,9 @@ impl<'a> Ranker<'a, '_> {
             is_question: row.flags & flags::QUESTION != 0,
             corrected_until: segment.corrected_until(document).and_then(date_of),
             score: ranked.score,
-            match_share: (self.counted.mix[loaded.first + document as usize] / 2.0).clamp(0.0, 1.0),
+            match_share: (self.counted.mix[loaded.first + document as usize]
+                / (1.0 + self.weights.saturation))
+                .clamp(0.0, 1.0),
         }
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Counted {
     /// For each session.
     pub session: Vec<f32>,
     pub has_words: bool,
+    /// For each fact and card, whether its text has a name of the query. Empty if the query has none.
+    pub named: Vec<bool>,
 }
 
 /// In a large memory, a word in more documents than this is so common that neighbours with it say nothing.
@@ -36,6 +38,7 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
         own: vec![0.0; index.documents],
         session: vec![0.0; index.sessions],
         has_words: false,
+        named: Vec::new(),
     };
     let (mut mass, mut session_mass) = (0.0, 0.0);
     let mut found: Vec<Vec<Found>> = index.segments.iter().map(|_| Vec::new()).collect();
@@ -79,6 +82,7 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
                 session_idf * (weights.session_saturation + 1.0) * count / (count + norm);
         }
     }
+    counted.named = named(index, question, scope);
     let scores = [(&mut counted.mix, mass), (&mut counted.own, mass), (&mut counted.session, session_mass)];
     for (scores, mass) in scores {
         if mass > 0.0 {
@@ -86,6 +90,25 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
         }
     }
     counted
+}
+
+fn named(index: &Index, question: &Question, scope: &Scope) -> Vec<bool> {
+    if question.names.is_empty() {
+        return Vec::new();
+    }
+    let mut named = vec![false; index.documents];
+    let mut found = Vec::new();
+    for (loaded, allowed) in index.segments.iter().zip(&scope.allowed) {
+        let segment = &loaded.segment;
+        for group in &question.names {
+            find(loaded, allowed, group, &mut found);
+            for hit in found.iter().filter(|hit| hit.exact > 0) {
+                let part = segment.documents[hit.document as usize].part;
+                named[loaded.first + hit.document as usize] |= segment.parts[part as usize].kind != Kind::Raw;
+            }
+        }
+    }
+    named
 }
 
 fn idf(all: u32, having: u32) -> f32 {

@@ -12,8 +12,8 @@ use crate::search::Query;
 use crate::segment::DocumentRow;
 use crate::tokens::{self, Words};
 
-/// Terms with this many bytes or more are also compared by their beginning.
-const PREFIX_BYTES: usize = 5;
+/// Terms with this many letters or more are also compared by their beginning.
+const PREFIX: usize = 5;
 /// Only so many bytes of a query are read.
 const MAX_BYTES: usize = 8192;
 /// Only so many different words of a query count.
@@ -29,6 +29,8 @@ pub(super) struct Group {
 
 pub(super) struct Question {
     pub groups: Vec<Group>,
+    /// Words that are names of speakers. Facts and cards have them in their texts.
+    pub names: Vec<Group>,
     /// For each speaker, whether the query names them. Empty if it names none.
     pub speakers: Vec<bool>,
     pub ranges: Vec<Days>,
@@ -46,13 +48,19 @@ impl Question {
         let times = dates::read(&text, &words, language, Some(today));
         let mut ranges = times.ranges;
         let mut speakers = Vec::new();
-        let mut groups: Vec<Group> = Vec::new();
+        let (mut groups, mut names): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
         let languages = scope.languages.and(Languages::of(language)).and(Languages::of(Language::English));
         for (word, lower) in words.iter() {
-            if groups.len() >= MAX_GROUPS {
+            if groups.len() + names.len() >= MAX_GROUPS {
                 break;
             }
             if word.is_run {
+                // A name is a part of the run, so its characters stay words.
+                for (name, number) in &index.names_in_runs {
+                    if lower.contains(name.as_str()) && is_visible(index, scope, *number) {
+                        mark(&mut speakers, index, *number);
+                    }
+                }
                 tokens::terms_of_run(lower, |term| {
                     let terms = vec![term.as_bytes().to_vec()];
                     if groups.len() < MAX_GROUPS && groups.iter().all(|group| group.terms != terms) {
@@ -66,13 +74,12 @@ impl Question {
             if is_day || is_stop_word(lower, language) {
                 continue;
             }
-            if name(index, scope, lower, &mut speakers) {
-                continue;
-            }
+            let is_name = name(index, scope, lower, &mut speakers);
+            let into = if is_name { &mut names } else { &mut groups };
             if let Some(group) = group(lower, language, languages)
-                && groups.iter().all(|other| other.terms != group.terms)
+                && into.iter().all(|other| other.terms != group.terms)
             {
-                groups.push(group);
+                into.push(group);
             }
         }
         for (is_meant, who) in [(asked.me, query.me), (asked.you, query.you)] {
@@ -94,11 +101,9 @@ impl Question {
                 }
             }
         }
-        Self { groups, speakers, ranges, asked }
+        Self { groups, names, speakers, ranges, asked }
     }
-}
 
-impl Question {
     pub fn has_speakers(&self) -> bool {
         !self.speakers.is_empty()
     }
@@ -160,6 +165,6 @@ fn group(lower: &str, language: Language, languages: Languages) -> Option<Group>
         add(&tokens::stem(&dotted, Language::German));
     }
     let prefix =
-        (own.len() >= PREFIX_BYTES && own.is_ascii()).then(|| own.as_bytes()[..PREFIX_BYTES].to_vec());
+        own.char_indices().nth(PREFIX - 1).map(|(at, last)| own.as_bytes()[..at + last.len_utf8()].to_vec());
     Some(Group { terms, prefix })
 }

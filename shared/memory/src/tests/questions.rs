@@ -143,6 +143,44 @@ fn what_is_no_longer_true_is_behind() {
 }
 
 #[test]
+fn facts_and_cards_name_people_in_their_texts() {
+    let index = index([
+        part(
+            "c",
+            vec![
+                said("1", "Ada", "", "I wonder about the harp."),
+                said("2", "Bela", "", "Ada, the harp is mine."),
+            ],
+        ),
+        Part {
+            kind: Kind::Memory,
+            ..part(
+                "facts",
+                vec![
+                    said("3", "", "", "Bela sold a harp in the town."),
+                    said("4", "", "", "Ada sold a harp in the town."),
+                ],
+            )
+        },
+    ]);
+    let facts = |text: &'static str| Query { kinds: &[Kind::Memory], ..query(text) };
+    assert_eq!(found(&index, &facts("Did Ada sell a harp?"))[0], "4");
+    assert_eq!(found(&index, &facts("Did Bela sell a harp?"))[0], "3");
+    assert_eq!(found(&index, &query("Did Ada sell a harp in town?"))[0], "4");
+    assert_eq!(found(&index, &query("Did Ada wonder about the harp?"))[0], "1");
+}
+
+#[test]
+fn names_in_scripts_without_spaces_are_speakers() {
+    let index = index([part(
+        "c",
+        vec![said("1", "田中", "", "犬が好きです。"), said("2", "鈴木", "", "犬が好きです。")],
+    )]);
+    assert_eq!(found(&index, &query("田中さんは犬が好きですか"))[0], "1");
+    assert_eq!(found(&index, &query("鈴木さんは犬が好きですか"))[0], "2");
+}
+
+#[test]
 fn kinds_and_namespaces_are_kept_apart() {
     let of = |key: &str, namespace: &str, kind| Part {
         namespace: namespace.to_owned(),

@@ -116,6 +116,53 @@ proptest! {
     }
 }
 
+/// A search leaves out documents that can't be among the best. With a limit for all of them, it leaves out none.
+#[test]
+fn a_limit_gives_the_beginning_of_the_whole_list() {
+    let mut state = 7_u32;
+    let mut random = move |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) % below
+    };
+    let parts: Vec<Part> = (0..60)
+        .map(|number| {
+            let documents = (0..20).map(|place| {
+                let words: Vec<&str> = (0..random(12)).map(|_| WORDS[random(16) as usize]).collect();
+                let day = 1_760_000_000 + i64::from(random(200)) * 86_400;
+                Document {
+                    time: Some(Timestamp::from_second(day).unwrap()),
+                    vector: Some((0..4).map(|_| random(100) as f32 - 50.0).collect()),
+                    corrected_until: (random(9) == 0).then_some(jiff::civil::date(2026, 1, 1)),
+                    ..said(&format!("{number}-{place}"), SPEAKERS[random(3) as usize], "", &words.join(" "))
+                }
+            });
+            let documents: Vec<Document> = documents.collect();
+            Part { kind: Kind::ALL[number % 3], ..part(&format!("{number:02}"), documents) }
+        })
+        .collect();
+    let index = index(parts);
+    for text in [
+        "apple",
+        "When did Ada see the gardener?",
+        "How many apples in October 2025?",
+        "Which piano did Bela play yesterday",
+        "北京",
+        "market in January",
+        "Haus und garden",
+        "Ada",
+        "who was it three weeks ago",
+    ] {
+        for vector in [None, Some([0.3, -0.2, 0.9, 0.1])] {
+            let vector = vector.as_ref().map(|values| crate::Vector { model: "model", values });
+            let of = |limit| facts(&index.search(&Query { limit, vector, ..query(text) }).hits);
+            let all = of(5000);
+            for limit in [1, 10, 40] {
+                assert_eq!(of(limit), all[..all.len().min(limit)], "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_merge_has_no_byte_of_what_was_replaced() {
     let old = |text: &str, speaker: &str| part("p", vec![said("old-key", speaker, "", text)]);
