@@ -15,6 +15,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 
 use crate::dates::{Days, date_of};
+use crate::document::Kind;
 use crate::index::{Index, Loaded};
 use crate::search::{Answer, Hit, Layer, Query};
 use crate::segment::{DocumentRow, flags};
@@ -160,10 +161,11 @@ impl<'a> Ranker<'a, '_> {
         let speaker_is_enough = !counted.has_words && !has_dates;
         let mut best: Vec<Ranked> = Vec::new();
         let mut floor = 0.0;
+        let most_of_cues = self.most_of_cues();
         let room = limit.saturating_mul(2).saturating_add(64);
         for ((loaded, allowed), number) in self.index.segments.iter().zip(&scope.allowed).zip(0..) {
             let segment = &loaded.segment;
-            let mut ranges = segment.ranges.as_slice();
+            let mut ranges = if has_dates { segment.ranges.as_slice() } else { &[] };
             for ((part, live), _) in
                 segment.parts.iter().zip(&loaded.parts).zip(allowed).filter(|(_, is)| **is)
             {
@@ -176,13 +178,18 @@ impl<'a> Ranker<'a, '_> {
                     + if has_party { self.weights.party } else { 0.0 }
                     + if in_session { self.weights.session_date } else { 0.0 };
                 let is_searched = session > 0.0 || in_session;
-                let most_of_part = of_part + self.most_without_words();
+                let of_name = match (has_party, part.kind) {
+                    (true, _) => self.weights.speaker,
+                    (false, Kind::Raw) => 0.0,
+                    (false, _) => self.weights.speaker + self.weights.party,
+                };
+                let most_of_part = of_part + of_name + most_of_cues;
                 for (document, row) in part.documents.clone().zip(rows) {
                     let at = loaded.first + document as usize;
                     while ranges.first().is_some_and(|(of, _)| *of < document) {
                         ranges = &ranges[1..];
                     }
-                    let has_range = has_dates && ranges.first().is_some_and(|(of, _)| *of == document);
+                    let has_range = ranges.first().is_some_and(|(of, _)| *of == document);
                     let most =
                         most_of_part + self.of_words(at) + if has_range { self.weights.range } else { 0.0 };
                     if most < floor {
@@ -237,17 +244,12 @@ impl<'a> Ranker<'a, '_> {
         words + self.alike.map_or(0.0, |scores| scores[at])
     }
 
-    /// What everything else gives a document of a part, at most. It is a little too high, so rounding does no harm.
-    fn most_without_words(&self) -> f32 {
+    /// What cues and the size give a document, at most. It is a little too high, so rounding does no harm.
+    fn most_of_cues(&self) -> f32 {
         let (w, asked) = (self.weights, self.question.asked);
-        let features = [
-            (true, w.size * SIZES[MAX_SIZE]),
-            (self.question.has_speakers(), w.speaker + w.party),
-            (asked.time, w.time),
-            (asked.number, w.number),
-            (asked.name, w.name),
-        ];
-        features.iter().filter(|(may, _)| *may).map(|(_, weight)| weight).sum::<f32>() + 1e-3
+        let cues = [(asked.time, w.time), (asked.number, w.number), (asked.name, w.name)];
+        let cues: f32 = cues.iter().filter(|(may, _)| *may).map(|(_, weight)| weight).sum();
+        cues + w.size * SIZES[MAX_SIZE] + 1e-3
     }
 
     /// How much of what a document says about time is what the query asks for. `ranges` are those of this document and of
