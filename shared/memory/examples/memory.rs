@@ -12,12 +12,13 @@
 use std::error::Error;
 use std::hint::black_box;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use lexopt::prelude::*;
-use memory::{Document, Index, Kind, Part, Query, Writer};
+use memory::{Document, Index, Kind, Part, Query, Segment, Writer};
 use serde_json::Value;
 
 type Failure = Box<dyn Error>;
@@ -118,10 +119,8 @@ fn bench(turns: &[String], queries: &[String]) -> Result<(), Failure> {
                 return Err(format!("a query has no gold: {text}").into());
             }
             let query = Query { limit: 20, ..Query::new(&text, now(), TimeZone::UTC) };
-            black_box(index.search(&query));
-            let start = Instant::now();
-            let answer = black_box(index.search(&query));
-            times.push(start.elapsed());
+            times.push(fastest(|| index.search(&query).hits.len()));
+            let answer = index.search(&query);
             for (found, depth) in found.iter_mut().zip(DEPTHS) {
                 let hits = &answer.hits[..depth.min(answer.hits.len())];
                 let of_gold = gold.iter().filter(|id| hits.iter().any(|hit| hit.document == **id)).count();
@@ -153,7 +152,164 @@ fn quantile(times: &mut [Duration], share: f64) -> Duration {
     times.get(at.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
+/// Made-up messages. The words have lengths and frequencies as in a language (Zipf), so postings have realistic sizes.
+struct Source {
+    state: u64,
+    words: Vec<String>,
+    /// The sum of the frequencies up to each word.
+    sums: Vec<f64>,
+}
+
+const SPEAKERS: [&str; 6] = ["Amara Oduya", "Bela", "Chiyo", "Dmitri", "Elena", "Assistant"];
+const VOCABULARY: usize = 40_000;
+const SESSION: usize = 40;
+
+impl Source {
+    fn new() -> Self {
+        let mut source = Self { state: 0x9E37_79B9_7F4A_7C15, words: Vec::new(), sums: Vec::new() };
+        let mut sum = 0.0;
+        let usual = [
+            "the",
+            "I",
+            "and",
+            "to",
+            "a",
+            "is",
+            "you",
+            "it",
+            "of",
+            "in",
+            "was",
+            "my",
+            "that",
+            "yesterday",
+            "week",
+        ];
+        for rank in 0..VOCABULARY {
+            let word = usual.get(rank).map_or_else(|| source.word(), |word| (*word).to_owned());
+            source.words.push(word);
+            sum += 1.0 / (rank as f64 + 2.7);
+            source.sums.push(sum);
+        }
+        source
+    }
+
+    fn random(&mut self, below: usize) -> usize {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state >> 16) as usize % below
+    }
+
+    fn word(&mut self) -> String {
+        let syllables = 1 + self.random(3);
+        let of = |source: &mut Self, letters: &str| {
+            let at = source.random(letters.len());
+            letters[at..=at].to_owned()
+        };
+        (0..=syllables)
+            .map(|_| of(self, "bcdfghklmnprstvw") + &of(self, "aeiou") + &of(self, "lmnrst"))
+            .collect()
+    }
+
+    fn pick(&mut self) -> String {
+        let last = self.sums.last().copied().unwrap_or_default();
+        let at = self.random(1 << 30) as f64 / f64::from(1 << 30) * last;
+        let place = self.sums.partition_point(|sum| *sum < at);
+        self.words[place.min(VOCABULARY - 1)].clone()
+    }
+
+    fn text(&mut self) -> String {
+        let count = 4 + self.random(28);
+        let words: Vec<String> = (0..count).map(|_| self.pick()).collect();
+        let end = if self.random(5) == 0 { "?" } else { "." };
+        words.join(" ") + end
+    }
+
+    fn part(&mut self, number: usize) -> Part {
+        let start = now() - 48.hours() * (4000 - number as i64);
+        let documents = (0..SESSION).map(|place| Document {
+            key: format!("msg_{number:06}_{place:03}"),
+            speaker: SPEAKERS[(number % 5 + place % 2 * (5 - number % 5)) % SPEAKERS.len()].to_owned(),
+            time: Some(start + (place as i64).minutes()),
+            text: self.text(),
+            ..Document::default()
+        });
+        Part {
+            key: format!("cht_{number:06}/day"),
+            session: format!("cht_{number:06}"),
+            namespace: String::new(),
+            kind: Kind::Raw,
+            date: None,
+            zone: TimeZone::UTC,
+            documents: documents.collect(),
+        }
+    }
+
+    fn query(&mut self) -> String {
+        let mut words: Vec<String> = (0..3 + self.random(6)).map(|_| self.pick()).collect();
+        words.insert(
+            0,
+            ["What did", "When was", "How many", "Where is", "Tell me"][self.random(5)].to_owned(),
+        );
+        if self.random(2) == 0 {
+            words.insert(1, SPEAKERS[self.random(5)].to_owned());
+        }
+        if self.random(4) == 0 {
+            words.push(["in May 2021", "last week", "on 8 May", "yesterday"][self.random(4)].to_owned());
+        }
+        words.join(" ")
+    }
+}
+
+fn timed<T>(what: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let value = black_box(what());
+    (value, start.elapsed())
+}
+
+/// The fastest of three times, because other programs of the machine disturb single ones.
+fn fastest<T>(what: impl Fn() -> T) -> Duration {
+    (0..3).map(|_| timed(&what).1).min().unwrap_or_default()
+}
+
 fn figures() -> Result<(), Failure> {
-    let _ = 1.day();
+    let mut source = Source::new();
+    let parts: Vec<Part> = (0..100_000 / SESSION).map(|number| source.part(number)).collect();
+    let text: usize = parts.iter().flat_map(|part| &part.documents).map(|document| document.text.len()).sum();
+    let (bytes, build) = timed(|| built(parts));
+    let bytes = bytes?;
+    println!("build {build:?}; {} bytes for {text} bytes of text", bytes.len());
+    let copy = bytes.clone();
+    let (base, load) = timed(|| Segment::load(copy).map(Arc::new));
+    let base = base?;
+    let (index, join) = timed(|| Index::new(vec![Arc::clone(&base)]));
+    println!("load {load:?} + {join:?} ({} documents)", index.len());
+    let mut increments = vec![base];
+    let mut times = Vec::new();
+    for number in 0..20 {
+        let part = source.part(2400 + number * 7);
+        let (index, time) = timed(|| -> Result<Index, Failure> {
+            increments.push(Arc::new(Segment::load(built(vec![part])?)?));
+            Ok(Index::new(increments.clone()))
+        });
+        index?;
+        times.push(time);
+    }
+    println!(
+        "increment of {SESSION} messages p50 {:?}, slowest {:?}",
+        quantile(&mut times, 0.5),
+        quantile(&mut times, 1.0)
+    );
+    let index = Index::new(increments);
+    let mut times = Vec::new();
+    for _ in 0..2000 {
+        let text = source.query();
+        let query = Query::new(&text, now(), TimeZone::UTC);
+        times.push(fastest(|| index.search(&query).hits.len()));
+    }
+    println!("search p50 {:?}, p99 {:?}", quantile(&mut times, 0.5), quantile(&mut times, 0.99));
+    let (merged, merge) = timed(|| index.merge());
+    println!("merge of 21 segments {merge:?}; {} bytes", merged?.len());
     Ok(())
 }

@@ -2,6 +2,8 @@
 //!
 //! A relative word counts from an anchor, the day on which the text was written. Days are numbers: 0 is 1970-01-01.
 
+#[cfg(test)]
+mod date_tests;
 mod senses;
 
 use jiff::civil::Date;
@@ -103,6 +105,11 @@ pub(crate) fn read(text: &str, words: &Words, language: Language, anchor: Option
     let mut times = reader.times;
     times.ranges.truncate(MAX_RANGES);
     times
+}
+
+/// Whether a word means a day counted from today, such as "yesterday".
+pub(crate) fn is_relative_day(word: &str, language: Language) -> bool {
+    matches!(sense(word, language), Some(Sense::Day(_)))
 }
 
 fn date(year: i32, month: u8, day: u8) -> Option<Day> {
@@ -387,7 +394,7 @@ impl<'a> Reader<'a> {
                 let at = MonthDay { month, day: None };
                 let ranges = (-1..=1).filter_map(|years| at.in_year(i32::from(now.year()) + years));
                 let range = match step {
-                    -1 => ranges.filter(|range| range.end < anchor).last(),
+                    -1 => ranges.filter(|range| range.end < anchor).max(),
                     1 => ranges.filter(|range| range.start > anchor).min(),
                     _ => at.in_year(i32::from(now.year())),
                 };
@@ -398,7 +405,7 @@ impl<'a> Reader<'a> {
                 let Some(now) = date_of(anchor) else { return 2 };
                 let ranges = (-1..=1).filter_map(|years| season_range(i32::from(now.year()) + years, season));
                 let range = match step {
-                    -1 => ranges.filter(|range| range.end < anchor).last(),
+                    -1 => ranges.filter(|range| range.end < anchor).max(),
                     1 => ranges.filter(|range| range.start > anchor).min(),
                     _ => season_range(i32::from(now.year()), season),
                 };

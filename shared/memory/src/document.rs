@@ -59,11 +59,12 @@ impl Part {
 pub struct Document {
     /// The id of the message, fact or card.
     pub key: String,
-    /// Who says it. May be empty.
+    /// Who says it; of a fact, whom it is about. May be empty.
     pub speaker: String,
     pub time: Option<Timestamp>,
     /// A date as free text, such as "1:56 pm on 8 May, 2023". It counts if there is no `time`.
     pub date_text: String,
+    /// Only the first 20,000 words are searched. The text is kept whole.
     pub text: String,
     /// The last day on which the text was true. Such a document is found behind the current ones, unless the query asks
     /// for the past.

@@ -17,8 +17,12 @@ pub struct Index {
     pub(crate) sessions: usize,
     /// The number of documents, with replaced ones.
     pub(crate) documents: usize,
+    /// The number of terms of each document.
+    pub(crate) lens: Vec<u32>,
     /// For each word of a speaker's name, the speakers.
     pub(crate) names: FxHashMap<String, Vec<u32>>,
+    /// Names in scripts without spaces, with their speakers.
+    pub(crate) names_in_runs: Vec<(String, u32)>,
     /// For each speaker, the parts in which the speaker says something.
     pub(crate) speakers: Vec<Speaker>,
 }
@@ -68,7 +72,9 @@ impl Index {
             segments: Vec::with_capacity(segments.len()),
             sessions: 0,
             documents: 0,
+            lens: Vec::new(),
             names: FxHashMap::default(),
+            names_in_runs: Vec::new(),
             speakers: Vec::new(),
         };
         let mut sessions: FxHashMap<(&str, &str, &str), u32> = FxHashMap::default();
@@ -111,11 +117,31 @@ impl Index {
             }
             let first = index.documents;
             index.documents += segment.documents.len();
+            index.lens.extend(segment.documents.iter().map(|row| row.len));
             index.segments.push(Loaded { segment: Arc::clone(segment), first, parts, speakers: names });
         }
         index.sessions = sessions.len();
-        index.names = names(&index.speakers);
+        index.read_names();
         index
+    }
+
+    /// Finds the speakers for each word of a name.
+    fn read_names(&mut self) {
+        let mut words = Words::default();
+        for (number, speaker) in (0..).zip(&self.speakers) {
+            let name = tokens::normalized(&speaker.name);
+            words.read(&name);
+            for (word, lower) in words.iter().filter(|(_, lower)| lower.len() >= 2) {
+                if word.is_run {
+                    self.names_in_runs.push((lower.to_owned(), number));
+                    continue;
+                }
+                let of = self.names.entry(fold(lower)).or_default();
+                if of.last() != Some(&number) {
+                    of.push(number);
+                }
+            }
+        }
     }
 
     /// The number of documents that can be found.
@@ -254,23 +280,4 @@ impl<'a> Source<'a> {
         });
         builder.document(&new, terms)
     }
-}
-
-/// The words of the speakers' names.
-fn names(speakers: &[Speaker]) -> FxHashMap<String, Vec<u32>> {
-    let mut names: FxHashMap<String, Vec<u32>> = FxHashMap::default();
-    let mut words = Words::default();
-    for (number, speaker) in (0..).zip(speakers) {
-        let name = tokens::normalized(&speaker.name);
-        words.read(&name);
-        for (_, lower) in words.iter() {
-            if lower.len() >= 2 {
-                let of = names.entry(fold(lower)).or_default();
-                if of.last() != Some(&number) {
-                    of.push(number);
-                }
-            }
-        }
-    }
-    names
 }

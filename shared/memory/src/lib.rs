@@ -5,11 +5,13 @@
 //! - [`Writer`]: from [`Part`]s to the bytes of a [`Segment`]
 //! - [`Index`]: segments that are searched as one, and merged into one
 //! - [`Query`], [`Answer`]: a search; [`rank`] holds all weights
+//! - [`fingerprint`], [`similarity`]: comparison of texts that are no longer there
 
 mod analysis;
 mod cues;
 mod dates;
 mod document;
+mod fingerprint;
 mod index;
 mod language;
 pub mod rank;
@@ -21,7 +23,11 @@ mod vectors;
 mod writer;
 
 pub use document::{Document, Kind, Part};
+pub use fingerprint::{FINGERPRINT, fingerprint, similarity};
 pub use index::Index;
 pub use search::{Answer, Hit, Layer, Query, Vector};
 pub use segment::{Segment, SegmentError, VERSION, WriteError};
 pub use writer::Writer;
+
+#[cfg(test)]
+mod tests;

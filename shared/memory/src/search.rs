@@ -8,6 +8,7 @@ use crate::document::Kind;
 
 #[derive(Clone, Debug)]
 pub struct Query<'a> {
+    /// Only the first 8 KiB are read, and of them the first 64 different words.
     pub text: &'a str,
     /// At most so many hits.
     pub limit: usize,

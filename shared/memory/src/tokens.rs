@@ -15,7 +15,8 @@ use crate::language::{is_stop_word, stemmer};
 /// Longer sequences of letters are data, not words.
 pub(crate) const MAX_WORD_BYTES: usize = 64;
 
-/// Only so many words of a document are searched. So one document can't fill an index.
+/// Only so many words of a document are searched, or characters in scripts without spaces. So one document can't fill an
+/// index.
 pub(crate) const MAX_WORDS: usize = 20_000;
 
 const NFKC: ComposingNormalizerBorrowed<'static> = ComposingNormalizer::new_nfkc();
@@ -40,6 +41,8 @@ pub(crate) struct Word {
 pub(crate) struct Words {
     lower: String,
     items: Vec<Word>,
+    /// So many words may still be read.
+    left: usize,
 }
 
 impl Words {
@@ -48,7 +51,8 @@ impl Words {
         self.lower.clear();
         self.items.clear();
         let mut at = 0;
-        while at < text.len() && self.items.len() < MAX_WORDS {
+        self.left = MAX_WORDS;
+        while at < text.len() && self.left > 0 {
             let Some(c) = text[at..].chars().next() else { break };
             match class(c) {
                 Class::Letter => at = self.spaced(text, at),
@@ -71,13 +75,18 @@ impl Words {
             end += c.len_utf8();
         }
         self.push(start, end, lower_start, false);
+        self.left -= 1;
         end
     }
 
     fn run(&mut self, text: &str, start: usize) -> usize {
         let lower_start = self.lower.len();
         let run = text[start..].chars().take_while(|c| class(*c) == Class::Unspaced);
-        let end = start + run.take(MAX_WORDS).map(char::len_utf8).sum::<usize>();
+        let mut end = start;
+        for c in run.take(self.left) {
+            end += c.len_utf8();
+            self.left -= 1;
+        }
         self.lower.push_str(&text[start..end]);
         self.push(start, end, lower_start, true);
         end
@@ -239,5 +248,7 @@ mod tests {
         let mut words = Words::default();
         words.read(&"word ".repeat(MAX_WORDS * 3));
         assert_eq!(words.len(), MAX_WORDS);
+        words.read(&"北".repeat(MAX_WORDS * 3));
+        assert_eq!((words.len(), words.lower(0).chars().count()), (1, MAX_WORDS));
     }
 }

@@ -63,6 +63,7 @@ impl Writer {
                     (offered.name, flags::NAME),
                     (offered.question, flags::QUESTION),
                     (offered.pure_question, flags::PURE_QUESTION),
+                    (document.corrected_until.is_some(), flags::CORRECTED),
                 ];
                 let vector = document.vector.as_deref().and_then(vectors::quantized);
                 let new = NewDocument {

@@ -72,6 +72,8 @@ pub(crate) mod flags {
     pub const NAME: u8 = 4;
     pub const QUESTION: u8 = 8;
     pub const PURE_QUESTION: u8 = 16;
+    /// The text is no longer true.
+    pub const CORRECTED: u8 = 32;
 }
 
 /// Why bytes are not a segment.

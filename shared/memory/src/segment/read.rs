@@ -105,7 +105,7 @@ impl Segment {
     fn parts(&mut self, names: usize) -> Option<()> {
         let rows = self.section(Section::Parts);
         let documents = self.section(Section::Flags).len() / 2;
-        if rows.len() % 24 != 0 || documents > MAX_DOCUMENTS {
+        if !rows.len().is_multiple_of(24) || documents > MAX_DOCUMENTS {
             return None;
         }
         let mut parts: Vec<PartRow> = Vec::with_capacity(rows.len() / 24);
@@ -140,7 +140,7 @@ impl Segment {
         let count = flags.len() / 2;
         let keys = self.strings(Section::KeyEnds, Section::Keys)?;
         let texts = self.strings(Section::TextEnds, Section::Texts)?;
-        let has_all = flags.len() % 2 == 0
+        let has_all = flags.len().is_multiple_of(2)
             && keys == count
             && texts == count
             && self.section(Section::Times).len() == count * 8
@@ -199,7 +199,7 @@ impl Segment {
         }
         let postings = self.section(Section::Postings);
         let starts = self.section(Section::PostingStarts);
-        if postings.len() % 4 != 0 || starts.len() != terms * 4 + 4 {
+        if !postings.len().is_multiple_of(4) || starts.len() != terms * 4 + 4 {
             return None;
         }
         let mut start = 0;
@@ -225,7 +225,7 @@ impl Segment {
 
     fn ranges(&mut self) -> Option<()> {
         let rows = self.section(Section::Ranges);
-        if rows.len() % 12 != 0 {
+        if !rows.len().is_multiple_of(12) {
             return None;
         }
         let mut ranges: Vec<(u32, Days)> = Vec::with_capacity(rows.len() / 12);
@@ -276,7 +276,7 @@ impl Segment {
 
     fn numbers(&self, section: Section) -> Option<impl Iterator<Item = u32>> {
         let bytes = self.section(section);
-        (bytes.len() % 4 == 0).then(|| bytes.chunks_exact(4).map(u32_of))
+        bytes.len().is_multiple_of(4).then(|| bytes.chunks_exact(4).map(u32_of))
     }
 
     fn number(&self, section: Section, place: usize) -> u32 {

@@ -1,0 +1,170 @@
+//! What a query says: words, speakers, dates and cues.
+
+use words::{Language, fold};
+
+use super::scope::Scope;
+use crate::analysis::language_of;
+use crate::cues::{self, Asked};
+use crate::dates::{self, Day, Days, date_of, day_of};
+use crate::index::{Index, Loaded, NOBODY};
+use crate::language::{Languages, is_stop_word};
+use crate::search::Query;
+use crate::segment::DocumentRow;
+use crate::tokens::{self, Words};
+
+/// Terms with this many letters or more are also compared by their beginning.
+const PREFIX: usize = 5;
+/// Only so many bytes of a query are read.
+const MAX_BYTES: usize = 8192;
+/// Only so many different words of a query count.
+const MAX_GROUPS: usize = 64;
+/// Days without a year are tried for so many years back.
+const MAX_YEARS: i32 = 20;
+
+/// A word of the query: the terms that it may be in the index.
+pub(super) struct Group {
+    pub terms: Vec<Vec<u8>>,
+    pub prefix: Option<Vec<u8>>,
+}
+
+pub(super) struct Question {
+    pub groups: Vec<Group>,
+    /// Words that are names of speakers. Facts and cards have them in their texts.
+    pub names: Vec<Group>,
+    /// For each speaker, whether the query names them. Empty if it names none.
+    pub speakers: Vec<bool>,
+    pub ranges: Vec<Days>,
+    pub asked: Asked,
+}
+
+impl Question {
+    pub fn of(index: &Index, query: &Query<'_>, scope: &Scope) -> Self {
+        let text = tokens::normalized(beginning(query.text));
+        let mut words = Words::default();
+        words.read(&text);
+        let language = language_of(&words);
+        let asked = cues::asked(&text, &words, language);
+        let today = day_of(query.zone.to_datetime(query.now).date());
+        let times = dates::read(&text, &words, language, Some(today));
+        let mut ranges = times.ranges;
+        let mut speakers = Vec::new();
+        let (mut groups, mut names): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
+        let languages = scope.languages.and(Languages::of(language)).and(Languages::of(Language::English));
+        for (word, lower) in words.iter() {
+            if groups.len() + names.len() >= MAX_GROUPS {
+                break;
+            }
+            if word.is_run {
+                // A name is a part of the run, so its characters stay words.
+                for (name, number) in &index.names_in_runs {
+                    if lower.contains(name.as_str()) && is_visible(index, scope, *number) {
+                        mark(&mut speakers, index, *number);
+                    }
+                }
+                tokens::terms_of_run(lower, |term| {
+                    let terms = vec![term.as_bytes().to_vec()];
+                    if groups.len() < MAX_GROUPS && groups.iter().all(|group| group.terms != terms) {
+                        groups.push(Group { terms, prefix: None });
+                    }
+                });
+                continue;
+            }
+            // "Yesterday" in a text is another day than in the query.
+            let is_day = !ranges.is_empty() && dates::is_relative_day(lower, language);
+            if is_day || is_stop_word(lower, language) {
+                continue;
+            }
+            let is_name = name(index, scope, lower, &mut speakers);
+            let into = if is_name { &mut names } else { &mut groups };
+            if let Some(group) = group(lower, language, languages)
+                && into.iter().all(|other| other.terms != group.terms)
+            {
+                into.push(group);
+            }
+        }
+        for (is_meant, who) in [(asked.me, query.me), (asked.you, query.you)] {
+            let Some(who) = who.filter(|_| is_meant) else { continue };
+            if let Some(number) = index.speakers.iter().position(|speaker| speaker.name == who)
+                && is_visible(index, scope, number as u32)
+            {
+                mark(&mut speakers, index, number as u32);
+            }
+        }
+        // A day without a year may be of any year that the index has.
+        let year = |day: Day| date_of(day).map_or(0, |date| i32::from(date.year()));
+        for day in times.yearless {
+            let last = year(today) + 1;
+            let first = year(scope.first_day.min(today)).max(last - MAX_YEARS);
+            for range in (first..=last).filter_map(|year| day.in_year(year)) {
+                if !ranges.contains(&range) {
+                    ranges.push(range);
+                }
+            }
+        }
+        Self { groups, names, speakers, ranges, asked }
+    }
+
+    pub fn has_speakers(&self) -> bool {
+        !self.speakers.is_empty()
+    }
+
+    /// Whether the query names the speaker of a document.
+    pub fn names(&self, loaded: &Loaded, row: &DocumentRow) -> bool {
+        let speaker = loaded.speakers.get(row.speaker as usize).copied().unwrap_or(NOBODY);
+        self.speakers.get(speaker as usize) == Some(&true)
+    }
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_BYTES)]
+}
+
+fn is_visible(index: &Index, scope: &Scope, speaker: u32) -> bool {
+    let Some(speaker) = index.speakers.get(speaker as usize) else { return false };
+    speaker.parts.iter().any(|&(segment, part)| scope.allowed[segment as usize][part as usize])
+}
+
+fn mark(speakers: &mut Vec<bool>, index: &Index, number: u32) {
+    speakers.resize(index.speakers.len(), false);
+    if let Some(is_named) = speakers.get_mut(number as usize) {
+        *is_named = true;
+    }
+}
+
+/// Marks the speakers with a name. Returns whether there are any.
+fn name(index: &Index, scope: &Scope, lower: &str, speakers: &mut Vec<bool>) -> bool {
+    let folded = fold(lower);
+    let mut found = false;
+    for &number in index.names.get(&folded).into_iter().flatten() {
+        if is_visible(index, scope, number) {
+            mark(speakers, index, number);
+            found = true;
+        }
+    }
+    found
+}
+
+/// The terms that a word may be: its stem in each language of the index.
+fn group(lower: &str, language: Language, languages: Languages) -> Option<Group> {
+    let own = tokens::term_of(lower, language)?;
+    let mut terms = vec![own.as_bytes().to_vec()];
+    let mut add = |term: &str| {
+        if terms.iter().all(|known| known != term.as_bytes()) {
+            terms.push(term.as_bytes().to_vec());
+        }
+    };
+    for other in languages.iter().filter(|other| *other != language) {
+        add(&tokens::stem(lower, other));
+    }
+    // People also write umlauts as two letters, or without dots.
+    if languages.contains(Language::German)
+        && lower.is_ascii()
+        && ["ae", "oe", "ue"].iter().any(|two| lower.contains(two))
+    {
+        let dotted = lower.replace("ae", "ä").replace("oe", "ö").replace("ue", "ü");
+        add(&tokens::stem(&dotted, Language::German));
+    }
+    let prefix =
+        own.char_indices().nth(PREFIX - 1).map(|(at, last)| own.as_bytes()[..at + last.len_utf8()].to_vec());
+    Some(Group { terms, prefix })
+}
