@@ -149,6 +149,11 @@ impl Index {
         self.live().map(|(_, segment, part)| segment.parts[part].documents.len()).sum()
     }
 
+    /// The keys of all parts that have documents.
+    pub fn part_keys(&self) -> impl Iterator<Item = &str> {
+        self.live().map(|(_, segment, part)| segment.part_key(&segment.parts[part]))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -173,6 +173,7 @@ pub struct NewFact {
 /// Why something that a model has written is not believed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "code", rename_all = "snake_case")]
+#[schema(as = RejectionReason)]
 pub enum Reason {
     /// It has another form than the schema says.
     Form,
@@ -224,6 +225,7 @@ impl fmt::Display for Reason {
 
 /// What a model has written and what is not believed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = RejectedText)]
 pub struct Rejected {
     /// At most 500 bytes. Empty if it may contain a secret.
     pub text: String,

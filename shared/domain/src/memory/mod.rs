@@ -120,6 +120,7 @@ pub struct Quoted {
 /// Who says that a fact is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = FactOrigin)]
 pub enum Origin {
     /// A model has found it in what the person wrote here.
     Conversation,
@@ -186,6 +187,7 @@ impl Fact {
 /// What one synchronisation has learned from one conversation. Its id is derived from the conversation and its fingerprint, so the
 /// same state of a conversation has at most one block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = MemoryBlock)]
 pub struct Block {
     pub block_id: BlockId,
     /// The day that it belongs to, in the person's time zone.
@@ -209,6 +211,7 @@ pub struct Block {
 
 /// The result of work that was delegated or scheduled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = MemoryCard)]
 pub struct Card {
     pub card_id: CardId,
     /// The day of the work, in the person's time zone.
@@ -232,6 +235,7 @@ pub struct Card {
 /// The texts of a card, each at most 500 bytes. Those that are empty are not shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
+#[schema(as = MemoryCardText)]
 pub struct CardText {
     /// What should be reached.
     pub goal: String,
@@ -251,6 +255,7 @@ pub struct CardText {
 
 /// A line of the long-term memory or of a summary of a week.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = MemoryLine)]
 pub struct Line {
     /// At most 500 bytes.
     pub text: String,
@@ -260,6 +265,7 @@ pub struct Line {
 
 /// A part of the long-term memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = MemorySection)]
 pub struct Section {
     /// Its heading. Empty for lines before the first heading.
     pub title: String,
@@ -271,12 +277,14 @@ pub struct Section {
 
 /// The long-term memory. Each change makes a new version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = LongTermMemory)]
 pub struct LongTerm {
     pub sections: Vec<Section>,
 }
 
 /// The summary of a week.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = MemoryWeek)]
 pub struct Week {
     /// The Monday that the week begins with.
     #[schema(value_type = String, format = Date)]

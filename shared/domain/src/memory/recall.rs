@@ -26,6 +26,7 @@ pub enum RecalledKind {
 
 /// A text that a model was told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = RecalledText)]
 pub struct Recalled {
     pub kind: RecalledKind,
     /// The id of the card, fact or message.

@@ -30,6 +30,7 @@ const MAX_WRONG: usize = 20;
 
 /// Who said something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[schema(as = MessageAuthor)]
 pub enum SaidBy {
     /// The person.
     #[serde(rename = "user")]
@@ -225,6 +226,7 @@ pub fn fingerprint(branch: &[&Said]) -> Option<String> {
 /// Why nothing is learned from a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = SyncSkip)]
 pub enum Skip {
     /// A schedule has started it.
     StartedBySchedule,

@@ -429,6 +429,7 @@ pub fn check_by_hand(memory: &LongTerm) -> Result<(), FieldErrors> {
 /// What became of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = MemoryLineChangeKind)]
 pub enum LineChangeKind {
     Added,
     Removed,
@@ -436,6 +437,7 @@ pub enum LineChangeKind {
 
 /// A line that one version of the long-term memory has and the other has not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = MemoryLineChange)]
 #[schema(as = MemoryLineChange)]
 pub struct LineChange {
     pub kind: LineChangeKind,

@@ -22,6 +22,7 @@ use crate::store::table::{Extras, Write, item};
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"title": "Checked the links", "goal": "No dead links in the shop", "actions": "Checked 214 links", "status": "done"}))]
+#[schema(as = NewMemoryCard)]
 pub struct NewCard {
     /// 1 to 200 bytes.
     pub title: String,

@@ -1,8 +1,7 @@
 //! What a person does with facts: corrects, confirms and deletes them, and writes the long-term memory.
 //!
 //! A fact that is deleted or corrected disappears from everything that is built from facts: the long-term memory with its earlier
-//! versions, and the summaries of weeks. Lines that come from it go as a whole; other facts of such a line come back with the next
-//! tidying. A tombstone keeps a deleted fact away, and hides the messages that it came from from the search.
+//! versions, and the summaries of weeks. A line that also comes from other facts becomes the texts of these. A tombstone keeps a deleted fact away, and hides the messages that it came from from the search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +41,7 @@ impl From<Fact> for FactView {
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"text": "The user lives in Lisbon since 2026."}))]
+#[schema(as = FactCorrection)]
 pub struct Correction {
     /// 1 to 500 bytes, in one line.
     #[schema(min_length = 1, max_length = 500)]
@@ -51,6 +51,7 @@ pub struct Correction {
 /// The long-term memory as a person writes it.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewLongTermMemory)]
 pub struct NewLongTerm {
     /// Markdown of at most 80 lines and 5,000 bytes: headings (`## …`), and lines that begin with `- `.
     pub markdown: String,
@@ -105,7 +106,7 @@ pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> R
         if !cx.store.write_all(writes).await?.done() {
             continue;
         }
-        replace_lines(cx, owner, id, Some(&new)).await?;
+        replace_lines(cx, owner, id).await?;
         index::refresh(cx, owner).await?;
         return Ok(new.into());
     }
@@ -165,7 +166,7 @@ async fn forget_one(cx: &Cx, owner: &Owner, fact: &Fact, date: jiff::civil::Date
     }
     writes.extend(Store::hidden_marks(owner, parts, cx.clock.uuid(), now)?);
     let _ = cx.store.write_all(writes).await?;
-    replace_lines(cx, owner, id, None).await
+    replace_lines(cx, owner, id).await
 }
 
 fn tombstone(fact: &Fact, kind: TombstoneKind, date: jiff::civil::Date) -> Tombstone {
@@ -184,26 +185,9 @@ fn kept_away(owner: &Owner, tombstone: &Tombstone) -> Result<[Write; 1]> {
     Ok([Write::Put { key, item: item(tombstone, &Extras::default())? }])
 }
 
-/// Takes the lines of a fact out of the long-term memory, all its versions, and the summaries of weeks. A line that comes from this fact
-/// alone gets the text of its correction.
-async fn replace_lines(cx: &Cx, owner: &Owner, id: FactId, by: Option<&Fact>) -> Result<()> {
-    let replaced = |lines: &[Line]| -> Vec<Line> {
-        let line = |line: &Line| match by {
-            _ if !line.facts.contains(&id) => Some(line.clone()),
-            Some(new) if line.facts == [id] => {
-                Some(Line { text: new.text.clone(), facts: vec![new.fact_id] })
-            }
-            _ => None,
-        };
-        lines.iter().filter_map(line).collect()
-    };
-    let of_memory = |memory: &LongTerm| {
-        let section = |section: &Section| {
-            let lines = replaced(&section.lines);
-            (!lines.is_empty() || section.lines.is_empty()).then(|| Section { lines, ..section.clone() })
-        };
-        LongTerm { sections: memory.sections.iter().filter_map(section).collect() }
-    };
+/// Takes a fact that was deleted or corrected out of the long-term memory, all its versions, and the summaries of weeks. A line that names
+/// other facts too becomes the texts of these; a correction takes the place of what it corrects.
+async fn replace_lines(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
@@ -211,15 +195,10 @@ async fn replace_lines(cx: &Cx, owner: &Owner, id: FactId, by: Option<&Fact>) ->
         if !found.value.memory.facts().any(|fact| fact == id) {
             break;
         }
-        let memory = of_memory(&found.value.memory);
-        let known = BTreeMap::from_iter(by.map(|new| (new.fact_id, new.clone())));
-        let (memory, _) = tidy::fit(memory, &known);
-        let next = LongTermRecord {
-            memory,
-            by: LongTermBy::Forgetting,
-            tidy_id: found.value.tidy_id,
-            at: cx.clock.now(),
-        };
+        let memory = live(cx, owner, &found.value.memory).await?;
+        let (memory, _) = tidy::fit(memory, &BTreeMap::new());
+        let (by, at) = (LongTermBy::Forgetting, cx.clock.now());
+        let next = LongTermRecord { memory, by, tidy_id: found.value.tidy_id, at };
         // The version that has the fact is not kept.
         let key = keys::long_term(owner);
         let write = Write::Replace { key, version: found.version, item: item(&next, &Extras::default())? };
@@ -229,7 +208,7 @@ async fn replace_lines(cx: &Cx, owner: &Owner, id: FactId, by: Option<&Fact>) ->
     }
     for (number, version) in cx.store.long_term_versions(owner).await? {
         if version.value.memory.facts().any(|fact| fact == id) {
-            let memory = version.value.memory.without(id);
+            let memory = live(cx, owner, &version.value.memory).await?;
             let key = keys::long_term_version(owner, number);
             let item = item(&LongTermRecord { memory, ..version.value }, &Extras::default())?;
             cx.store.put(&key, item).await?;
@@ -237,12 +216,38 @@ async fn replace_lines(cx: &Cx, owner: &Owner, id: FactId, by: Option<&Fact>) ->
     }
     for week in cx.store.memory_weeks(owner).await? {
         if week.value.lines.iter().any(|line| line.facts.contains(&id)) {
-            let next = Week { lines: replaced(&week.value.lines), ..week.value.clone() };
+            let section = Section { title: String::new(), by_hand: false, lines: week.value.lines.clone() };
+            let memory = live(cx, owner, &LongTerm { sections: vec![section] }).await?;
+            let lines = memory.sections.into_iter().flat_map(|section| section.lines).collect();
+            let next = Week { lines, ..week.value.clone() };
             let key = keys::memory_week(owner, next.monday);
             cx.store.put(&key, item(&next, &Extras::default())?).await?;
         }
     }
     Ok(())
+}
+
+/// The memory with current facts alone.
+pub(super) async fn live(cx: &Cx, owner: &Owner, memory: &LongTerm) -> Result<LongTerm> {
+    let known = known(cx, owner, memory.facts().collect()).await?;
+    Ok(tidy::live(memory, &known))
+}
+
+/// These facts, and the facts that correct them.
+pub(super) async fn known(cx: &Cx, owner: &Owner, ids: BTreeSet<FactId>) -> Result<BTreeMap<FactId, Fact>> {
+    let mut known = BTreeMap::new();
+    let mut wanted: Vec<FactId> = ids.into_iter().collect();
+    while !wanted.is_empty() {
+        let found = cx.store.facts(owner, &wanted).await?;
+        let by = |fact: &Fact| match fact.state {
+            FactState::Corrected { by, .. } => Some(by),
+            FactState::Current | FactState::Unconfirmed => None,
+        };
+        let next: BTreeSet<FactId> = found.iter().filter_map(by).collect();
+        known.extend(found.into_iter().map(|fact| (fact.fact_id, fact)));
+        wanted = next.into_iter().filter(|id| !known.contains_key(id)).collect();
+    }
+    Ok(known)
 }
 
 /// Replaces the long-term memory by what a person has written. Lines that were there keep the facts that they come from. Every other line

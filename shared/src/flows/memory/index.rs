@@ -42,6 +42,8 @@ const PAGE: usize = 200;
 
 /// The index with all that was written before this call.
 pub(super) async fn refresh(cx: &Cx, owner: &Owner) -> Result<Arc<Index>> {
+    // One request of this process builds, and the others find it done.
+    let _lock = cx.locks.lock((owner, "memory index")).await;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;

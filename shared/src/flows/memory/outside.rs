@@ -23,6 +23,7 @@ const MAX_RETRY_TIME: Duration = Duration::from_secs(10);
 /// Messages of an outside session.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewOutsideMessages)]
 pub struct Ingest {
     /// 1 to 500, in the order in which they were written.
     pub messages: Vec<Said>,
@@ -38,6 +39,7 @@ pub struct Ingest {
 
 /// What became of the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = StoredOutsideMessages)]
 pub struct Ingested {
     /// How many were new.
     pub stored: usize,

@@ -14,7 +14,7 @@ use domain::memory::recall::{Recalled, RecalledKind, within_budget};
 use super::search::{Depth, HitView, describe, look};
 use super::{index, schedules};
 use crate::context::Cx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How long a turn waits for its memory. After that, it begins without it.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -62,9 +62,14 @@ async fn about(cx: &Cx, owner: &Owner, text: &str, depth: Depth) -> Vec<Recalled
 
 async fn found(cx: &Cx, owner: &Owner, text: &str, depth: Depth) -> Result<Vec<Recalled>> {
     let text = &text[..text.floor_char_boundary(MAX_QUERY)];
+    // A build that takes longer than this turn waits goes on, so that the next turn finds it done.
+    let refreshed = {
+        let (cx, owner) = (cx.clone(), owner.clone());
+        tokio::spawn(async move { index::refresh(&cx, &owner).await })
+    };
     let (long_term, index) = futures::try_join!(
         async { Ok(cx.store.long_term(owner).await?.map(|found| found.value.memory).unwrap_or_default()) },
-        index::refresh(cx, owner)
+        async { refreshed.await.map_err(|error| Error::internal(error.to_string()))? },
     )?;
     let mut recalled = of_long_term(&long_term);
     if !text.trim().is_empty() && !index.is_empty() {

@@ -30,6 +30,7 @@ const ENOUGH: f32 = 0.6;
 /// Where a search may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = MemoryDepth)]
 pub enum Depth {
     /// Cards about work.
     Cards,
@@ -58,6 +59,7 @@ pub struct Asked {
 
 /// What was found.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = MemoryFound)]
 pub struct Found {
     /// The best first.
     pub hits: Vec<HitView>,
@@ -70,6 +72,7 @@ pub struct Found {
 
 /// A text that was found.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = MemoryHit)]
 pub struct HitView {
     /// `card`, `memory` (a fact) or `raw` (a message).
     pub kind: RecalledKind,

@@ -16,6 +16,7 @@ use crate::store::memory::{LongTermBy, MemoryKept};
 
 /// A day with what it has taught.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemoryDayEntry)]
 pub struct DayEntry {
     #[schema(value_type = String, format = Date)]
     pub date: Date,
@@ -28,6 +29,7 @@ pub struct DayEntry {
 
 /// What the memory has, in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemoryDays)]
 pub struct Days {
     /// Newest first. Archived days are in the archive of their year.
     pub data: Vec<DayEntry>,
@@ -46,6 +48,7 @@ pub struct Days {
 
 /// What a conversation has taught.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemoryBlockView)]
 pub struct BlockView {
     pub block_id: BlockId,
     #[schema(value_type = String, example = "cht_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")]
@@ -62,6 +65,7 @@ pub struct BlockView {
 
 /// A day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemoryDay)]
 pub struct DayView {
     #[schema(value_type = String, format = Date)]
     pub date: Date,
@@ -70,6 +74,7 @@ pub struct DayView {
 
 /// A line with the facts that it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemoryLineView)]
 pub struct LineView {
     pub text: String,
     pub facts: Vec<FactView>,
@@ -77,6 +82,7 @@ pub struct LineView {
 
 /// A part of the long-term memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemorySectionView)]
 pub struct SectionView {
     /// Its heading. Empty for lines before the first heading.
     pub title: String,
@@ -87,6 +93,7 @@ pub struct SectionView {
 
 /// The long-term memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = LongTermMemoryView)]
 pub struct LongTermView {
     /// 0 if nothing was ever written.
     pub version: u64,
@@ -101,6 +108,7 @@ pub struct LongTermView {
 
 /// A week.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemoryWeekView)]
 pub struct WeekView {
     /// The Monday that the week begins with.
     #[schema(value_type = String, format = Date)]
@@ -112,6 +120,7 @@ pub struct WeekView {
 
 /// The archive of a year.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemoryArchive)]
 pub struct ArchiveView {
     pub year: i16,
     /// The archived days, newest first.
@@ -169,7 +178,9 @@ pub async fn day(data: &Data, owner: &Owner, date: Date) -> Result<DayView> {
         created_at: block.created_at,
         archived_by: block.archived_by,
     };
-    Ok(DayView { date, blocks: blocks.into_iter().map(|block| view(block.value)).collect() })
+    // The title of a block may say what a deleted fact said.
+    let views = blocks.into_iter().map(|block| view(block.value)).filter(|block| !block.facts.is_empty());
+    Ok(DayView { date, blocks: views.collect() })
 }
 
 /// A day as Markdown.

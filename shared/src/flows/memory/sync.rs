@@ -28,6 +28,7 @@ const LOOKS_BACK: SignedDuration = SignedDuration::from_hours(26);
 
 /// What a synchronisation has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemorySynced)]
 pub struct Synced {
     /// The day that it belongs to, in the person's time zone.
     #[schema(value_type = String, format = Date)]
@@ -51,6 +52,7 @@ pub enum SyncResult {
 
 /// What a synchronisation has learned of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemorySyncedSource)]
 pub struct SyncedSource {
     #[schema(value_type = String, example = "cht_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")]
     pub source: Source,

@@ -4,8 +4,6 @@
 //! blocks of the week are archived after it, because they may be many. A tidying that is repeated after a crash finds its record and only
 //! archives what is left.
 
-use std::collections::BTreeMap;
-
 use domain::ids::{FactId, Owner, TidyId};
 use domain::memory::tidy::{self, LineChange};
 use domain::memory::{Block, Fact, LongTerm, Week};
@@ -16,7 +14,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::learn::Worker;
-use super::{Unfinished, schedules};
+use super::{Unfinished, facts, schedules};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::lease::ClaimedJob;
@@ -35,6 +33,7 @@ const AT_ONCE: usize = 50;
 
 /// A tidying of a week.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MemoryTidy)]
 pub struct TidyView {
     pub tidy_id: TidyId,
     /// The Monday that the week begins with.
@@ -73,11 +72,7 @@ pub(super) async fn week(
     let of_week: Vec<Fact> = cx.store.facts(owner, &ids).await?;
     let before = cx.store.long_term(owner).await?;
     let old = before.as_ref().map(|before| before.value.memory.clone()).unwrap_or_default();
-    let older: Vec<FactId> = old.facts().collect();
-    let mut known: BTreeMap<FactId, Fact> =
-        cx.store.facts(owner, &older).await?.into_iter().map(|fact| (fact.fact_id, fact)).collect();
-    known.extend(of_week.iter().map(|fact| (fact.fact_id, fact.clone())));
-    known.retain(|_, fact| fact.is_current());
+    let known = facts::known(cx, owner, old.facts().chain(ids).collect()).await?;
     let mut worker = Worker::new(cx, claimed.deadline())?;
     let new: Vec<Fact> = of_week.into_iter().filter(Fact::is_current).collect();
     let (memory, lines, rejected) = if new.is_empty() {
@@ -233,12 +228,7 @@ pub async fn roll_back(cx: &Cx, owner: &Owner, id: TidyId) -> Result<TidyView> {
         let before = before.ok_or_else(|| {
             Error::conflict("version_gone", "the memory before this tidying is no longer kept")
         })?;
-        let facts: Vec<FactId> = before.facts().collect();
-        let known = cx.store.facts(owner, &facts).await?;
-        let known: BTreeMap<FactId, Fact> =
-            known.into_iter().filter(Fact::is_current).map(|fact| (fact.fact_id, fact)).collect();
-        let gone: Vec<FactId> = facts.into_iter().filter(|fact| !known.contains_key(fact)).collect();
-        let memory = gone.iter().fold(before, |memory, fact| memory.without(*fact));
+        let memory = facts::live(cx, owner, &before).await?;
         let now = cx.clock.now();
         let current = cx.store.long_term(owner).await?;
         let next = LongTermRecord { memory, by: LongTermBy::Rollback, tidy_id: Some(id), at: now };
