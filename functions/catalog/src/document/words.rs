@@ -84,6 +84,7 @@ const NAMES: &[(&str, &str)] = &[
     ("event", "What happened."),
     ("expected_output", "What a good result is. The output is checked against it. Up to 5,000 characters."),
     ("expires_at", "When it expires."),
+    ("fact_id", "The fact."),
     ("file_size_bytes", "The size of the log as a file, in bytes."),
     ("findings", "What was found."),
     ("finished_at", "When it ended."),
@@ -117,6 +118,7 @@ const NAMES: &[(&str, &str)] = &[
     ("metrics", "What the agent has done, in numbers."),
     ("mode", "The mode that wrote this section."),
     ("model_tier", "How capable and expensive its model is."),
+    ("monday", "The Monday that the week begins with."),
     ("name", "The name."),
     ("nature", "Whether the relation is certain."),
     ("next_cursor", "Send it as `cursor` to get the next page. It is absent on the last page."),
@@ -126,6 +128,7 @@ const NAMES: &[(&str, &str)] = &[
     ("overlap", "What happens to a fire time while an earlier run is live."),
     ("path", "The path of the file in the theme."),
     ("practice_id", "The practice."),
+    ("tidy_id", "The tidying."),
     ("primary_agent", "The agent that did most of it."),
     ("priority", "How urgent it is."),
     ("progress", "What was done."),
@@ -176,6 +179,7 @@ const NAMES: &[(&str, &str)] = &[
     ("why", "Why an agent should see it."),
     ("workflow", "The workflow of the project. Default: `default`."),
     ("written_at", "When it was written."),
+    ("year", "The year."),
 ];
 
 fn meaning(name: &str) -> Option<&'static str> {

@@ -150,12 +150,14 @@ pub enum FactState {
 /// One thing that memory knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Fact {
+    /// The id of the fact.
     pub fact_id: FactId,
     /// At most 500 bytes, in one line.
     pub text: String,
     /// Where it comes from. Empty if the person wrote it into memory.
     #[serde(default)]
     pub sources: Vec<Quoted>,
+    /// Who says that it is true.
     pub origin: Origin,
     #[serde(flatten)]
     pub state: FactState,
@@ -213,6 +215,7 @@ pub struct Block {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = MemoryCard)]
 pub struct Card {
+    /// The id of the card.
     pub card_id: CardId,
     /// The day of the work, in the person's time zone.
     #[schema(value_type = String, format = Date)]
@@ -227,6 +230,7 @@ pub struct Card {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "run_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")]
     pub source: Option<Source>,
+    /// What it belongs to. Absent for the person's own.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     pub created_at: Timestamp,

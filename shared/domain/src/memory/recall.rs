@@ -43,6 +43,7 @@ pub struct Recalled {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Date)]
     pub until: Option<Date>,
+    /// The text, perhaps cut.
     pub text: String,
 }
 

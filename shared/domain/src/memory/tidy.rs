@@ -438,11 +438,11 @@ pub enum LineChangeKind {
 /// A line that one version of the long-term memory has and the other has not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = MemoryLineChange)]
-#[schema(as = MemoryLineChange)]
 pub struct LineChange {
     pub kind: LineChangeKind,
     /// The heading of its section.
     pub section: String,
+    /// The line.
     pub text: String,
 }
 

@@ -32,21 +32,26 @@ pub struct NewCard {
     #[serde(default)]
     #[schema(max_length = 500)]
     pub goal: String,
+    /// What was not to be touched.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub boundary: String,
+    /// How the result is judged.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub acceptance: String,
+    /// What was done.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub actions: String,
+    /// What it has made: names or links.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub artifacts: String,
     #[serde(default)]
     #[schema(max_length = 500)]
     pub status: String,
+    /// What is left to do.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub next: String,

@@ -85,6 +85,7 @@ pub struct HitView {
     /// The message, or the first message that a fact comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
+    /// The namespace. Absent for the person's own.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     /// Who has said it.
@@ -93,10 +94,12 @@ pub struct HitView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Date)]
     pub date: Option<Date>,
+    /// When it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
     /// How much of the question was found, from 0 to 1.
     pub score: f32,
+    /// The text, perhaps cut.
     pub text: String,
     /// Of a fact: `current`, `unconfirmed` or `corrected`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -22,6 +22,7 @@ pub struct DayEntry {
     pub date: Date,
     /// How many conversations have taught something.
     pub blocks: usize,
+    /// How many facts they have taught.
     pub facts: usize,
     /// Whether all of it is archived.
     pub archived: bool,
@@ -50,16 +51,19 @@ pub struct Days {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = MemoryBlockView)]
 pub struct BlockView {
+    /// The id of the block.
     pub block_id: BlockId,
     #[schema(value_type = String, example = "cht_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")]
     pub source: Source,
     pub title: String,
+    /// The namespace of the conversation. Absent for the person's own.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     pub created_at: Timestamp,
     /// The tidying that has archived it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived_by: Option<TidyId>,
+    /// What the conversation has taught.
     pub facts: Vec<FactView>,
 }
 
@@ -69,6 +73,7 @@ pub struct BlockView {
 pub struct DayView {
     #[schema(value_type = String, format = Date)]
     pub date: Date,
+    /// The conversations that have taught something.
     pub blocks: Vec<BlockView>,
 }
 
@@ -76,7 +81,9 @@ pub struct DayView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = MemoryLineView)]
 pub struct LineView {
+    /// The line.
     pub text: String,
+    /// The facts that it comes from.
     pub facts: Vec<FactView>,
 }
 
@@ -100,8 +107,10 @@ pub struct LongTermView {
     pub sections: Vec<SectionView>,
     /// As Markdown, at most 80 lines and 5,000 bytes.
     pub markdown: String,
+    /// Who has changed it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed_by: Option<LongTermBy>,
+    /// When it was changed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed_at: Option<Timestamp>,
 }
@@ -114,6 +123,7 @@ pub struct WeekView {
     #[schema(value_type = String, format = Date)]
     pub monday: Date,
     pub lines: Vec<LineView>,
+    /// The tidying that has written it.
     pub tidy_id: TidyId,
     pub created_at: Timestamp,
 }
@@ -122,6 +132,7 @@ pub struct WeekView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = MemoryArchive)]
 pub struct ArchiveView {
+    /// The year.
     pub year: i16,
     /// The archived days, newest first.
     pub days: Vec<DayEntry>,

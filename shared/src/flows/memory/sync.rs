@@ -59,6 +59,7 @@ pub struct SyncedSource {
     /// Why it has taught nothing. Absent if it was learned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skip>,
+    /// The block that it has written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_id: Option<BlockId>,
     /// How many facts it has taught.

@@ -35,10 +35,12 @@ const AT_ONCE: usize = 50;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = MemoryTidy)]
 pub struct TidyView {
+    /// The id of the tidying.
     pub tidy_id: TidyId,
     /// The Monday that the week begins with.
     #[schema(value_type = String, format = Date)]
     pub monday: Date,
+    /// When it was done.
     pub at: Timestamp,
     /// How many blocks it has archived.
     pub blocks: u64,
@@ -49,6 +51,7 @@ pub struct TidyView {
     /// What it has changed in the long-term memory. Absent if the earlier version is no longer kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<Vec<LineChange>>,
+    /// When it was undone. Absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rolled_back_at: Option<Timestamp>,
 }
