@@ -58,7 +58,11 @@ impl Caller<'_> {
         let practice = json!({"name": mark, "description": mark});
         let practice = id(&post("/practices".into(), practice).await, "practice_id");
         let check_in = post(format!("/practices/{practice}/check-ins"), json!({"note": mark})).await;
+        let memory = json!({"markdown": format!("## {mark}\n\n- {mark}\n")});
+        let memory = self.made(Method::PUT, "/memory/long-term", memory).await;
+        let fact = id(&memory["sections"][0]["lines"][0]["facts"][0], "fact_id");
         Ids::from([
+            ("fact_id", fact),
             ("practice_id", practice),
             ("date", id(&check_in, "date")),
             ("path", "assets/a.css".to_owned()),
@@ -107,6 +111,7 @@ impl Harness {
 #[must_use]
 pub fn body(route: &str, ids: &Ids) -> Value {
     match route {
+        "POST /memory/facts/{fact_id}/correct" => json!({"text": "stolen"}),
         "PATCH /agents/{agent_id}" | "PATCH /projects/{project_id}" | "PATCH /practices/{practice_id}" => {
             json!({"name": "stolen"})
         }

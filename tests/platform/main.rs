@@ -116,6 +116,7 @@ mod models {
 /// Memory: what is learned, kept, found and forgotten.
 mod memory {
     mod facts;
+    mod many;
     mod recall;
     mod sync;
 }

@@ -5,8 +5,8 @@ use axum::http::StatusCode;
 use domain::ids::FactId;
 use shared::edge::extract::{Caller, Id, IfMatch, Json};
 use shared::edge::respond::Tagged;
-use shared::flows::memory::facts::{self, Correction, FactView, NewLongTerm};
-use shared::flows::memory::shown::LongTermView;
+use shared::flows::memory::facts::{self, Correction, NewLongTerm};
+use shared::flows::memory::shown::{FactView, LongTermView};
 use shared::{Cx, Result};
 
 shared::routes!(correct, confirm, forget, write_long_term);

@@ -75,11 +75,8 @@ async fn day(
 async fn long_term(State(cx): State<Cx>, caller: Caller, headers: HeaderMap) -> Result<Response> {
     let view = shown::long_term(&cx, &caller.owner).await?;
     let tag = HeaderValue::try_from(format!("\"{}\"", view.version)).ok();
-    let mut response = if wants_markdown(&headers) {
-        as_markdown(view.markdown)
-    } else {
-        axum::Json(view).into_response()
-    };
+    let mut response =
+        if wants_markdown(&headers) { as_markdown(view.markdown) } else { axum::Json(view).into_response() };
     if let Some(tag) = tag {
         response.headers_mut().insert(header::ETAG, tag);
     }
@@ -223,13 +220,13 @@ async fn tidies(
 #[utoipa::path(
     get, path = "/memory/facts/{fact_id}", tag = "memory", operation_id = "read_fact",
     params(domain::ids::FactId),
-    responses((status = 200, body = facts::FactView)),
+    responses((status = 200, body = shown::FactView)),
 )]
 async fn read_fact(
     State(cx): State<Cx>,
     caller: Caller,
     Id(id): Id<domain::ids::FactId>,
-) -> Result<axum::Json<facts::FactView>> {
+) -> Result<axum::Json<shown::FactView>> {
     facts::read(&cx, &caller.owner, id).await.map(axum::Json)
 }
 

@@ -77,7 +77,11 @@ async fn delete_session(
     post, path = "/memory/sync", tag = "memory", operation_id = "sync_memory",
     responses((status = 200, body = Synced)),
 )]
-async fn sync_now(State(cx): State<Cx>, caller: Caller, invocation: Invocation) -> Result<axum::Json<Synced>> {
+async fn sync_now(
+    State(cx): State<Cx>,
+    caller: Caller,
+    invocation: Invocation,
+) -> Result<axum::Json<Synced>> {
     sync::now(&cx, &caller.owner, invocation.deadline).await.map(axum::Json)
 }
 

@@ -20,6 +20,8 @@ struct Kept {
     owner: Owner,
     head: IndexHead,
     segments: Vec<Arc<Segment>>,
+    /// The changes that the index has besides the objects, by their stamps.
+    changes: Vec<Uuid>,
     index: Arc<Index>,
 }
 
@@ -39,11 +41,12 @@ impl MemoryCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The index of these objects.
+    /// The index of these objects and these changes.
     #[must_use]
-    pub fn get(&self, owner: &Owner, head: &IndexHead) -> Option<Arc<Index>> {
+    pub fn get(&self, owner: &Owner, head: &IndexHead, changes: &[Uuid]) -> Option<Arc<Index>> {
         let mut entries = self.entries();
-        let at = entries.iter().position(|kept| kept.owner == *owner && kept.head == *head)?;
+        let is_it = |kept: &Kept| kept.owner == *owner && kept.head == *head && kept.changes == changes;
+        let at = entries.iter().position(is_it)?;
         entries[at..].rotate_left(1);
         entries.last().map(|kept| kept.index.clone())
     }
@@ -58,10 +61,16 @@ impl MemoryCache {
     }
 
     /// Stores an index, replaces the previous one of its owner, and drops the least recently used ones.
-    pub fn put(&self, owner: &Owner, head: &IndexHead, segments: Vec<Arc<Segment>>, index: Arc<Index>) {
+    pub fn put(
+        &self,
+        owner: &Owner,
+        head: &IndexHead,
+        segments: Vec<Arc<Segment>>,
+        (changes, index): (Vec<Uuid>, Arc<Index>),
+    ) {
         let mut entries = self.entries();
         entries.retain(|kept| kept.owner != *owner);
-        entries.push(Kept { owner: owner.clone(), head: head.clone(), segments, index });
+        entries.push(Kept { owner: owner.clone(), head: head.clone(), segments, changes, index });
         let total = |entries: &[Kept]| entries.iter().map(Kept::bytes).sum::<u64>();
         while entries.len() > MEMORIES || entries.len() > 1 && total(&entries) > BYTES {
             entries.remove(0);
@@ -87,14 +96,15 @@ mod tests {
         let (me, you) = (Owner::new("me").unwrap(), Owner::new("you").unwrap());
         let head = |id| IndexHead { base: Some(Uuid::from_u128(id)), base_bytes: 10, ..IndexHead::default() };
         let cache = MemoryCache::default();
-        cache.put(&me, &head(1), Vec::new(), index());
-        assert!(cache.get(&me, &head(1)).is_some());
-        assert!(cache.get(&me, &head(2)).is_none());
-        assert!(cache.get(&you, &head(1)).is_none());
-        cache.put(&me, &head(2), Vec::new(), index());
-        assert!(cache.get(&me, &head(1)).is_none(), "an owner has one index");
+        cache.put(&me, &head(1), Vec::new(), (Vec::new(), index()));
+        assert!(cache.get(&me, &head(1), &[]).is_some());
+        assert!(cache.get(&me, &head(2), &[]).is_none());
+        assert!(cache.get(&you, &head(1), &[]).is_none());
+        assert!(cache.get(&me, &head(1), &[Uuid::nil()]).is_none(), "it has no such change");
+        cache.put(&me, &head(2), Vec::new(), (Vec::new(), index()));
+        assert!(cache.get(&me, &head(1), &[]).is_none(), "an owner has one index");
         cache.forget(&me);
-        assert!(cache.get(&me, &head(2)).is_none());
+        assert!(cache.get(&me, &head(2), &[]).is_none());
     }
 
     #[test]
@@ -103,11 +113,11 @@ mod tests {
         let head = IndexHead { base: Some(Uuid::nil()), base_bytes: BYTES / 4, ..IndexHead::default() };
         let cache = MemoryCache::default();
         for n in 0..4 {
-            cache.put(&owner(n), &head, Vec::new(), index());
+            cache.put(&owner(n), &head, Vec::new(), (Vec::new(), index()));
         }
-        assert!(cache.get(&owner(0), &head).is_some());
-        cache.put(&owner(4), &head, Vec::new(), index());
-        assert!(cache.get(&owner(0), &head).is_some());
-        assert!(cache.get(&owner(1), &head).is_none());
+        assert!(cache.get(&owner(0), &head, &[]).is_some());
+        cache.put(&owner(4), &head, Vec::new(), (Vec::new(), index()));
+        assert!(cache.get(&owner(0), &head, &[]).is_some());
+        assert!(cache.get(&owner(1), &head, &[]).is_none());
     }
 }

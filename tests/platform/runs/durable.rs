@@ -442,7 +442,10 @@ async fn a_deleted_chat_keeps_no_late_reply() {
             }
             _ => {
                 let found = cx.store.chat(&stage.owner, chat).await.unwrap().unwrap();
-                cx.store.delete_chat(&stage.owner, &found.value, cx.clock.uuid(), cx.clock.now()).await.unwrap();
+                cx.store
+                    .delete_chat(&stage.owner, &found.value, cx.clock.uuid(), cx.clock.now())
+                    .await
+                    .unwrap();
                 model.allow(1);
                 "run.completed"
             }

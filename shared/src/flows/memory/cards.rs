@@ -154,7 +154,8 @@ pub(crate) async fn of_run(
 
 /// A text in one line of at most `max` bytes.
 fn one_line(text: &str, max: usize) -> String {
-    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
     let line = words.join(" ");
     if line.len() <= max {
         return line;

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::shown::FactView;
 use super::{index, schedules, shown, sources};
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -23,19 +24,6 @@ use crate::request::caller::IfMatch;
 use crate::store::memory::{LongTermBy, LongTermRecord};
 use crate::store::table::{Extras, Write, item};
 use crate::store::{Store, Tries, Versioned, keys};
-
-/// A fact as its owner sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct FactView {
-    #[serde(flatten)]
-    pub fact: Fact,
-}
-
-impl From<Fact> for FactView {
-    fn from(fact: Fact) -> Self {
-        Self { fact }
-    }
-}
 
 /// What is true instead.
 #[derive(Clone, Debug, Deserialize, ToSchema)]

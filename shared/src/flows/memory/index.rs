@@ -28,6 +28,12 @@ use crate::store::{Tries, Versioned};
 /// More objects than this are merged.
 const MOST_INCREMENTS: usize = 8;
 
+/// As many changes are read without storing them.
+const FEW_CHANGES: usize = 16;
+
+/// The most bytes of changes that are not stored.
+const MOST_UNSTORED: usize = 512 * 1024;
+
 /// Increments of more bytes than this part of the base are merged with it.
 const MERGED_AT: u64 = 4;
 
@@ -40,7 +46,49 @@ const AT_ONCE: usize = 8;
 /// How many chats a page has.
 const PAGE: usize = 200;
 
-/// The index with all that was written before this call.
+/// The index with all that was written before this call. A few changes are only read, and stay marked: the next call reads them again,
+/// or finds them in its process. So a conversation does not write an object for each of its messages.
+pub(super) async fn current(cx: &Cx, owner: &Owner) -> Result<Arc<Index>> {
+    if let (Some(head), changes) =
+        futures::try_join!(cx.store.memory_index(owner), cx.store.memory_changes(owner))?
+        && changes.len() <= FEW_CHANGES
+        && !changes.iter().any(|mark| mark.part.day.is_none())
+        && let Some(index) = with_changes(cx, owner, &head.value, &changes).await?
+    {
+        return Ok(index);
+    }
+    refresh(cx, owner).await
+}
+
+/// The stored index and these changes. `None` if it was just replaced, or if the changes are large.
+async fn with_changes(
+    cx: &Cx,
+    owner: &Owner,
+    head: &IndexHead,
+    changes: &[MemoryMark],
+) -> Result<Option<Arc<Index>>> {
+    let stamps: Vec<Uuid> = changes.iter().map(|mark| mark.stamp).collect();
+    if let Some(index) = cx.memories.get(owner, head, &stamps) {
+        return Ok(Some(index));
+    }
+    let Some(segments) = segments(cx, owner, head).await? else { return Ok(None) };
+    let old = Arc::new(Index::new(segments.clone()));
+    if changes.is_empty() {
+        cx.memories.put(owner, head, segments, (stamps, old.clone()));
+        return Ok(Some(old));
+    }
+    let bytes = changed(cx, owner, &old, changes).await?;
+    if bytes.len() > MOST_UNSTORED {
+        return Ok(None);
+    }
+    let newest = Segment::load(bytes).map_err(|error| Error::internal(error.to_string()))?;
+    let all = segments.iter().cloned().chain([Arc::new(newest)]).collect();
+    let index = Arc::new(Index::new(all));
+    cx.memories.put(owner, head, segments, (stamps, index.clone()));
+    Ok(Some(index))
+}
+
+/// The index with all that was written before this call, and all of it is stored.
 pub(super) async fn refresh(cx: &Cx, owner: &Owner) -> Result<Arc<Index>> {
     // One request of this process builds, and the others find it done.
     let _lock = cx.locks.lock((owner, "memory index")).await;
@@ -51,13 +99,8 @@ pub(super) async fn refresh(cx: &Cx, owner: &Owner) -> Result<Arc<Index>> {
             futures::try_join!(cx.store.memory_index(owner), cx.store.memory_changes(owner))?;
         let refreshed = match head {
             None => build(cx, owner, &changes).await?,
-            Some(head) if changes.is_empty() => {
-                match load(cx, owner, &head.value).await? {
-                    Some(index) => return Ok(index),
-                    // Another process has merged the objects meanwhile.
-                    None => continue,
-                }
-            }
+            // If another process has merged the objects meanwhile, it is read again.
+            Some(head) if changes.is_empty() => load(cx, owner, &head.value).await?,
             Some(head) => add(cx, owner, head, &changes).await?,
         };
         if let Some(index) = refreshed {
@@ -79,11 +122,13 @@ pub(super) async fn purge(cx: &Cx, owner: &Owner) -> Result<()> {
     }
 }
 
-/// The segments of the index. `None` if one of them was just deleted.
+/// The stored index. `None` if one of its objects was just deleted.
 async fn load(cx: &Cx, owner: &Owner, head: &IndexHead) -> Result<Option<Arc<Index>>> {
-    if let Some(index) = cx.memories.get(owner, head) {
-        return Ok(Some(index));
-    }
+    with_changes(cx, owner, head, &[]).await
+}
+
+/// The objects of the index. `None` if one of them was just deleted.
+async fn segments(cx: &Cx, owner: &Owner, head: &IndexHead) -> Result<Option<Vec<Arc<Segment>>>> {
     let read = |id: Uuid| async move {
         if let Some(segment) = cx.memories.segment(owner, id) {
             return Ok(Some(segment));
@@ -103,17 +148,29 @@ async fn load(cx: &Cx, owner: &Owner, head: &IndexHead) -> Result<Option<Arc<Ind
     };
     let segments: Vec<Option<Arc<Segment>>> =
         stream::iter(head.objects().map(read)).buffered(AT_ONCE).try_collect().await?;
-    let Some(segments) = segments.into_iter().collect::<Option<Vec<_>>>() else {
+    let whole = segments.into_iter().collect::<Option<Vec<_>>>();
+    if whole.is_none() {
         // If the record still lists an object that is missing or damaged, only a new index helps.
         let current = cx.store.memory_index(owner).await?;
         if let Some(current) = current.filter(|current| current.value == *head) {
             cx.store.delete_memory_index(owner, current.version).await?;
         }
-        return Ok(None);
+    }
+    Ok(whole)
+}
+
+/// The changed parts as a segment.
+async fn changed(cx: &Cx, owner: &Owner, old: &Arc<Index>, changes: &[MemoryMark]) -> Result<Vec<u8>> {
+    let hidden = Hidden::of(cx, owner).await?;
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let read = |mark: &MemoryMark| {
+        let (hidden, zone) = (&hidden, &zone);
+        let part = mark.part.clone();
+        async move { parts_of(cx, owner, &part, old, hidden, zone).await }
     };
-    let index = Arc::new(Index::new(segments.clone()));
-    cx.memories.put(owner, head, segments, index.clone());
-    Ok(Some(index))
+    let parts: Vec<Vec<Part>> =
+        stream::iter(changes.iter().map(read)).buffered(AT_ONCE).try_collect().await?;
+    segment(cx, parts.into_iter().flatten().collect()).await
 }
 
 /// Adds the changed parts as a further object. `None` if another process was faster.
@@ -124,16 +181,7 @@ async fn add(
     changes: &[MemoryMark],
 ) -> Result<Option<Arc<Index>>> {
     let Some(old) = load(cx, owner, &head.value).await? else { return Ok(None) };
-    let hidden = Hidden::of(cx, owner).await?;
-    let zone = schedules::zone_of(cx, owner, None).await?;
-    let read = |mark: &MemoryMark| {
-        let (hidden, zone, old) = (&hidden, &zone, &old);
-        let part = mark.part.clone();
-        async move { parts_of(cx, owner, &part, old, hidden, zone).await }
-    };
-    let parts: Vec<Vec<Part>> =
-        stream::iter(changes.iter().map(read)).buffered(AT_ONCE).try_collect().await?;
-    let bytes = segment(cx, parts.into_iter().flatten().collect()).await?;
+    let bytes = changed(cx, owner, &old, changes).await?;
     let id = cx.clock.uuid();
     let mut next = head.value.clone();
     next.increments.push(id);

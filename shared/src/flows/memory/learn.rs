@@ -59,7 +59,8 @@ impl Worker {
         }
         let wish = Ask { role: AgentRole::Summarizer, tier: Some(tier), ..Ask::default() };
         let route = model_choice::route_of(&self.models, cx, owner, &wish, 0).await?;
-        let route = route.map_err(|error| Unfinished::Failed { reason: error.to_string(), again_at: None })?;
+        let route =
+            route.map_err(|error| Unfinished::Failed { reason: error.to_string(), again_at: None })?;
         let request = ModelRequest {
             system: vec![SystemBlock::cached(rules, domain::models::CacheTtl::FiveMinutes)],
             tool_choice: ToolChoice::Tool(tool.name.clone()),
@@ -143,7 +144,8 @@ pub(super) async fn from(
     };
     let answer = worker.ask(cx, owner, ModelTier::Fast, (learn::RULES, tool, question)).await?;
     let learned = learn::read(&answer, session, shown, zone);
-    let learned = learned.map_err(|error| Unfinished::Failed { reason: error.to_string(), again_at: None })?;
+    let learned =
+        learned.map_err(|error| Unfinished::Failed { reason: error.to_string(), again_at: None })?;
     let now = cx.clock.now();
     let block_id = domain::memory::session::block_id(owner, &session.source, &fingerprint);
     let mut rejected = learned.rejected;

@@ -123,10 +123,10 @@ async fn rest(
     Ok(cx.store.set_memory_due(owner, &due.value, when::next_due(cx.clock.now(), zone)).await?)
 }
 
-/// Before its first synchronisation, a memory counts as synchronised up to when it began.
+/// Nothing was left to do before the mark was made, so the days before it count as synchronised.
 fn begin(kept: &mut MemoryKept, due: &MemoryDue, zone: &jiff::tz::TimeZone) {
-    kept.daily.get_or_insert_with(|| when::last_daily(due.since, zone));
-    kept.weekly.get_or_insert_with(|| when::last_weekly(due.since, zone));
+    kept.daily = kept.daily.max(Some(when::last_daily(due.since, zone)));
+    kept.weekly = kept.weekly.max(Some(when::last_weekly(due.since, zone)));
 }
 
 fn kept(kept: &MemoryKept) -> Kept {
@@ -138,7 +138,10 @@ fn kept(kept: &MemoryKept) -> Kept {
 pub enum Unfinished {
     Interrupted(Interrupted),
     /// The models give no usable answer, or it would cost too much.
-    Failed { reason: String, again_at: Option<Timestamp> },
+    Failed {
+        reason: String,
+        again_at: Option<Timestamp>,
+    },
 }
 
 impl<E: Into<Interrupted>> From<E> for Unfinished {
@@ -162,10 +165,13 @@ impl Unfinished {
     fn into_error(self) -> Error {
         match self {
             Self::Interrupted(Interrupted::Failed(error)) => error,
-            Self::Interrupted(Interrupted::Lost) => {
-                Error::conflict("memory_busy", "the memory is being brought up to date; try again in a minute")
+            Self::Interrupted(Interrupted::Lost) => Error::conflict(
+                "memory_busy",
+                "the memory is being brought up to date; try again in a minute",
+            ),
+            Self::Interrupted(Interrupted::TimeUp | Interrupted::Stopping) => {
+                Error::Busy { what: "work on memory" }
             }
-            Self::Interrupted(Interrupted::TimeUp | Interrupted::Stopping) => Error::Busy { what: "work on memory" },
             Self::Failed { reason, .. } => {
                 Error::RunFailed { code: "memory_failed".to_owned(), message: reason, retryable: true }
             }

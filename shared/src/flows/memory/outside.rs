@@ -104,7 +104,16 @@ async fn open(cx: &Cx, owner: &Owner, id: &SessionId, input: &Ingest) -> Result<
             None => {
                 let namespace = input.namespace.clone().unwrap_or_default();
                 let by_schedule = input.scheduled;
-                (OutsideSession { session_id: id.clone(), namespace, created_at: now, last_at: now, by_schedule }, 0)
+                (
+                    OutsideSession {
+                        session_id: id.clone(),
+                        namespace,
+                        created_at: now,
+                        last_at: now,
+                        by_schedule,
+                    },
+                    0,
+                )
             }
             Some(Versioned { value, version }) => {
                 if let Some(namespace) = input.namespace.as_ref().filter(|it| **it != value.namespace) {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use domain::actions::Action;
 use domain::ids::Owner;
-use domain::memory::LongTerm;
 use domain::memory::recall::{Recalled, RecalledKind, within_budget};
+use domain::memory::{LongTerm, Source};
 
 use super::search::{Depth, HitView, describe, look};
 use super::{index, schedules};
@@ -17,7 +17,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 
 /// How long a turn waits for its memory. After that, it begins without it.
-const PATIENCE: Duration = Duration::from_millis(1_500);
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// The most bytes of the long-term memory in a prompt.
 const MAX_LONG_TERM: usize = 2_400;
@@ -35,19 +35,30 @@ const MAX_TEXT: usize = 600;
 const MAX_QUERY: usize = 2_000;
 
 /// What matters for a message of the person. Nothing if memory does not answer in time: the conversation goes on without it.
-pub(crate) async fn about_message(cx: &Cx, owner: &Owner, message: &str) -> Vec<Recalled> {
-    about(cx, owner, message, Depth::Raw).await
+/// `chat`: the conversation of the message, whose own messages the model gets anyway.
+pub(crate) async fn about_message(
+    cx: &Cx,
+    owner: &Owner,
+    message: &str,
+    chat: Option<Source>,
+) -> Vec<Recalled> {
+    about(cx, owner, message, (Depth::Raw, chat)).await
 }
 
 /// What matters for the task of an action. No messages: an agent's replies may repeat what strangers have written, and nobody is there
 /// to notice.
 pub(crate) async fn about_task(cx: &Cx, owner: &Owner, action: &Action) -> Vec<Recalled> {
     let task = format!("{}\n{}", action.title, action.task_config.instructions);
-    about(cx, owner, &task, Depth::Memory).await
+    about(cx, owner, &task, (Depth::Memory, None)).await
 }
 
-async fn about(cx: &Cx, owner: &Owner, text: &str, depth: Depth) -> Vec<Recalled> {
-    match tokio::time::timeout(PATIENCE, found(cx, owner, text, depth)).await {
+async fn about(
+    cx: &Cx,
+    owner: &Owner,
+    text: &str,
+    (depth, except): (Depth, Option<Source>),
+) -> Vec<Recalled> {
+    match tokio::time::timeout(PATIENCE, found(cx, owner, text, (depth, except))).await {
         Ok(Ok(recalled)) => recalled,
         Ok(Err(error)) => {
             tracing::warn!(cause = %error.causes(), "a turn begins without its memory");
@@ -60,12 +71,17 @@ async fn about(cx: &Cx, owner: &Owner, text: &str, depth: Depth) -> Vec<Recalled
     }
 }
 
-async fn found(cx: &Cx, owner: &Owner, text: &str, depth: Depth) -> Result<Vec<Recalled>> {
+async fn found(
+    cx: &Cx,
+    owner: &Owner,
+    text: &str,
+    (depth, except): (Depth, Option<Source>),
+) -> Result<Vec<Recalled>> {
     let text = &text[..text.floor_char_boundary(MAX_QUERY)];
     // A build that takes longer than this turn waits goes on, so that the next turn finds it done.
     let refreshed = {
         let (cx, owner) = (cx.clone(), owner.clone());
-        tokio::spawn(async move { index::refresh(&cx, &owner).await })
+        tokio::spawn(async move { index::current(&cx, &owner).await })
     };
     let (long_term, index) = futures::try_join!(
         async { Ok(cx.store.long_term(owner).await?.map(|found| found.value.memory).unwrap_or_default()) },
@@ -77,7 +93,9 @@ async fn found(cx: &Cx, owner: &Owner, text: &str, depth: Depth) -> Result<Vec<R
         // Only the person's own: what outside sessions said stays in their namespaces.
         let namespace = Some(String::new());
         let mut found = look(cx, index, text, (MAX_HITS, depth), namespace, &zone).await?;
-        found.hits.retain(|hit| hit.score >= LEAST);
+        let except = except.map(|source| source.to_string());
+        let is_here = |hit: &HitView| hit.kind == RecalledKind::Raw && hit.session_id == except;
+        found.hits.retain(|hit| hit.score >= LEAST && !is_here(hit));
         describe(cx, owner, &mut found.hits).await?;
         recalled.extend(of_hits(found.hits, &recalled));
     }

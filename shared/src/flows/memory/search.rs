@@ -123,7 +123,7 @@ pub async fn search(cx: &Cx, owner: &Owner, asked: &Asked) -> Result<Found> {
     }
     errors.into_result(())?;
     let zone = schedules::zone_of(cx, owner, None).await?;
-    let index = index::refresh(cx, owner).await?;
+    let index = index::current(cx, owner).await?;
     let layers: &[Depth] = match asked.depth {
         Some(Depth::Cards) => &[Depth::Cards],
         Some(Depth::Memory) => &[Depth::Memory],

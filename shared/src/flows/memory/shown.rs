@@ -9,10 +9,22 @@ use jiff::civil::Date;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::facts::FactView;
 use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::store::memory::{LongTermBy, MemoryKept};
+
+/// A fact as its owner sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FactView {
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+impl From<Fact> for FactView {
+    fn from(fact: Fact) -> Self {
+        Self { fact }
+    }
+}
 
 /// A day with what it has taught.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]

@@ -129,9 +129,10 @@ pub(super) async fn day(data: &Data, owner: &Owner, source: &Source, day: Date) 
     let mut after = Some(format!("MSG#msg_{}", first.simple()));
     let mut read = Vec::new();
     loop {
-        let found = messages::page(data, owner, thread, after.as_deref(), MAX_READ, Order::Oldest, |stored| {
-            stored.message.message_id.uuid() < end
-        });
+        let found =
+            messages::page(data, owner, thread, after.as_deref(), MAX_READ, Order::Oldest, |stored| {
+                stored.message.message_id.uuid() < end
+            });
         let found = found.await?;
         read.extend(found.messages);
         after = found.last;

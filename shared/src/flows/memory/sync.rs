@@ -16,7 +16,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::learn::{self, Known, Worker};
-use super::{Unfinished, sources};
+use super::{Unfinished, index, sources};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::flows::lease::ClaimedJob;
@@ -78,7 +78,10 @@ pub(super) async fn day(
     zone: &TimeZone,
 ) -> Result<Synced, Unfinished> {
     let now = cx.clock.now();
-    let since = claimed.job.synced_at.map_or(now - LOOKS_BACK, |at| (at - SignedDuration::from_hours(2)).min(now - LOOKS_BACK));
+    let since = claimed
+        .job
+        .synced_at
+        .map_or(now - LOOKS_BACK, |at| (at - SignedDuration::from_hours(2)).min(now - LOOKS_BACK));
     let mut by_source: BTreeMap<Source, Vec<MemoryMark>> = BTreeMap::new();
     for mark in cx.store.active_conversations(owner).await? {
         if let Some(source) = sources::source_of(&mark.part.of) {
@@ -102,6 +105,7 @@ pub(super) async fn day(
         }
     }
     synced.cost_micros = worker.budget.spent;
+    index::refresh(cx, owner).await?;
     claimed.job.synced_at = Some(now);
     tracing::info!(
         conversations = synced.sources.len(),

@@ -64,10 +64,16 @@ pub(super) async fn week(
     monday: Date,
 ) -> Result<Option<TidyRecord>, Unfinished> {
     let sunday = monday.saturating_add(6.days());
-    let blocks: Vec<Versioned<Block>> = cx.store.blocks(owner, None).await?;
-    let open =
-        blocks.into_iter().filter(|block| block.value.archived_by.is_none() && block.value.date <= sunday);
-    let open: Vec<Versioned<Block>> = open.collect();
+    let is_open = |block: &Versioned<Block>| block.value.archived_by.is_none() && block.value.date <= sunday;
+    let mut open: Vec<Versioned<Block>> = cx.store.blocks(owner, None).await?;
+    open.retain(is_open);
+    // What a tidying that was cut off has taken is only archived.
+    let tidies = cx.store.memory_tidies(owner).await?;
+    if let Some(last) = tidies.iter().rfind(|tidy| tidy.monday == monday && tidy.rolled_back_at.is_none()) {
+        let (taken, rest) = open.into_iter().partition(|block| block.value.created_at <= last.at);
+        archive(cx, owner, &taken, last.tidy_id).await?;
+        open = rest;
+    }
     if open.is_empty() {
         return Ok(None);
     }

@@ -107,7 +107,8 @@ pub async fn writes(
         }
         Ok::<_, Error>(Store::message_write(owner, thread, &StoredMessage { message, overflow })?)
     };
-    let written: Vec<Write> = stream::iter(messages.into_iter().map(write)).buffered(AT_ONCE).try_collect().await?;
+    let written: Vec<Write> =
+        stream::iter(messages.into_iter().map(write)).buffered(AT_ONCE).try_collect().await?;
     Ok(written.into_iter().chain(marks).collect())
 }
 

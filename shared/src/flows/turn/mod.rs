@@ -17,6 +17,7 @@ use domain::agents::Agent;
 use domain::attempts;
 use domain::chats::conversation::{MAX_MESSAGE, said as words_of};
 use domain::ids::{ChatId, Owner, RunId};
+use domain::memory::Source;
 use domain::models::image::{self, ImageInput};
 use domain::models::{Block, Role, StopReason};
 use domain::runs::form::{JsonForm, ReplyForm};
@@ -165,8 +166,18 @@ async fn begin(
     // The version of the mark, if a turn that has ended has left it.
     let mut left = 0;
     stopped::check(cx, owner).await?;
-    let (quota, recalled) =
-        futures::join!(Quota::of(cx, owner), recall::about_message(cx, owner, &said.message));
+    let recalled = async {
+        match said.topic {
+            Topic::Setup(_) => Vec::new(),
+            Topic::Agent(_, chat) => {
+                recall::about_message(cx, owner, &said.message, chat.map(Source::Chat)).await
+            }
+            Topic::Action(action) => {
+                recall::about_message(cx, owner, &said.message, Some(Source::Action(action))).await
+            }
+        }
+    };
+    let (quota, recalled) = futures::join!(Quota::of(cx, owner), recalled);
     let quota = quota?;
     let mut charge = Charge::Included;
     loop {
@@ -182,7 +193,7 @@ async fn begin(
             action_id: conversation.action_id(),
             charge,
             form: said.form.clone(),
-            recalled: if agent_id.is_some() { recalled.clone() } else { Vec::new() },
+            recalled: recalled.clone(),
             ..Run::begun(run_id, kind, now, lease_from(now))
         };
         let mut data = json!({"run_id": run.run_id, "kind": run.kind, "agent_id": agent_id});

@@ -9,8 +9,8 @@ use domain::projects::enrichment::{Enrichment, ThemeRevision};
 use domain::projects::theme::ThemeFile;
 use jiff::{SignedDuration, Timestamp};
 use models::{self, Models};
-use theme::enrich::choose::{Candidate, answer_ceiling, batches, missing};
 use theme::enrich::answer::Raw;
+use theme::enrich::choose::{Candidate, answer_ceiling, batches, missing};
 use theme::enrich::{Notes, answer, prompt};
 use uuid::Uuid;
 
@@ -18,8 +18,8 @@ use super::{Held, LOST, choose, read};
 use crate::blobs::{BlobError, BlobKey};
 use crate::error::{Error, Result};
 use crate::flows::ask::{self, Answered, CALL, Failure, WorkBudget};
-use crate::flows::{existing, lease};
 use crate::flows::themes::{contents, current};
+use crate::flows::{existing, lease};
 use crate::model_choice;
 
 /// A pass stops after this many unusable answers in a row.
