@@ -13,8 +13,14 @@ pub(super) struct Counted {
     pub mix: Vec<f32>,
     /// For each document, without them.
     pub own: Vec<f32>,
+    /// For each document, the share of the words, by their rarity, that it or its neighbours have.
+    pub cover: Vec<f32>,
     /// For each session.
     pub session: Vec<f32>,
+    /// The rarity of a usual word of the query.
+    pub usual: f32,
+    /// The same of all words.
+    pub mass: f32,
     pub has_words: bool,
     /// For each fact and card, whether its text has a name of the query. Empty if the query has none.
     pub named: Vec<bool>,
@@ -36,7 +42,10 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
     let mut counted = Counted {
         mix: vec![0.0; index.documents],
         own: vec![0.0; index.documents],
+        cover: vec![0.0; index.documents],
         session: vec![0.0; index.sessions],
+        usual: 1.0,
+        mass: 0.0,
         has_words: false,
         named: Vec::new(),
     };
@@ -58,7 +67,8 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
         let with_windows = exact <= MAX_WINDOWS;
         for ((loaded, found), number) in index.segments.iter().zip(&found).zip(0..) {
             add_own(&mut counted.own, loaded, found, idf_here, weights);
-            let mut near = Near::of(&mut counted.mix, index, number, scope, weights, idf_here);
+            let mut near =
+                Near::of(&mut counted.mix, &mut counted.cover, index, number, scope, weights, idf_here);
             near.add_all(loaded, found, with_windows);
             let mut parts = loaded.segment.parts.iter().zip(&loaded.parts).peekable();
             for hit in found.iter().filter(|hit| hit.exact > 0) {
@@ -81,6 +91,10 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
             counted.session[at as usize] +=
                 session_idf * (weights.session_saturation + 1.0) * count / (count + norm);
         }
+    }
+    if mass > 0.0 {
+        counted.usual = mass / question.groups.len() as f32;
+        counted.mass = mass;
     }
     counted.named = named(index, question, scope);
     let scores = [(&mut counted.mix, mass), (&mut counted.own, mass), (&mut counted.session, session_mass)];
@@ -166,6 +180,8 @@ fn add_own(own: &mut [f32], loaded: &Loaded, found: &[Found], idf: f32, weights:
 /// unfinished at any time.
 struct Near<'a> {
     mix: &'a mut [f32],
+    cover: &'a mut [f32],
+    idf: f32,
     lens: &'a [u32],
     /// The document of the first slot, and the counts of it and the four after it.
     from: usize,
@@ -180,6 +196,7 @@ struct Near<'a> {
 impl<'a> Near<'a> {
     fn of(
         mix: &'a mut [f32],
+        cover: &'a mut [f32],
         index: &'a Index,
         number: usize,
         scope: &Scope,
@@ -190,6 +207,8 @@ impl<'a> Near<'a> {
         let count = index.segments[number].segment.documents.len();
         Self {
             mix: &mut mix[first..first + count],
+            cover: &mut cover[first..first + count],
+            idf,
             lens: &index.lens[first..first + count],
             from: 0,
             slots: [0.0; 5],
@@ -246,6 +265,7 @@ impl<'a> Near<'a> {
                 let at = self.from + slot;
                 let norm = self.base + self.slope * self.lens[at] as f32;
                 self.mix[at] += self.factor * count / (count + norm);
+                self.cover[at] += self.idf * count.min(1.0);
             }
         }
         self.slots.copy_within(steps.., 0);
