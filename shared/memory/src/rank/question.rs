@@ -73,7 +73,10 @@ impl Question {
             }
             // "Yesterday" in a text is another day than in the query. Other words of dates are also searched.
             let is_date = times.places.iter().any(|places| places.contains(&place));
-            if is_date && dates::is_relative_day(lower, language) || is_stop_word(lower, language) {
+            // "Will" and "May" are also names.
+            let is_capital = place > 0 && text[word.start..].starts_with(char::is_uppercase);
+            let is_word = !is_stop_word(lower, language) || (is_capital && index.names.contains_key(lower));
+            if !is_word || (is_date && dates::is_relative_day(lower, language)) {
                 continue;
             }
             let is_name = name(index, scope, lower, &mut speakers);

@@ -53,6 +53,16 @@ fn speakers_dates_and_cues_decide() {
 }
 
 #[test]
+fn names_that_are_other_words_too_are_names() {
+    let index = index([part(
+        "c",
+        vec![said("1", "Will", "", "The kite is broken."), said("2", "Ann", "", "The kite is broken again.")],
+    )]);
+    assert_eq!(found(&index, &query("What did Will break, the kite?"))[0], "1");
+    assert_eq!(index.search(&query("will the kite be repaired")).layers, [Layer::Words]);
+}
+
+#[test]
 fn layers_tell_what_took_part() {
     let index = chat();
     let layers = |text: &str| index.search(&query(text)).layers;
