@@ -1,5 +1,6 @@
 //! What a query says: words, speakers, dates and cues.
 
+use rustc_hash::FxHashSet;
 use words::{Language, fold};
 
 use super::scope::Scope;
@@ -51,10 +52,14 @@ impl Question {
         let mut ranges = times.ranges;
         let mut speakers = Vec::new();
         let (mut groups, mut names): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
+        let mut seen = FxHashSet::default();
         let languages = scope.languages.and(Languages::of(language)).and(Languages::of(Language::English));
         for (place, (word, lower)) in words.iter().enumerate() {
             if groups.len() + names.len() >= MAX_GROUPS {
                 break;
+            }
+            if !seen.insert(lower) {
+                continue;
             }
             if word.is_run {
                 // A name is a part of the run, so its characters stay words.
