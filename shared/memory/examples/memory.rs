@@ -2,7 +2,7 @@
 //!
 //! - `bench --turns FILE.jsonl --queries FILE.jsonl`: how much of the evidence is found, and how fast. A turn is
 //!   `{"id", "session", "time", "speaker", "text"}`; the time is RFC 3339 or free text. A query is
-//!   `{"query", "gold": [ids]}`. Several pairs may follow each other: each is an index of its own, and the figures are
+//!   `{"query", "gold": [ids]}`. Both may have a `vector`, a list of numbers. Several pairs may follow each other: each is an index of its own, and the figures are
 //!   over all queries.
 //! - `figures`: an index of 100,000 made-up messages: time to build, to add, to load and to search, and its size.
 
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use lexopt::prelude::*;
-use memory::{Document, Index, Kind, Part, Query, Segment, Writer};
+use memory::{Document, Index, Kind, Part, Query, Segment, Vector, Writer};
 use serde_json::Value;
 
 type Failure = Box<dyn Error>;
@@ -63,6 +63,14 @@ fn field(line: &Value, name: &str) -> String {
     line[name].as_str().unwrap_or_default().to_owned()
 }
 
+fn vector(line: &Value) -> Option<Vec<f32>> {
+    let values = line["vector"].as_array()?;
+    Some(values.iter().map(|value| value.as_f64().unwrap_or_default() as f32).collect())
+}
+
+/// The name under which all vectors are stored.
+const MODEL: &str = "model";
+
 /// A part for each session.
 fn parts(turns: &[Value]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
@@ -87,6 +95,7 @@ fn parts(turns: &[Value]) -> Vec<Part> {
             time: exact,
             date_text: if exact.is_some() { String::new() } else { time },
             text: field(turn, "text"),
+            vector: vector(turn),
             ..Document::default()
         };
         parts.last_mut().expect("one was just pushed").documents.push(document);
@@ -95,7 +104,7 @@ fn parts(turns: &[Value]) -> Vec<Part> {
 }
 
 fn built(parts: Vec<Part>) -> Result<Vec<u8>, Failure> {
-    let mut writer = Writer::new();
+    let mut writer = Writer::with_model(MODEL);
     parts.into_iter().for_each(|part| writer.add(part));
     Ok(writer.finish()?)
 }
@@ -118,7 +127,9 @@ fn bench(turns: &[String], queries: &[String]) -> Result<(), Failure> {
             if gold.is_empty() {
                 return Err(format!("a query has no gold: {text}").into());
             }
-            let query = Query { limit: 20, ..Query::new(&text, now(), TimeZone::UTC) };
+            let vector = vector(line);
+            let vector = vector.as_ref().map(|values| Vector { model: MODEL, values });
+            let query = Query { limit: 20, vector, ..Query::new(&text, now(), TimeZone::UTC) };
             times.push(fastest(|| index.search(&query).hits.len()));
             let answer = index.search(&query);
             for (found, depth) in found.iter_mut().zip(DEPTHS) {
@@ -262,6 +273,28 @@ impl Source {
     }
 }
 
+/// The time of a search in which vectors are compared too. They are random, so they never change a result.
+fn with_vectors(source: &mut Source) -> Result<(), Failure> {
+    const DIMENSION: usize = 256;
+    let mut parts: Vec<Part> = (0..100_000 / SESSION).map(|number| source.part(number)).collect();
+    let mut values = || (0..DIMENSION).map(|_| source.random(2001) as f32 - 1000.0).collect::<Vec<f32>>();
+    for document in parts.iter_mut().flat_map(|part| &mut part.documents) {
+        document.vector = Some(values());
+    }
+    let asked = values();
+    let index = Index::load(vec![built(parts)?])?;
+    let mut times = Vec::new();
+    for _ in 0..200 {
+        let text = source.query();
+        let vector = Some(Vector { model: MODEL, values: &asked });
+        let query = Query { vector, ..Query::new(&text, now(), TimeZone::UTC) };
+        times.push(fastest(|| index.search(&query).hits.len()));
+    }
+    let (p50, p99) = (quantile(&mut times, 0.5), quantile(&mut times, 0.99));
+    println!("search with vectors of {DIMENSION} values p50 {p50:?}, p99 {p99:?}");
+    Ok(())
+}
+
 fn timed<T>(what: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     let value = black_box(what());
@@ -309,6 +342,7 @@ fn figures() -> Result<(), Failure> {
         times.push(fastest(|| index.search(&query).hits.len()));
     }
     println!("search p50 {:?}, p99 {:?}", quantile(&mut times, 0.5), quantile(&mut times, 0.99));
+    with_vectors(&mut source)?;
     let (merged, merge) = timed(|| index.merge());
     println!("merge of 21 segments {merge:?}; {} bytes", merged?.len());
     Ok(())

@@ -150,65 +150,40 @@ const PAST: &[&str] = &[
     "раньше",
     "прежде",
 ];
-const ME: &[&str] = &[
-    "i",
-    "me",
-    "my",
-    "mine",
-    "myself",
-    "ich",
-    "mich",
-    "mir",
-    "mein",
-    "meine",
-    "meinen",
-    "meinem",
-    "meiner",
-    "je",
-    "j",
-    "moi",
-    "mon",
-    "ma",
-    "mes",
-    "yo",
-    "mi",
-    "mí",
-    "mis",
-    "io",
-    "mio",
-    "mia",
-    "miei",
-    "mie",
-    "eu",
-    "meu",
-    "minha",
-    "meus",
-    "minhas",
-    "ik",
-    "mij",
-    "mijn",
-    "jag",
-    "mig",
-    "min",
-    "mitt",
-    "mina",
-    "jeg",
-    "meg",
-    "я",
-    "меня",
-    "мне",
-    "мой",
-    "моя",
-    "моё",
-    "мои",
-    "моего",
-    "моей",
+/// Words for the one who asks, by language: many of them are other words in other languages.
+const ME: &[(Language, &str)] = &[
+    (Language::English, "i me my mine myself"),
+    (Language::German, "ich mich mir mein meine meinen meinem meiner meines"),
+    (Language::French, "je j me m moi mon ma mes"),
+    (Language::Spanish, "yo me mi mí mis"),
+    (Language::Italian, "io mi me mio mia miei mie"),
+    (Language::Portuguese, "eu me meu minha meus minhas"),
+    (Language::Dutch, "ik mij me mijn"),
+    (Language::Swedish, "jag mig min mitt mina"),
+    (Language::Danish, "jeg mig min mit mine"),
+    (Language::Norwegian, "jeg meg min mitt mine"),
+    (Language::Turkish, "ben beni bana benim"),
+    (Language::Russian, "я меня мне мной мой моя моё мое мои моего моей мою"),
 ];
-const YOU: &[&str] = &[
-    "you", "your", "yours", "yourself", "du", "dich", "dir", "dein", "deine", "deinen", "tu", "te", "toi",
-    "ton", "ta", "tes", "vous", "votre", "tú", "ti", "usted", "tuo", "tua", "você", "jij", "jouw", "ты",
-    "тебя", "тебе", "твой", "вы", "вас", "вам", "ваш",
+const YOU: &[(Language, &str)] = &[
+    (Language::English, "you your yours yourself"),
+    (Language::German, "du dich dir dein deine deinen deinem deiner"),
+    (Language::French, "tu te t toi ton ta tes vous votre vos"),
+    (Language::Spanish, "tú te ti tu tus usted"),
+    (Language::Italian, "tu ti te tuo tua tuoi tue"),
+    (Language::Portuguese, "tu você te ti teu tua"),
+    (Language::Dutch, "jij je jou jouw"),
+    (Language::Swedish, "du dig din ditt dina"),
+    (Language::Danish, "du dig din dit dine"),
+    (Language::Norwegian, "du deg din ditt dine"),
+    (Language::Turkish, "sen seni sana senin"),
+    (Language::Russian, "ты тебя тебе твой твоя вы вас вам ваш"),
 ];
+
+fn says(table: &[(Language, &str)], word: &str, language: Language) -> bool {
+    let of = table.iter().filter(|(of, _)| *of == language);
+    of.flat_map(|(_, words)| words.split(' ')).any(|known| known == word)
+}
 
 /// Signs of a question in scripts without spaces.
 const TIME_IN_RUNS: &[&str] =
@@ -239,8 +214,8 @@ pub(crate) fn asked(text: &str, words: &Words, language: Language) -> Asked {
                 && matches!(next, "många" | "mycket" | "mange" | "meget" | "mye"));
         asked.name |= NAME.contains(&word);
         asked.past |= PAST.contains(&word) || (word == "used" && next == "to");
-        asked.me |= ME.contains(&word) && (word != "i" || language == Language::English);
-        asked.you |= YOU.contains(&word);
+        asked.me |= says(ME, word, language);
+        asked.you |= says(YOU, word, language);
     }
     if !text.is_ascii() {
         let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
@@ -425,6 +400,8 @@ mod tests {
         check("Wie viele Kinder hat sie?", Language::German, "#");
         check("Wann fahre ich nach Rom?", Language::German, "tm");
         check("¿Dónde está mi coche?", Language::Spanish, "nm");
+        check("Combien de tes amis ?", Language::French, "#y");
+        check("A ton of mina", Language::English, "");
         check("我什么时候去北京？", Language::English, "tm");
         check("誰が来ますか", Language::English, "n");
         check("몇 명이 왔어요?", Language::English, "#");

@@ -6,6 +6,8 @@
 mod date_tests;
 mod senses;
 
+use std::ops::Range;
+
 use jiff::civil::Date;
 use words::Language;
 
@@ -69,6 +71,8 @@ pub(crate) struct Times {
     pub ranges: Vec<Days>,
     /// Days or months without a year. They are also in `ranges`, in the year that is nearest to the anchor.
     pub yearless: Vec<MonthDay>,
+    /// Which words the ranges were read from.
+    pub places: Vec<Range<usize>>,
     /// Whether the text has any word about time, for example "week" or "10:30".
     pub has_time: bool,
 }
@@ -97,7 +101,12 @@ pub(crate) fn read(text: &str, words: &Words, language: Language, anchor: Option
     let mut reader = Reader { text, words, language, anchor, times: Times::default() };
     let mut at = 0;
     while at < words.len() && reader.times.ranges.len() < MAX_RANGES {
-        at += reader.step(at).max(1);
+        let before = (reader.times.ranges.len(), reader.times.yearless.len());
+        let next = at + reader.step(at).max(1);
+        if before != (reader.times.ranges.len(), reader.times.yearless.len()) {
+            reader.times.places.push(at..next);
+        }
+        at = next;
     }
     if !text.is_ascii() {
         reader.runs();

@@ -300,6 +300,30 @@ impl<'a> Ranker<'a, '_> {
         &self.index.segments[ranked.segment as usize]
     }
 
+    /// A named speaker and a date of the query count like a word each.
+    fn match_share(&self, ranked: &Ranked) -> f32 {
+        let (question, counted) = (self.question, self.counted);
+        let loaded = self.loaded(ranked);
+        let segment = &loaded.segment;
+        let at = loaded.first + ranked.document as usize;
+        let row = &segment.documents[ranked.document as usize];
+        let (mut matched, mut all) = (counted.cover[at], counted.mass);
+        if question.has_speakers() {
+            all += counted.usual;
+            let is_named = question.names(loaded, row) || counted.named.get(at) == Some(&true);
+            matched += if is_named { counted.usual } else { 0.0 };
+        }
+        if !question.ranges.is_empty() {
+            all += counted.usual;
+            let date = segment.date(ranked.document);
+            let in_range = date.is_some_and(|date| question.ranges.iter().any(|range| range.contains(date)));
+            let from = segment.ranges.partition_point(|(of, _)| *of < ranked.document);
+            let range = self.range(&segment.ranges[from..], ranked.document);
+            matched += counted.usual * if in_range { 1.0 } else { range };
+        }
+        if all > 0.0 { (matched / all).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
     fn hit(&self, ranked: &Ranked) -> Hit<'a> {
         let loaded = self.loaded(ranked);
         let (segment, document) = (&*loaded.segment, ranked.document);
@@ -319,9 +343,7 @@ impl<'a> Ranker<'a, '_> {
             is_question: row.flags & flags::QUESTION != 0,
             corrected_until: segment.corrected_until(document).and_then(date_of),
             score: ranked.score,
-            match_share: (self.counted.mix[loaded.first + document as usize]
-                / (1.0 + self.weights.saturation))
-                .clamp(0.0, 1.0),
+            match_share: self.match_share(ranked),
         }
     }
 }

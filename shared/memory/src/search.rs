@@ -79,6 +79,7 @@ pub struct Hit<'a> {
     pub corrected_until: Option<Date>,
     /// From 0. Scores of different queries can't be compared.
     pub score: f32,
-    /// From 0 to 1: how much of what the query says was found. It can be compared between queries.
+    /// From 0 to 1: how much of what the query says was found in the document and beside it. Rare words count more. A
+    /// named speaker and a date count like a word each. It can be compared between queries.
     pub match_share: f32,
 }

@@ -13,7 +13,7 @@ pub(crate) const STOP_WORDS: [(Language, &str); 17] = [
          hasn have haven having he her here hers herself hey hi him himself his how however i if in into is isn it its itself just \
          let ll lot lots m many may me might mightn more most much must mustn my myself need needn no nor not now of off oh ok okay on \
          once only or other our ours ourselves out over own perhaps quite rather re really s same shan she should shouldn since so \
-         some someone something such t than that the their theirs them themselves then there these they thing things this those though \
+         said say saying says some someone something such t tell telling than told that the their theirs them themselves then there these they thing things this those though \
          through thus to too under until up upon us ve very was wasn we well were weren what when where whether which while who \
          whom whose why will with within without won would wouldn wow yeah yes yet you your yours yourself yourselves",
     ),

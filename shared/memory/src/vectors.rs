@@ -23,9 +23,11 @@ pub(crate) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
     Some(vector.iter().map(|value| value / largest / length).collect())
 }
 
-/// The cosine of a query (in whole numbers from -127 to 127, see [`quantized`]) and a stored vector.
-pub(crate) fn cosine(query: &[i8], query_scale: f32, values: &[u8], scale: f32) -> f32 {
-    let dot: i32 = query.iter().zip(values).map(|(&a, &b)| i32::from(a) * i32::from(b as i8)).sum();
+/// The cosine of a query (in whole numbers from -127 to 127, see [`quantized`]) and a stored vector. The query's numbers
+/// have two bytes, because processors multiply those fastest.
+pub(crate) fn cosine(query: &[i16], query_scale: f32, values: &[u8], scale: f32) -> f32 {
+    let dot: i32 =
+        query.iter().zip(values).map(|(&a, &b)| i32::from(a) * i32::from(i16::from(b as i8))).sum();
     let cosine = dot as f32 * query_scale * scale;
     if cosine.is_finite() { cosine.clamp(-1.0, 1.0) } else { 0.0 }
 }
@@ -38,9 +40,10 @@ mod tests {
     fn a_vector_keeps_its_direction() {
         let (scale, values) = quantized(&[3.0, 4.0, 0.0]).unwrap();
         let stored: Vec<u8> = values.iter().map(|value| *value as u8).collect();
-        assert!((cosine(&values, scale, &stored, scale) - 1.0).abs() < 0.01);
+        let wide = |values: &[i8]| values.iter().map(|value| i16::from(*value)).collect::<Vec<_>>();
+        assert!((cosine(&wide(&values), scale, &stored, scale) - 1.0).abs() < 0.01);
         let (other_scale, other) = quantized(&[-4e30, 3e30, 0.0]).unwrap();
-        assert!(cosine(&other, other_scale, &stored, scale).abs() < 0.02);
+        assert!(cosine(&wide(&other), other_scale, &stored, scale).abs() < 0.02);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(super) fn scores(
 ) -> Option<Vec<f32>> {
     let asked = query.vector?;
     let (scale, values) = vectors::quantized(asked.values)?;
+    let values: Vec<i16> = values.into_iter().map(i16::from).collect();
     let mut cosines = vec![f32::NAN; index.documents];
     for loaded in &index.segments {
         let segment = &loaded.segment;

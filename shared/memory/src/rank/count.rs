@@ -13,8 +13,14 @@ pub(super) struct Counted {
     pub mix: Vec<f32>,
     /// For each document, without them.
     pub own: Vec<f32>,
+    /// For each document, the share of the words, by their rarity, that it or its neighbours have.
+    pub cover: Vec<f32>,
     /// For each session.
     pub session: Vec<f32>,
+    /// The rarity of a usual word of the query.
+    pub usual: f32,
+    /// The same of all words.
+    pub mass: f32,
     pub has_words: bool,
     /// For each fact and card, whether its text has a name of the query. Empty if the query has none.
     pub named: Vec<bool>,
@@ -36,11 +42,14 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
     let mut counted = Counted {
         mix: vec![0.0; index.documents],
         own: vec![0.0; index.documents],
+        cover: vec![0.0; index.documents],
         session: vec![0.0; index.sessions],
+        usual: 1.0,
+        mass: 0.0,
         has_words: false,
         named: Vec::new(),
     };
-    let (mut mass, mut session_mass) = (0.0, 0.0);
+    let (mut mass, mut session_mass, mut words) = (0.0, 0.0, 0);
     let mut found: Vec<Vec<Found>> = index.segments.iter().map(|_| Vec::new()).collect();
     let mut sessions = vec![0.0_f32; index.sessions];
     let mut touched: Vec<u32> = Vec::new();
@@ -54,11 +63,15 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
         // A word that only occurs in other forms is as rare as these.
         let idf_here = idf(scope.documents, if exact > 0 { exact } else { all });
         mass += idf_here;
+        if !group.is_date {
+            words += 1;
+            counted.mass += idf_here;
+        }
         counted.has_words |= all > 0;
         let with_windows = exact <= MAX_WINDOWS;
         for ((loaded, found), number) in index.segments.iter().zip(&found).zip(0..) {
             add_own(&mut counted.own, loaded, found, idf_here, weights);
-            let mut near = Near::of(&mut counted.mix, index, number, scope, weights, idf_here);
+            let mut near = Near::of(&mut counted, index, number, scope, weights, (idf_here, group.is_date));
             near.add_all(loaded, found, with_windows);
             let mut parts = loaded.segment.parts.iter().zip(&loaded.parts).peekable();
             for hit in found.iter().filter(|hit| hit.exact > 0) {
@@ -81,6 +94,9 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
             counted.session[at as usize] +=
                 session_idf * (weights.session_saturation + 1.0) * count / (count + norm);
         }
+    }
+    if words > 0 {
+        counted.usual = counted.mass / words as f32;
     }
     counted.named = named(index, question, scope);
     let scores = [(&mut counted.mix, mass), (&mut counted.own, mass), (&mut counted.session, session_mass)];
@@ -166,6 +182,9 @@ fn add_own(own: &mut [f32], loaded: &Loaded, found: &[Found], idf: f32, weights:
 /// unfinished at any time.
 struct Near<'a> {
     mix: &'a mut [f32],
+    cover: &'a mut [f32],
+    /// What the word adds to the cover.
+    of_cover: f32,
     lens: &'a [u32],
     /// The document of the first slot, and the counts of it and the four after it.
     from: usize,
@@ -179,17 +198,19 @@ struct Near<'a> {
 
 impl<'a> Near<'a> {
     fn of(
-        mix: &'a mut [f32],
+        counted: &'a mut Counted,
         index: &'a Index,
         number: usize,
         scope: &Scope,
         weights: &'a Weights,
-        idf: f32,
+        (idf, is_date): (f32, bool),
     ) -> Self {
         let first = index.segments[number].first;
         let count = index.segments[number].segment.documents.len();
         Self {
-            mix: &mut mix[first..first + count],
+            mix: &mut counted.mix[first..first + count],
+            cover: &mut counted.cover[first..first + count],
+            of_cover: if is_date { 0.0 } else { idf },
             lens: &index.lens[first..first + count],
             from: 0,
             slots: [0.0; 5],
@@ -246,6 +267,7 @@ impl<'a> Near<'a> {
                 let at = self.from + slot;
                 let norm = self.base + self.slope * self.lens[at] as f32;
                 self.mix[at] += self.factor * count / (count + norm);
+                self.cover[at] += self.of_cover * count.min(1.0);
             }
         }
         self.slots.copy_within(steps.., 0);

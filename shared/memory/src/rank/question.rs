@@ -1,5 +1,6 @@
 //! What a query says: words, speakers, dates and cues.
 
+use rustc_hash::FxHashSet;
 use words::{Language, fold};
 
 use super::scope::Scope;
@@ -25,6 +26,8 @@ const MAX_YEARS: i32 = 20;
 pub(super) struct Group {
     pub terms: Vec<Vec<u8>>,
     pub prefix: Option<Vec<u8>>,
+    /// It is part of a date, which counts by itself.
+    pub is_date: bool,
 }
 
 pub(super) struct Question {
@@ -49,10 +52,14 @@ impl Question {
         let mut ranges = times.ranges;
         let mut speakers = Vec::new();
         let (mut groups, mut names): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
+        let mut seen = FxHashSet::default();
         let languages = scope.languages.and(Languages::of(language)).and(Languages::of(Language::English));
-        for (word, lower) in words.iter() {
+        for (place, (word, lower)) in words.iter().enumerate() {
             if groups.len() + names.len() >= MAX_GROUPS {
                 break;
+            }
+            if !seen.insert(lower) {
+                continue;
             }
             if word.is_run {
                 // A name is a part of the run, so its characters stay words.
@@ -64,19 +71,22 @@ impl Question {
                 tokens::terms_of_run(lower, |term| {
                     let terms = vec![term.as_bytes().to_vec()];
                     if groups.len() < MAX_GROUPS && groups.iter().all(|group| group.terms != terms) {
-                        groups.push(Group { terms, prefix: None });
+                        groups.push(Group { terms, prefix: None, is_date: false });
                     }
                 });
                 continue;
             }
-            // "Yesterday" in a text is another day than in the query.
-            let is_day = !ranges.is_empty() && dates::is_relative_day(lower, language);
-            if is_day || is_stop_word(lower, language) {
+            // "Yesterday" in a text is another day than in the query. Other words of dates are also searched.
+            let is_date = times.places.iter().any(|places| places.contains(&place));
+            // "Will" and "May" are also names.
+            let is_capital = place > 0 && text[word.start..].starts_with(char::is_uppercase);
+            let is_word = !is_stop_word(lower, language) || (is_capital && index.names.contains_key(lower));
+            if !is_word || (is_date && dates::is_relative_day(lower, language)) {
                 continue;
             }
             let is_name = name(index, scope, lower, &mut speakers);
             let into = if is_name { &mut names } else { &mut groups };
-            if let Some(group) = group(lower, language, languages)
+            if let Some(group) = group(lower, language, languages, is_date)
                 && into.iter().all(|other| other.terms != group.terms)
             {
                 into.push(group);
@@ -145,7 +155,7 @@ fn name(index: &Index, scope: &Scope, lower: &str, speakers: &mut Vec<bool>) -> 
 }
 
 /// The terms that a word may be: its stem in each language of the index.
-fn group(lower: &str, language: Language, languages: Languages) -> Option<Group> {
+fn group(lower: &str, language: Language, languages: Languages, is_date: bool) -> Option<Group> {
     let own = tokens::term_of(lower, language)?;
     let mut terms = vec![own.as_bytes().to_vec()];
     let mut add = |term: &str| {
@@ -166,5 +176,5 @@ fn group(lower: &str, language: Language, languages: Languages) -> Option<Group>
     }
     let prefix =
         own.char_indices().nth(PREFIX - 1).map(|(at, last)| own.as_bytes()[..at + last.len_utf8()].to_vec());
-    Some(Group { terms, prefix })
+    Some(Group { terms, prefix, is_date })
 }
