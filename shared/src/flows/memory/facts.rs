@@ -12,7 +12,7 @@ use domain::memory::tombstone::{Tombstone, TombstoneKind, text_sha256};
 use domain::memory::{Fact, FactState, Line, LongTerm, MAX_FACT, Origin, Section, Week, tidy};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::shown::FactView;

@@ -26,7 +26,7 @@ const MAX_LONG_TERM: usize = 2_400;
 const MAX_HITS: usize = 12;
 
 /// Hits that have found less of the question than this are left out.
-const LEAST: f32 = 0.25;
+const LEAST: f32 = 0.1;
 
 /// The most bytes of a message in a prompt.
 const MAX_TEXT: usize = 600;

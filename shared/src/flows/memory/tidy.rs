@@ -70,7 +70,8 @@ pub(super) async fn week(
     // What a tidying that was cut off has taken is only archived.
     let tidies = cx.store.memory_tidies(owner).await?;
     if let Some(last) = tidies.iter().rfind(|tidy| tidy.monday == monday && tidy.rolled_back_at.is_none()) {
-        let (taken, rest) = open.into_iter().partition(|block| block.value.created_at <= last.at);
+        let (taken, rest): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|block| block.value.created_at <= last.at);
         archive(cx, owner, &taken, last.tidy_id).await?;
         open = rest;
     }
