@@ -32,7 +32,7 @@ export function memoryDaysSection(ctx) {
     { note: days.synced && `read up to ${dateWords(days.synced)}`, end: h("a", { href: memoryDayHref(today) }, "Today") },
     days.failure && h("div", { class: "notice warn", role: "alert" }, h("p", {}, h("b", {}, "The memory could not be brought up to date. "), `${capital(days.failure).replace(/\.$/, "")}. It is tried again by itself.`)),
     days.data.length === 0 && h("p", { class: "muted pad" }, "Every day that has taught something is archived, or none has yet. At 23:00 the day is read."),
-    rows(days.data.map((day) => row({ key: day.date, time: dateWords(day.date), title: taughtText(day), href: memoryDayHref(day.date) }))),
+    days.data.length > 0 && rows(days.data.map((day) => row({ key: day.date, time: dateWords(day.date), title: taughtText(day), href: memoryDayHref(day.date) }))),
     h("div", { class: "acts" }, button(ctx, "Synchronise now", { key: "sync memory", starts: true, act: async () => { ctx.state.synced = await post("/memory/sync", {}); } }), h("small", { class: "muted" }, "A model reads the conversations since the last time.")),
     failureOf(ctx, "sync memory"),
     ctx.state.synced && syncedView(ctx, ctx.state.synced),
@@ -117,7 +117,7 @@ export function memoryArchiveSection(ctx) {
     "Archive",
     { note: String(archive.year), end: [press(String(year - 1), show(year - 1), { kind: "link" }), year < Number(isoDate(Date.now()).slice(0, 4)) && [" ", press(String(year + 1), show(year + 1), { kind: "link" })]] },
     all.length === 0 && h("p", { class: "muted pad" }, `Nothing of ${archive.year} is archived. Each Sunday at 22:00 the week is tidied.`),
-    rows(
+    all.length > 0 && rows(
       all.map((week) =>
         h(
           "li",

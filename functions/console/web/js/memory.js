@@ -112,7 +112,7 @@ function byHandForm(ctx, longTerm) {
   const byHand = longTerm.sections.filter((one) => one.by_hand).map((one) => one.title || "without a heading");
   return section(
     "Edit by hand",
-    { note: h("span", { class: isOver ? "bad" : null }, sizeText(lines, bytes)) },
+    { end: h("span", { class: isOver ? "bad" : "muted" }, sizeText(lines, bytes)) },
     clashView(ctx, form, { markdown: "The long-term memory" }),
     h(
       "div",
@@ -156,7 +156,7 @@ function tidiesSection(ctx) {
     data.length === 0 && h("p", { class: "muted pad" }, "Nothing was tidied yet. Each Sunday at 22:00 a model takes what the week has taught into the long-term memory."),
     h("div", { class: "acts" }, button(ctx, "Tidy now", { key: "tidy memory", starts: true, act: tidyNow })),
     failureOf(ctx, "tidy memory"),
-    h("ol", { class: "mem-tidies", "aria-label": "Tidyings, newest first" }, data.map((tidied, index) => tidyItem(ctx, tidied, index))),
+    data.length > 0 && h("ol", { class: "mem-tidies", "aria-label": "Tidyings, newest first" }, data.map((tidied, index) => tidyItem(ctx, tidied, index))),
   );
 }
 
