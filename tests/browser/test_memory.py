@@ -286,7 +286,7 @@ def test_a_conversation_is_read_and_its_facts_lead_back_to_it(taught, pace):
     run = owner.post(f"/agents/{agent}/chat", {"message": "Where do I live, in Lisbon?", "chat_id": chat})["run_id"]
     knew = owner.get(f"/runs/{run}")["recalled"]
     assert any("Lisbon" in one["text"] for one in knew), knew
-    fact(page, "lives in Lisbon").get_by_role("link", name="a chat").click()
+    page.get_by_role("region", name="home and shop").get_by_role("link", name="a chat").click()
     expect(page).to_have_url(re.compile(f"#/agents/{agent}/chat/{chat}$"))
     page.get_by_text(f"What it knew ({len(knew)})").click()
     told = page.get_by_role("list", name="What it knew")
@@ -298,6 +298,12 @@ def test_a_conversation_is_read_and_its_facts_lead_back_to_it(taught, pace):
     told.get_by_role("button", name=re.compile("^Forget: The user lives in Lisbon")).click()
     page.get_by_role("button", name="Forget it for good").click()
     expect(fact(told, "lives in Lisbon with the sister")).to_contain_text("forgotten")
+    # Later, too: the record of the run stays.
+    page.reload()
+    page.get_by_text(f"What it knew ({len(knew)})").click()
+    told.get_by_role("button", name=re.compile("^Forget: The user lives in Lisbon")).click()
+    expect(fact(told, "lives in Lisbon with the sister")).to_contain_text("forgotten")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     shot(page, "memory-knew-run-light")
     assert [one["text"] for block in owner.get(f"/memory/days/{day['date']}")["blocks"] for one in block["facts"]] == ["The user's shop sells lamps of brass."]
 
@@ -311,11 +317,19 @@ def test_what_a_session_of_another_program_taught_waits_for_a_yes(taught, pace):
     page = owner.page(f"/memory/days/{date}")
     one = fact(page, "turquoise")
     expect(one).to_contain_text("waits for your yes")
-    expect(one).to_contain_text("the outside session “s1”")
+    expect(page.get_by_text("the outside session “s1”")).to_be_visible()
     axe(page)
     stored = owner.get(f"/memory/days/{date}")["blocks"][0]["facts"][0]
     assert stored["state"] == "unconfirmed"
-    one.get_by_role("button", name="Confirm").click()
+    # The first page has it, too, so that nobody must look for it.
+    page.get_by_role("link", name="Memory").first.click()
+    waiting = page.get_by_role("region", name="Waits for your yes")
+    expect(waiting).to_contain_text("the outside session “s1”")
+    axe(page)
+    shot(page, "memory-waits-light")
+    waiting.get_by_role("button", name="Confirm").click()
+    expect(waiting).to_have_count(0)
+    page.go_back()
     expect(one.get_by_role("button", name="Confirm")).to_have_count(0)
     expect(one).not_to_contain_text("waits for your yes")
     assert owner.get(f"/memory/facts/{stored['fact_id']}")["state"] == "current"
@@ -350,10 +364,17 @@ def test_a_week_is_tidied_and_the_tidying_is_undone(taught, pace):
 
     second = tidied(owner, pace, "b", "My friend Pedro repairs clocks.")
     more = {"text": "My friend Pedro repairs clocks.", "facts": [second]}
-    pace.say(called("save_memory", {"sections": [{"title": "People", "lines": [line, more]}], "week": [more]}), None)
+    both = {"text": "Pedro repairs clocks, Maria waters the plants.", "facts": [first, second]}
+    pace.say(called("save_memory", {"sections": [{"title": "People", "lines": [both]}], "week": [more]}), None)
     page.get_by_role("button", name="Tidy now").click()
     expect(items).to_have_count(2)
-    assert lines(owner) == [line["text"], more["text"]]
+    assert lines(owner) == [both["text"]]
+    # A line of several facts names each of them.
+    merged = fact(page.get_by_role("list", name="People", exact=True), both["text"])
+    merged.get_by_text("From 2 facts").click()
+    expect(merged.locator(".mem-fact")).to_have_count(2)
+    expect(merged.get_by_role("button", name="Correct: My friend Pedro repairs clocks.")).to_be_visible()
+    shot(page, "memory-merged-light")
     # The week has a summary, and its day is in the archive.
     archive = page.get_by_role("region", name="Archive")
     archive.get_by_role("link", name="Summary of the week").click()
@@ -366,7 +387,7 @@ def test_a_week_is_tidied_and_the_tidying_is_undone(taught, pace):
     dialog = page.get_by_role("dialog", name="Undo this tidying?")
     dialog.get_by_role("button", name="Undo the tidying").click()
     expect(dialog.get_by_role("alert")).to_contain_text("A later tidying was made on top of this one. Undo that one first")
-    assert len(lines(owner)) == 2
+    assert lines(owner) == [both["text"]]
     dialog.get_by_role("button", name="Keep").click()
     items.first.get_by_role("button", name="Undo").click()
     dialog.get_by_role("button", name="Undo the tidying").click()

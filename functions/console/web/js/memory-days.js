@@ -7,6 +7,9 @@ import { factItem, factList, memoryDate, memoryDayHref, memoryLine, sourceLink }
 import { button, empty, facts, failureOf, field, head, link, press, row, rows, section } from "./parts.js";
 import { h } from "./view.js";
 
+/** The memory changes seldom by itself. */
+export const MEMORY_MS = 120_000;
+
 const memoryWeekHref = (monday) => `#/memory/weeks/${encodeURIComponent(monday)}`;
 
 function dayAfter(date, days) {
@@ -29,7 +32,7 @@ export function memoryDaysSection(ctx) {
   const today = isoDate(Date.now());
   return section(
     "Days",
-    { note: days.synced && `read up to ${dateWords(days.synced)}`, end: h("a", { href: memoryDayHref(today) }, "Today") },
+    { note: days.synced && `read up to ${dateWords(days.synced)}`, end: h("a", { href: memoryDayHref(today) }, "Open today") },
     days.failure && h("div", { class: "notice warn", role: "alert" }, h("p", {}, h("b", {}, "The memory could not be brought up to date. "), `${capital(days.failure).replace(/\.$/, "")}. It is tried again by itself.`)),
     days.data.length === 0 && h("p", { class: "muted pad" }, "Every day that has taught something is archived, or none has yet. At 23:00 the day is read."),
     days.data.length > 0 && rows(days.data.map((day) => row({ key: day.date, time: dateWords(day.date), title: taughtText(day), href: memoryDayHref(day.date) }))),
@@ -138,6 +141,7 @@ export const memoryDayPage = {
   nav: "memory",
   of: "memory",
   title: (ctx) => memoryDate(ctx.params.date),
+  every: () => MEMORY_MS,
   reads: (ctx) => ({
     day: optional(`/memory/days/${encodeURIComponent(ctx.params.date)}`),
     cards: `/memory/cards?date=${encodeURIComponent(ctx.params.date)}`,
@@ -150,7 +154,7 @@ export const memoryDayPage = {
     const isPast = date < isoDate(Date.now());
     return h(
       "div",
-      { key: `memory day ${date}` },
+      { key: `memory day ${date}`, class: "mem-narrow" },
       crumbOf(),
       head(wholeDate(date), null, link("The day before", memoryDayHref(dayAfter(date, -1)), { kind: "quiet" }), isPast && link("The day after", memoryDayHref(dayAfter(date, 1)), { kind: "quiet" })),
       blocks.length === 0 && cards.data.length === 0 && empty(isPast ? "This day has taught nothing." : "Nothing is known of this day yet. At 23:00 it is read.", link("All that is known", "#/memory", { kind: "" })),
@@ -158,7 +162,7 @@ export const memoryDayPage = {
         section(
           block.title || "A conversation",
           { id: block.block_id, note: [block.namespace && `in “${block.namespace}”`, block.archived_by && "archived"].filter(Boolean).join(" · ") || null, end: sourceLink(block.source) },
-          factList(`What it has taught: ${block.title || "a conversation"}`, block.facts.map((fact) => factItem(ctx, fact))),
+          factList(`What it has taught: ${block.title || "a conversation"}`, block.facts.map((fact) => factItem(ctx, fact, { isAtHome: true }))),
         ),
       ),
       cards.data.length > 0 && section("Cards", { note: "about work that was done" }, cards.data.map(memoryCard)),
@@ -192,13 +196,14 @@ export const memoryWeekPage = {
   nav: "memory",
   of: "memory",
   title: (ctx) => `Week of ${memoryDate(ctx.params.monday)}`,
+  every: () => MEMORY_MS,
   reads: (ctx) => ({ week: optional(`/memory/weeks/${encodeURIComponent(ctx.params.monday)}`) }),
   view(ctx) {
     const { monday } = ctx.params;
     const { week } = ctx.data;
     return h(
       "div",
-      { key: `memory week ${monday}` },
+      { key: `memory week ${monday}`, class: "mem-narrow" },
       crumbOf(),
       head(`The week of ${memoryDate(monday)}`, null),
       week?.lines.length > 0

@@ -32,14 +32,14 @@ export function sourceLink(source, name) {
 
 const withDots = (parts) => parts.filter(Boolean).map((part, index) => [index > 0 && " · ", part]);
 
-/** Since when a fact is known, who says it, and what has become of it. */
-function factOrigin(fact) {
+/** Since when a fact is known, who says it, and what has become of it. A page of a day has said when and where. */
+function factOrigin(fact, isAtHome) {
   const sources = [...new Set((fact.sources ?? []).map((one) => one.source))];
   return withDots([
-    fact.date && ["since ", fact.block_id ? h("a", { href: memoryDayHref(fact.date) }, memoryDate(fact.date)) : memoryDate(fact.date)],
-    sources.length > 0 && ["from ", sources.map((source, index) => [index > 0 && ", ", sourceLink(source)])],
+    !isAtHome && fact.date && ["since ", fact.block_id ? h("a", { href: memoryDayHref(fact.date) }, memoryDate(fact.date)) : memoryDate(fact.date)],
+    !isAtHome && sources.length > 0 && ["from ", sources.map((source, index) => [index > 0 && ", ", sourceLink(source)])],
     fact.origin === "person" && h("b", { class: "mem-mark" }, fact.corrects ? "you corrected this" : "you wrote this"),
-    fact.namespace && `in “${fact.namespace}”`,
+    !isAtHome && fact.namespace && `in “${fact.namespace}”`,
     fact.state === "unconfirmed" && h("b", { class: "mem-mark warn" }, "waits for your yes"),
     fact.state === "corrected" && h("b", { class: "mem-mark" }, `corrected: until ${memoryDate(fact.on)}`),
   ]);
@@ -51,9 +51,9 @@ const shortened = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text
 
 /**
  * A fact with what can be done about it. `text` is the line that is made of it, if that says it in other words. `isCut`: the text may be shorter
- * than that of the fact.
+ * than that of the fact. `isAtHome`: the page says when and where it was learned.
  */
-export function factItem(ctx, fact, { text = fact.text, isCut = false, key = fact.fact_id } = {}) {
+export function factItem(ctx, fact, { text = fact.text, isCut = false, isAtHome = false, key = fact.fact_id } = {}) {
   const id = fact.fact_id;
   const isHistory = fact.state === "corrected";
   const isOpen = !isHistory && (ctx.state.correcting === id || correctionDraft(id).get() !== "");
@@ -64,7 +64,7 @@ export function factItem(ctx, fact, { text = fact.text, isCut = false, key = fac
   return h(
     "li",
     { class: "mem-fact", key },
-    h("div", { class: "mem-says" }, h("p", {}, isHistory ? h("s", {}, text) : text), text !== fact.text && h("small", {}, `The fact: “${fact.text}”`), h("small", {}, factOrigin(fact))),
+    h("div", { class: "mem-says" }, h("p", {}, isHistory ? h("s", {}, text) : text), text !== fact.text && h("small", {}, `The fact: “${fact.text}”`), h("small", {}, factOrigin(fact, isAtHome))),
     !isOpen &&
       h(
         "div",
@@ -129,7 +129,9 @@ function correctionForm(ctx, fact, isCut) {
           draft.set(event.target.value);
           ctx.redraw();
         },
-        onkeydown: (event) => event.key === "Escape" && !event.isComposing && close(),
+        onkeydown: (event) => {
+          if (event.key === "Escape" && !event.isComposing) close();
+        },
       }),
     ),
     size > MOST_FACT_BYTES && h("p", { class: "bad", role: "alert" }, `It has ${size} bytes. A fact has at most ${MOST_FACT_BYTES}.`),
@@ -142,31 +144,43 @@ function correctionForm(ctx, fact, isCut) {
 /** Facts that were forgotten on this page: what a run was told stays in its record. */
 const forgottenFacts = new Set();
 
-function forgetPress(ctx, id, text, more) {
-  const ask = () =>
-    confirmation(ctx, {
-      title: "Forget this fact?",
-      key: `forget ${id}`,
-      label: "Forget it for good",
-      text: [
-        h("q", {}, text),
-        h("br"),
-        "It disappears from its day, from the long-term memory and all its earlier versions, from the summaries of weeks, and from the search. What it has corrected goes with it. It is not learned again. The messages that it comes from stay in their conversation, and the search of the memory does not find them any more. ",
-        more && `${more} `,
-        h("b", {}, "This cannot be undone."),
-      ],
-      act: async () => {
-        await del(`/memory/facts/${id}`).catch((error) => {
-          // Somebody has forgotten it before.
-          if (error.status !== 404) throw error;
-        });
-        forgottenFacts.add(id);
-        correctionDraft(id).set("");
-        flash("Forgotten.");
-        ctx.state.searchAgain?.();
-      },
-    });
-  return h("button", { class: "btn quiet", type: "button", "aria-label": `Forget: ${shortened(text)}`, onclick: ask }, "Forget…");
+/** `more` says what else stays. With `isLine`, the text may be of several facts, so the fact itself is read first. */
+function forgetPress(ctx, id, text, { more, isLine = false } = {}) {
+  const read = async () => {
+    try {
+      askToForget(ctx, id, (await get(`/memory/facts/${id}`)).text, more);
+    } catch (error) {
+      if (error.status !== 404) return askToForget(ctx, id, text, more);
+      forgottenFacts.add(id);
+      flash("It was forgotten before.");
+    }
+  };
+  return h("button", { class: "btn quiet", type: "button", "aria-label": `Forget: ${shortened(text)}`, onclick: isLine ? read : () => askToForget(ctx, id, text, more) }, "Forget…");
+}
+
+function askToForget(ctx, id, text, more) {
+  confirmation(ctx, {
+    title: "Forget this fact?",
+    key: `forget ${id}`,
+    label: "Forget it for good",
+    text: [
+      h("q", {}, text),
+      h("br"),
+      "It disappears from its day, from the long-term memory and all its earlier versions, from the summaries of weeks, and from the search. What it has corrected goes with it. It is not learned again. The messages that it comes from stay in their conversation, and the search of the memory does not find them any more. ",
+      more && `${more} `,
+      h("b", {}, "This cannot be undone."),
+    ],
+    act: async () => {
+      await del(`/memory/facts/${id}`).catch((error) => {
+        // Somebody has forgotten it before.
+        if (error.status !== 404) throw error;
+      });
+      forgottenFacts.add(id);
+      correctionDraft(id).set("");
+      flash("Forgotten.");
+      ctx.state.searchAgain?.();
+    },
+  });
 }
 
 /** A line of the long-term memory or of a week, with the facts that it comes from. */
@@ -215,6 +229,6 @@ function recalledItem(ctx, one, index) {
         one.until && `true until ${memoryDate(one.until)}`,
       ])),
     ),
-    isFact && h("div", { class: "mem-acts" }, forgottenFacts.has(one.ref) ? h("span", { class: "muted" }, "forgotten") : forgetPress(ctx, one.ref, one.text, "The record of this run keeps what it was told.")),
+    isFact && h("div", { class: "mem-acts" }, forgottenFacts.has(one.ref) ? h("span", { class: "muted" }, "forgotten") : forgetPress(ctx, one.ref, one.text, { isLine: true, more: "The record of this run keeps what it was told." })),
   );
 }

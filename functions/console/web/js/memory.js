@@ -1,11 +1,11 @@
 // The memory: what it knows, the search, days and weeks, the weekly tidying, and the long-term memory by hand.
 
-import { post, put } from "./api.js";
-import { flash } from "./app.js";
+import { get, post, put } from "./api.js";
+import { flash, lazily } from "./app.js";
 import { changedIn, clashView, editOf, endEdit, freshen, hasClash, hasEdit, sendEdit, setIn } from "./conflict-view.js";
 import { counted, figure, listed, money, moment } from "./format.js";
-import { archiveYear, memoryArchiveSection, memoryDaysSection, openMemoryDay } from "./memory-days.js";
-import { textBytes, factList, memoryDate, memoryLine } from "./memory-facts.js";
+import { MEMORY_MS, archiveYear, memoryArchiveSection, memoryDaysSection, openMemoryDay } from "./memory-days.js";
+import { factItem, factList, memoryDate, memoryLine, textBytes } from "./memory-facts.js";
 import { foundView, isSearching, searchForm, searchOf } from "./memory-search.js";
 import { button, confirmation, empty, failureOf, head, link, press, section } from "./parts.js";
 import { h } from "./view.js";
@@ -17,6 +17,7 @@ const BY_HAND_KEY = "memory by hand";
 export const memoryPage = {
   nav: "memory",
   title: () => "Memory",
+  every: () => MEMORY_MS,
   reads: (ctx) => ({
     longTerm: "/memory/long-term",
     days: "/memory/days",
@@ -35,7 +36,7 @@ export const memoryPage = {
       h(
         "div",
         { class: "cols" },
-        h("div", {}, isSearching(search) ? foundView(ctx, search) : knownView(ctx)),
+        h("div", {}, isSearching(search) ? foundView(ctx, search) : [waitingFacts(ctx), knownView(ctx)]),
         h("div", {}, memoryDaysSection(ctx), tidiesSection(ctx), memoryArchiveSection(ctx), h("div", { class: "mem-open" }, openMemoryDay(ctx))),
       ),
     );
@@ -43,6 +44,17 @@ export const memoryPage = {
 };
 
 // ---- What it knows ----
+
+/** Of how many days the facts that wait are looked for. */
+const DAYS_LOOKED_AT = 7;
+
+/** What other programs have taught in the last days, and nobody has confirmed. */
+function waitingFacts(ctx) {
+  const days = ctx.data.days.data.slice(0, DAYS_LOOKED_AT).map(({ date }) => lazily(`memory day ${date}`, () => get(`/memory/days/${date}`)));
+  const waiting = days.flatMap((day) => day?.blocks ?? []).flatMap((block) => block.facts.filter((fact) => fact.state === "unconfirmed"));
+  if (waiting.length === 0) return null;
+  return section("Waits for your yes", { note: waiting.length }, h("p", { class: "mem-under muted" }, "Sessions of other programs have taught this. Until you confirm it, only the search finds it."), factList("Facts that wait for your yes", waiting.map((fact) => factItem(ctx, fact))));
+}
 
 const isEditing = (ctx) => (ctx.state.isEditing ??= hasEdit(BY_HAND_KEY));
 
@@ -64,7 +76,7 @@ function knownView(ctx) {
   const isNew = isNothing && days.data.length === 0;
   return section(
     "What it knows",
-    { note: !isNothing && sizeText(memoryLines(markdown), textBytes(markdown)), end: !isNothing && press("Edit by hand", () => showByHand(ctx, true), { kind: "link", key: "edit" }) },
+    { note: isNothing ? null : sizeText(memoryLines(markdown), textBytes(markdown)), end: !isNothing && press("Edit by hand", () => showByHand(ctx, true), { kind: "link", key: "edit" }) },
     isNothing &&
       (isNew
         ? empty("Nothing is remembered yet. Talk to an agent; at 23:00 the day is read.", link("Talk to an agent", "#/agents", { kind: "" }), press("Write something yourself", () => showByHand(ctx, true), { kind: "quiet" }))
