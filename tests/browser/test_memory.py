@@ -167,6 +167,13 @@ def test_the_search_asks_only_what_was_typed_and_shows_the_newest_answer(owner):
     expect(fact(result.get_by_role("list", name="Facts that were found"), "likes green tea")).to_contain_text("you wrote this")
     expect(fact(result.get_by_role("list", name="Cards that were found"), "Ordered green tea")).to_be_visible()
     assert len(asked) == 1 and "depth=raw" in asked[0], asked
+    # What has nothing of the question is shown only when asked for.
+    expect(fact(result, "lives in Lisbon")).to_have_count(0)
+    every = owner.get("/memory/search?q=green%20tea&depth=raw&limit=30")["hits"]
+    far = [one for one in every if one["score"] == 0]
+    assert far, every
+    result.get_by_role("button", name=f"Show {len(far)} that are farther away").click()
+    expect(result.locator(".mem-fact")).to_have_count(len(every))
     box.fill("favourite colour turquoise")
     message = fact(result.get_by_role("list", name="Messages that were found"), "turquoise")
     expect(message).to_contain_text("You")

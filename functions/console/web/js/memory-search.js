@@ -19,11 +19,7 @@ const DEPTHS = [
   ["raw", "Every message"],
 ];
 const DEPTH_WORDS = { cards: "cards", memory: "cards and facts", raw: "cards, facts and messages" };
-const HIT_KINDS = [
-  ["memory", "Facts"],
-  ["card", "Cards"],
-  ["raw", "Messages"],
-];
+const HIT_KINDS = { memory: "Facts", card: "Cards", raw: "Messages" };
 const SPEAKERS = { user: "you", assistant: "the assistant", tool: "a tool" };
 
 /** What the search of this page knows. The address has the question, so that it outlives a reload. */
@@ -72,7 +68,7 @@ async function askMemory(ctx, search) {
   try {
     const found = await get(`/memory/search?${new URLSearchParams({ q: question, limit: MOST_HITS, ...(search.depth && { depth: search.depth }) })}`, ctx.signal);
     if (mine !== search.number) return;
-    Object.assign(search, { found: { ...found, question }, error: null });
+    Object.assign(search, { found: { ...found, question }, error: null, showsFar: false });
     ctx.say(`${counted(found.hits.length, "result")}.`);
   } catch (error) {
     if (mine !== search.number || ctx.signal.aborted) return;
@@ -128,6 +124,14 @@ export function searchForm(ctx, search) {
 
 export function foundView(ctx, search) {
   const { found, error } = search;
+  // If something has what was asked for, what has nothing of it is hidden at first.
+  const near = (found?.hits ?? []).filter((hit) => hit.score > 0);
+  const hits = near.length > 0 && !search.showsFar ? near : (found?.hits ?? []);
+  const far = (found?.hits.length ?? 0) - hits.length;
+  const showFar = () => {
+    search.showsFar = true;
+    redraw();
+  };
   const deeper = () => {
     search.depth = "raw";
     askSoon(ctx, search, 0);
@@ -135,16 +139,17 @@ export function foundView(ctx, search) {
   return section(
     "Found",
     { note: found && `about “${found.question}”` },
-    h("p", { class: "mem-under muted", role: "status" }, search.isAsking ? "Searching…" : found && `${counted(found.hits.length, "result")} in ${DEPTH_WORDS[found.stopped_at] ?? "the memory"}${found.layers.length > 0 ? `, by ${listed(found.layers)}` : ""}`),
+    h("p", { class: "mem-under muted", role: "status" }, search.isAsking ? "Searching…" : found && `${counted(hits.length, "result")} in ${DEPTH_WORDS[found.stopped_at] ?? "the memory"}${found.layers.length > 0 ? `, by ${listed(found.layers)}` : ""}`),
     error && problem(ctx, error, { compact: true, retry: () => askSoon(ctx, search, 0) }),
     found && found.hits.length === 0 && empty(`Nothing is remembered about “${found.question}”.`, search.depth !== "" && search.depth !== "raw" && press("Search every message", deeper)),
-    found && HIT_KINDS.map(([kind, name]) => hitsOfKind(ctx, found.hits.filter((hit) => hit.kind === kind), kind, name)),
+    // The kind of the best result comes first.
+    [...new Set(hits.map((hit) => hit.kind))].map((kind) => hitsOfKind(ctx, hits.filter((hit) => hit.kind === kind), kind, HIT_KINDS[kind] ?? kind)),
+    far > 0 && h("p", { class: "mem-under" }, press(`Show ${far} that are farther away`, showFar, { kind: "link" })),
     found && found.hits.length > 0 && ["cards", "memory"].includes(found.stopped_at) && h("p", { class: "mem-under" }, press("Search every message", deeper, { kind: "link" })),
   );
 }
 
 function hitsOfKind(ctx, hits, kind, name) {
-  if (hits.length === 0) return null;
   return h("div", { class: "mem-group", key: kind }, h("h3", {}, name), factList(`${name} that were found`, hits.map((hit) => (kind === "memory" ? factItem(ctx, factOfHit(hit), { isCut: true }) : hitItem(hit)))));
 }
 
