@@ -466,6 +466,12 @@ def test_a_day_shows_its_cards(owner):
     expect(page.get_by_text("This day has taught nothing.")).to_be_visible()
     page.goto(f"{owner.platform.url}/#/memory/weeks/2020-01-06")
     expect(page.get_by_text("This week has no summary.")).to_be_visible()
+    # An address without a date, and a day that no week begins with.
+    for address in ("days/foo", "weeks/2020-13-45"):
+        page.goto(f"{owner.platform.url}/#/memory/{address}")
+        expect(page.get_by_role("heading", level=1, name=re.compile("This could not be read|This does not exist"))).to_be_visible()
+    page.goto(f"{owner.platform.url}/#/memory/weeks/2020-01-07")
+    expect(page.get_by_role("heading", level=1, name="The week of 6 Jan 2020")).to_be_visible()
     page.goto(f"{owner.platform.url}/#/memory")
     page.get_by_role("region", name="Archive").get_by_role("button").first.click()
     expect(page.get_by_role("region", name="Archive")).to_contain_text(f"Nothing of {datetime.date.today().year - 1} is archived.")

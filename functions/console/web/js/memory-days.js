@@ -20,6 +20,12 @@ function dayAfter(date, days) {
 
 const mondayBefore = (date) => dayAfter(date, -((atNoon(date).getUTCDay() + 6) % 7));
 
+/** The Monday of an address, or null if the address has no date. */
+function addressedMonday(ctx) {
+  const { monday } = ctx.params;
+  return /^\d{4}-\d\d-\d\d$/.test(monday) && !Number.isNaN(atNoon(monday).getTime()) ? mondayBefore(monday) : null;
+}
+
 /** `Monday, 9 November 2026` */
 const wholeDate = (date) => dateIn(date, { weekday: "long", day: "numeric", month: "long", year: "numeric" }).replace(/^(\w+) /, "$1, ");
 
@@ -195,11 +201,14 @@ function memoryCard(card) {
 export const memoryWeekPage = {
   nav: "memory",
   of: "memory",
-  title: (ctx) => `Week of ${memoryDate(ctx.params.monday)}`,
+  title: (ctx) => `Week of ${memoryDate(addressedMonday(ctx))}`,
   every: () => MEMORY_MS,
-  reads: (ctx) => ({ week: optional(`/memory/weeks/${encodeURIComponent(ctx.params.monday)}`) }),
+  reads(ctx) {
+    const monday = addressedMonday(ctx);
+    return { week: monday ? optional(`/memory/weeks/${monday}`) : `/memory/weeks/${encodeURIComponent(ctx.params.monday)}` };
+  },
   view(ctx) {
-    const { monday } = ctx.params;
+    const monday = addressedMonday(ctx);
     const { week } = ctx.data;
     return h(
       "div",
