@@ -1,10 +1,11 @@
 // What days and weeks have taught: the list, the synchronisation by hand, the archive, a day with its cards, and the summary of a week.
 
-import { post } from "./api.js";
+import { get, post } from "./api.js";
 import { optional } from "./app.js";
 import { atNoon, capital, counted, dateIn, dateWords, isoDate, money } from "./format.js";
 import { factItem, factList, memoryDate, memoryDayHref, memoryLine, sourceLink } from "./memory-facts.js";
 import { button, empty, facts, failureOf, field, head, link, press, row, rows, section } from "./parts.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 /** The memory changes seldom by itself. */
@@ -42,10 +43,18 @@ export function memoryDaysSection(ctx) {
     days.failure && h("div", { class: "notice warn", role: "alert" }, h("p", {}, h("b", {}, "The memory could not be brought up to date. "), `${capital(days.failure).replace(/\.$/, "")}. It is tried again by itself.`)),
     days.data.length === 0 && h("p", { class: "muted pad" }, "Every day that has taught something is archived, or none has yet. At 23:00 the day is read."),
     days.data.length > 0 && rows(days.data.map((day) => row({ key: day.date, time: dateWords(day.date), title: taughtText(day), href: memoryDayHref(day.date) }))),
-    h("div", { class: "acts" }, button(ctx, "Synchronise now", { key: "sync memory", starts: true, act: async () => { ctx.state.synced = await post("/memory/sync", {}); } }), h("small", { class: "muted" }, "A model reads the conversations since the last time.")),
+    h("div", { class: "acts" }, button(ctx, "Synchronise now", { key: "sync memory", starts: true, act: () => synchronise(ctx) }), h("small", { class: "muted" }, "A model reads the conversations since the last time.")),
+    stoppedNote(ctx, "no conversation is read"),
     failureOf(ctx, "sync memory"),
     ctx.state.synced && syncedView(ctx, ctx.state.synced),
   );
+}
+
+/** Learns now, and reads what was learned: the answer only counts it. */
+async function synchronise(ctx) {
+  const synced = await post("/memory/sync", {});
+  const day = synced.result === "written" ? await get(`/memory/days/${synced.date}`).catch(() => null) : null;
+  ctx.state.synced = { ...synced, blocks: new Map((day?.blocks ?? []).map((block) => [block.block_id, block.facts])) };
 }
 
 const SKIP_WORDS = {
@@ -94,7 +103,9 @@ function syncedView(ctx, synced) {
             "li",
             { key: one.source },
             sourceLink(one.source),
-            one.skipped ? `: nothing, because ${SKIP_WORDS[one.skipped] ?? one.skipped}.` : [": ", h("a", { href: memoryDayHref(synced.date) }, counted(one.facts, "fact")), one.rejected?.length > 0 ? `, and ${one.rejected.length} not accepted:` : "."],
+            one.skipped ? `: nothing, because ${SKIP_WORDS[one.skipped] ?? one.skipped}.` : [": ", h("a", { href: memoryDayHref(synced.date) }, counted(one.facts, "fact")), "."],
+            one.facts > 0 && h("ul", {}, (synced.blocks.get(one.block_id) ?? []).map((fact) => h("li", { key: fact.fact_id }, fact.text))),
+            one.rejected?.length > 0 && h("p", { class: "muted" }, "Not accepted:"),
             one.rejected?.length > 0 && h("ul", {}, one.rejected.map((rejected, index) => h("li", { key: index }, rejected.text ? h("q", {}, rejected.text) : h("i", {}, "(not shown)"), `: ${rejectedText(rejected)}.`))),
           ),
         ),

@@ -8,6 +8,7 @@ import { MEMORY_MS, archiveYear, memoryArchiveSection, memoryDaysSection, openMe
 import { factItem, factList, memoryDate, memoryLine, textBytes } from "./memory-facts.js";
 import { foundView, isSearching, searchForm, searchOf } from "./memory-search.js";
 import { button, confirmation, empty, failureOf, head, link, press, section } from "./parts.js";
+import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
 
 const MOST_LINES = 80;
@@ -167,6 +168,7 @@ function tidiesSection(ctx) {
     {},
     data.length === 0 && h("p", { class: "muted pad" }, "Nothing was tidied yet. Each Sunday at 22:00 a model takes what the week has taught into the long-term memory."),
     h("div", { class: "acts" }, button(ctx, "Tidy now", { key: "tidy memory", starts: true, act: tidyNow })),
+    stoppedNote(ctx, "nothing is tidied"),
     failureOf(ctx, "tidy memory"),
     data.length > 0 && h("ol", { class: "mem-tidies", "aria-label": "Tidyings, newest first" }, data.map((tidied, index) => tidyItem(ctx, tidied, index))),
   );
