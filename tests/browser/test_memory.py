@@ -520,3 +520,22 @@ def test_hostile_words_change_nothing_at_any_width_and_in_both_themes(owner):
         shot(page, f"memory-day-{theme}-{width}")
         assert page.evaluate("window.owned") is None
         page.close()
+
+
+def test_nothing_is_learned_or_tidied_while_everything_is_stopped(owner):
+    page = owner.page("/memory")
+    page.get_by_role("button", name="Synchronise now").wait_for()
+    owner.post("/account/stop")
+    page.reload()
+    for name, section in (("Synchronise now", "Days"), ("Tidy now", "Weekly tidying")):
+        region = page.get_by_role("region", name=section)
+        expect(region.get_by_role("button", name=name)).to_be_disabled()
+        expect(region).to_contain_text("Everything is stopped:")
+    # What is known can still be read, written and corrected.
+    write(owner)
+    page.reload()
+    fact(page, "lives in Lisbon").get_by_role("button", name="Correct").click()
+    page.get_by_label("What is true?").fill("The user lives in Porto")
+    page.get_by_role("button", name="Correct this fact").click()
+    expect(fact(page, "lives in Porto")).to_be_visible()
+    assert "The user lives in Porto" in lines(owner)
