@@ -623,9 +623,9 @@ def frames_of_a_reply(page, pace):
 def test_two_thousand_messages(slow, pace):
     agent = slow.agent()
     said = lambda number: {"role": "user" if number % 2 == 0 else "assistant", "content": f"Message {number}\n\n- a *list*\n- of `two`\n" * 2}
-    chat = slow.post(f"/agents/{agent}/chats", {"title": "Long", "messages": [said(number) for number in range(98)]})["chat_id"]
-    for start in range(98, 2000, 98):
-        slow.post(f"/chats/{chat}/messages", {"messages": [said(number) for number in range(start, min(start + 98, 2000))]})
+    chat = slow.post(f"/agents/{agent}/chats", {"title": "Long", "messages": [said(number) for number in range(96)]})["chat_id"]
+    for start in range(96, 2000, 96):
+        slow.post(f"/chats/{chat}/messages", {"messages": [said(number) for number in range(start, min(start + 96, 2000))]})
     page = slow.page(f"/agents/{agent}")
     expect(page.get_by_text("Message 1999").first).to_be_in_viewport()
     older = page.get_by_role("button", name="Older messages")

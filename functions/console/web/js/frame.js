@@ -13,6 +13,7 @@ const PLACES = [
   { name: "Today", href: "#/", icon: "today", nav: "today" },
   { name: "Agents", href: "#/agents", icon: "agents", nav: "agents" },
   { name: "Assets", href: "#/assets", icon: "assets", nav: "assets" },
+  { name: "Memory", href: "#/memory", icon: "memory", nav: "memory" },
   { name: "Practice", href: "#/practices", icon: "practice", nav: "practice" },
 ];
 /** Places for people who write code, in a group of their own. */
@@ -285,6 +286,7 @@ const KEYS = [
   ["g t", "go to Today"],
   ["g a", "go to the agents"],
   ["g m", "go to the account"],
+  ["g r", "go to what is remembered"],
   ["j, k", "next, previous"],
   ["/", "filter this page"],
   ["?", "these keys"],
@@ -336,6 +338,7 @@ export function listenToKeys(context) {
     if (pair === "g t") location.hash = "#/";
     else if (pair === "g a") location.hash = "#/agents";
     else if (pair === "g m") location.hash = "#/account";
+    else if (pair === "g r") location.hash = "#/memory";
     else if (event.key === "?") help(ctx);
     else if (event.key === "/") focusOn(event, "[data-filter]");
     else if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);

@@ -6,12 +6,15 @@ import { actionsPage } from "./actions.js";
 import { agentsPage } from "./agents.js";
 import { contextNow, redraw, run } from "./app.js";
 import { agentAssetsPage, assetPage, assetsPage } from "./assets.js";
+import { chatDoorPage } from "./chat-door.js";
 import { chatPage } from "./chat.js";
 import { contextPage } from "./context.js";
 import { access } from "./credentials.js";
 import { refuseEntrance } from "./entrance.js";
 import { frame, listenToKeys, offer, watchVersion } from "./frame.js";
 import { lostPage } from "./lost.js";
+import { memoryDayPage, memoryWeekPage } from "./memory-days.js";
+import { memoryPage } from "./memory.js";
 import { finishSignIn } from "./openid.js";
 import { practicePage } from "./practice.js";
 import { practicesPage } from "./practices.js";
@@ -38,6 +41,10 @@ const PAGES = [
   ["/runs/:run_id", runPage],
   ["/assets", assetsPage],
   ["/assets/:asset_id", assetPage],
+  ["/chats/:chat_id", chatDoorPage],
+  ["/memory", memoryPage],
+  ["/memory/days/:date", memoryDayPage],
+  ["/memory/weeks/:monday", memoryWeekPage],
   ["/practices", practicesPage],
   ["/practices/:practice_id", practicePage],
   ["/themes", themesPage],

@@ -11,6 +11,7 @@ import { bytes, capital, clock, counted, dayMonth, duration, figure, money, mome
 import { agentName } from "./frame.js";
 import { button, chip, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
 import { markdownView } from "./markdown.js";
+import { knewView } from "./memory-facts.js";
 import { TAINT_WORDS, lacksList, lacksOf, readOutput } from "./outputs.js";
 import { runEvents, stepsOfRun, waterfall } from "./run-events.js";
 import { stoppedNote } from "./stop.js";
@@ -87,6 +88,7 @@ export const runPage = {
             ),
             run.message && run.kind !== "action" && section("It said", {}, h("div", { class: "pad" }, markdownView(run.message))),
             answeredCards(run),
+            run.recalled?.length > 0 && h("div", { class: "pad", key: "knew" }, knewView(ctx, run.recalled)),
           ),
           h("div", {}, outputSection(ctx, run, outputs), checkSection(whole, action), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
         ),
