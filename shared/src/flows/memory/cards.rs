@@ -10,8 +10,9 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::index;
 use crate::context::{Cx, Data};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::flows::schedules;
 use crate::store::Store;
 use crate::store::keys;
@@ -97,6 +98,20 @@ pub async fn add(cx: &Cx, owner: &Owner, once: &crate::store::Once, new: NewCard
     Ok(card)
 }
 
+/// Deletes a card. No search finds it any more, and no object of the index has its text.
+///
+/// # Errors
+/// 404 if it does not exist.
+pub async fn delete(cx: &Cx, owner: &Owner, id: CardId) -> Result<()> {
+    let part = MemoryPart::with(Collection::Cards, id.uuid());
+    let mut writes = vec![Write::Delete { key: keys::memory_card(owner, id), must_exist: true }];
+    writes.extend(Store::hidden_marks(owner, [part], cx.clock.uuid(), cx.clock.now())?);
+    if !cx.store.write_all(writes).await?.done() {
+        return Err(Error::NotFound("card"));
+    }
+    index::purge(cx, owner).await
+}
+
 /// The writes of a card, with the mark of its part.
 fn writes(cx: &Cx, owner: &Owner, card: &Card) -> Result<Vec<Write>> {
     let part = MemoryPart::with(Collection::Cards, card.card_id.uuid());
@@ -154,7 +169,8 @@ pub(crate) async fn of_run(
 
 /// A text in one line of at most `max` bytes.
 fn one_line(text: &str, max: usize) -> String {
-    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
     let line = words.join(" ");
     if line.len() <= max {
         return line;
