@@ -58,11 +58,19 @@ impl Caller<'_> {
         let practice = json!({"name": mark, "description": mark});
         let practice = id(&post("/practices".into(), practice).await, "practice_id");
         let check_in = post(format!("/practices/{practice}/check-ins"), json!({"note": mark})).await;
-        let memory = json!({"markdown": format!("## {mark}\n\n- {mark}\n")});
-        let memory = self.made(Method::PUT, "/memory/long-term", memory).await;
-        let fact = id(&memory["sections"][0]["lines"][0]["facts"][0], "fact_id");
+        let card = id(&post("/memory/cards".into(), json!({ "title": mark })).await, "card_id");
+        let said = json!({"messages": [{"id": "1", "role": "user", "text": mark}]});
+        post("/memory/sessions/a-session/messages".into(), said).await;
+        let long_term = json!({ "markdown": format!("- The user likes {mark}.\n") });
+        let written = self.made(Method::PUT, "/memory/long-term", long_term).await;
+        let fact = id(&written["sections"][0]["lines"][0]["facts"][0], "fact_id");
         Ids::from([
+            ("card_id", card),
+            ("session_id", "a-session".to_owned()),
             ("fact_id", fact),
+            // Nothing was tidied, and a week has a summary only after that.
+            ("tidy_id", "tdy_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c".to_owned()),
+            ("monday", "2026-11-23".to_owned()),
             ("practice_id", practice),
             ("date", id(&check_in, "date")),
             ("path", "assets/a.css".to_owned()),
@@ -132,6 +140,7 @@ pub fn body(route: &str, ids: &Ids) -> Value {
         "POST /projects/{project_id}/lookup"
         | "POST /projects/{project_id}/scout"
         | "POST /projects/{project_id}/gate" => json!({"request": "cart"}),
+        "POST /memory/facts/{fact_id}/correct" => json!({"text": "The user likes nothing."}),
         "POST /runs/{run_id}/calls/{call_id}/resolve" => json!({"outcome": "happened"}),
         "POST /projects/{project_id}/import" => json!({"bytes": 5}),
         "PUT /actions/{action_id}/notebook" => json!({"text": "stolen"}),

@@ -115,6 +115,7 @@ mod models {
 
 /// Memory: what is learned, kept, found and forgotten.
 mod memory {
+    mod demo;
     mod facts;
     mod many;
     mod recall;

@@ -1,19 +1,23 @@
-//! Resources: the context documents of a project, as Markdown, and the owner's assets.
+//! Resources: the context documents of a project and the memory, as Markdown, and the owner's assets.
 
 use domain::assets::AssetType;
 use domain::context::Workflow;
 use domain::ids::{AssetId, ProjectId};
+use domain::practices::day_named;
+use jiff::civil::Date;
 use rmcp::ErrorData;
 use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 use shared::Error;
 use shared::flows::assets;
 use shared::flows::documents::{self, DocumentName, DocumentView};
+use shared::flows::memory::shown;
 use shared::flows::page::PageQuery;
 
 use crate::client::{Client, message};
 
 const SCHEME: &str = "lamplighter://";
+const MEMORY: &str = "memory://";
 const MARKDOWN: &str = "text/markdown";
 
 /// The URI of a context document.
@@ -42,13 +46,24 @@ pub fn templates() -> Vec<ResourceTemplate> {
         ResourceTemplate::new(format!("{SCHEME}assets/{{asset_id}}"), "asset")
             .with_title("Asset")
             .with_description("The newest content of an asset."),
+        ResourceTemplate::new(format!("{MEMORY}days/{{date}}"), "day.md")
+            .with_title("Day of the memory")
+            .with_description("What was learned on a day, such as 2026-11-26.")
+            .with_mime_type(MARKDOWN),
     ]
 }
 
-/// Lists resources. The first page begins with the documents of the project; then come the owner's assets, newest first.
+/// Lists resources. The first page begins with the long-term memory and the documents of the project; then come the owner's assets,
+/// newest first.
 pub async fn list(client: &Client, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
     let mut resources = Vec::new();
     if cursor.is_none() {
+        resources.push(
+            Resource::new(format!("{MEMORY}long-term"), "long-term.md")
+                .with_title("Long-term memory")
+                .with_description("What is known about the user from earlier sessions.")
+                .with_mime_type(MARKDOWN),
+        );
         let page = PageQuery { limit: Some(shared::flows::page::MAX_LIMIT), cursor: None };
         let found = documents::list(&client.cx, &client.owner, client.place.project, &page).await;
         resources.extend(found.map_err(protocol_error)?.data.iter().map(document));
@@ -96,6 +111,14 @@ pub async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, Erro
             let content = found.map_err(|error| not_found(error, uri))?;
             (content.text, mime(content.version.asset_type))
         }
+        Target::LongTerm => {
+            let found = shown::long_term(&client.cx, &client.owner).await;
+            (found.map_err(protocol_error)?.markdown, MARKDOWN)
+        }
+        Target::Day(date) => {
+            let found = shown::day_markdown(&client.cx, &client.owner, date).await;
+            (found.map_err(|error| not_found(error, uri))?, MARKDOWN)
+        }
     };
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(mime)]))
 }
@@ -104,9 +127,18 @@ pub async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, Erro
 enum Target {
     Document(DocumentName),
     Asset(AssetId),
+    LongTerm,
+    Day(Date),
 }
 
 fn parse(uri: &str) -> Option<Target> {
+    if let Some(path) = uri.strip_prefix(MEMORY) {
+        let date = path.strip_prefix("days/");
+        return match date {
+            Some(date) => day_named(date).ok().map(Target::Day),
+            None => (path == "long-term").then_some(Target::LongTerm),
+        };
+    }
     let path = uri.strip_prefix(SCHEME)?;
     if let Some(id) = path.strip_prefix("assets/") {
         return id.parse().ok().map(Target::Asset);
@@ -155,8 +187,15 @@ mod tests {
             parse(&format!("lamplighter://assets/{asset}")),
             Some(Target::Asset(asset.parse().unwrap()))
         );
+        assert_eq!(parse("memory://long-term"), Some(Target::LongTerm));
+        assert_eq!(parse("memory://days/2026-11-26"), Some(Target::Day(jiff::civil::date(2026, 11, 26))));
         for wrong in [
             "",
+            "memory://",
+            "memory://days/",
+            "memory://days/today",
+            "memory://days/2026-11-26/x",
+            "memory://long-term/",
             "lamplighter://",
             "file:///etc/passwd",
             "lamplighter://assets/../../etc",

@@ -7,6 +7,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use domain::accounts::scopes::Scope;
 use domain::tools::context::{PARSE_MODE, READ_CONTEXT};
+use domain::tools::memory::{REMEMBER_CARD, SEARCH_MEMORY};
 use domain::tools::{Decision, Effect, ToolDef, ToolSets};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
@@ -42,6 +43,12 @@ const READING: &str =
 
 const PROPOSALS: &str = "Agents, assets and actions that you propose wait until a person accepts them.";
 
+const MEMORY: &str =
+    "search_memory finds what was said and learned in earlier sessions; remember_card keeps what you have finished.";
+
+/// For clients that can only search.
+const SEARCHING: &str = "search_memory finds what was said and learned in earlier sessions.";
+
 /// The server of one request.
 #[derive(Clone)]
 pub struct Server {
@@ -70,6 +77,11 @@ impl Server {
         }
         if tools::of(self.client.scope, &self.client.sets).any(|tool| tool.effect == Effect::Propose) {
             parts.push(PROPOSALS);
+        }
+        if self.offers(&REMEMBER_CARD) {
+            parts.push(MEMORY);
+        } else if self.offers(&SEARCH_MEMORY) {
+            parts.push(SEARCHING);
         }
         parts.join(" ")
     }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use domain::ids::TidyId;
+use domain::ids::{CardId, TidyId};
 use domain::log::SessionId;
 use domain::memory::Card;
 use shared::edge::extract::{Caller, Id, Json, Once};
@@ -14,7 +14,7 @@ use shared::flows::memory::tidy::{self, TidyView};
 use shared::runtime::function::Invocation;
 use shared::{Cx, Result};
 
-shared::routes!(add_card, ingest, delete_session, sync_now, tidy_now, roll_back);
+shared::routes!(add_card, delete_card, ingest, delete_session, sync_now, tidy_now, roll_back);
 
 /// Add a card
 ///
@@ -31,6 +31,19 @@ async fn add_card(
 ) -> Result<Response> {
     let card = cards::add(&cx, &caller.owner, &once, input).await?;
     Ok((StatusCode::CREATED, axum::Json(card)).into_response())
+}
+
+/// Delete a card
+///
+/// The search does not find it any more. A later run of the same action in the same hour writes its card again.
+#[utoipa::path(
+    delete, path = "/memory/cards/{card_id}", tag = "memory", operation_id = "delete_memory_card",
+    params(CardId),
+    responses((status = 204, description = "It was deleted")),
+)]
+async fn delete_card(State(cx): State<Cx>, caller: Caller, Id(id): Id<CardId>) -> Result<StatusCode> {
+    cards::delete(&cx, &caller.owner, id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Add messages of a session that took place elsewhere

@@ -309,6 +309,15 @@ Examples:
     /// Show what today and a month cost
     #[command(after_help = "Examples:\n  lamplighter usage\n  lamplighter usage --month 2026-10")]
     Usage(Usage),
+    /// Search, read and correct what was learned from conversations
+    #[command(after_help = "\
+`memory doctor` ends with 1 if the search does not find what was just written.
+
+Examples:
+  lamplighter memory search \"where do I live\"
+  lamplighter memory show
+  lamplighter memory show week 2026-11-23")]
+    Memory(Memory),
     /// Check, search and map the theme of a project
     #[command(after_help = "\
 `theme check` ends with 1 if it has found errors.
@@ -575,6 +584,139 @@ pub struct Usage {
     pub month: Option<String>,
     #[command(flatten)]
     pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(subcommand_required = true)]
+pub struct Memory {
+    #[command(subcommand)]
+    pub command: MemoryCommand,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum MemoryCommand {
+    /// Find cards, facts and messages. It costs nothing
+    #[command(
+        after_help = "Examples:\n  lamplighter memory search where do I live\n  lamplighter memory search lease --depth raw --limit 20"
+    )]
+    Search {
+        /// A question or a few words
+        #[arg(required = true)]
+        query: Vec<String>,
+        /// How deep to look [default: stops at the first of the three that has a good hit]
+        #[arg(long)]
+        depth: Option<SearchDepth>,
+        /// Only this namespace
+        #[arg(long, value_name = "NAME")]
+        namespace: Option<String>,
+        /// How many hits, 1 to 100
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Print a part of the memory, as Markdown
+    #[command(
+        after_help = "Examples:\n  lamplighter memory show\n  lamplighter memory show 2026-11-26\n  lamplighter memory show archive 2026"
+    )]
+    Show {
+        /// days, a day such as 2026-11-26, week, long-term, cards or archive [default: long-term]
+        what: Option<String>,
+        /// Of a week: its Monday. Of cards: the day [default: today]. Of the archive: the year
+        when: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Replace a fact by what is true. The old one stays as history
+    #[command(
+        after_help = "Example:\n  lamplighter memory correct fct_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c \"The user lives in Lisbon.\""
+    )]
+    Correct {
+        /// The id of the fact
+        #[arg(value_name = "FACT_ID")]
+        fact: String,
+        /// What is true, in one sentence
+        text: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Delete a fact everywhere
+    #[command(
+        after_help = "Example:\n  lamplighter memory forget fct_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c --yes"
+    )]
+    Forget {
+        /// The id of the fact
+        #[arg(value_name = "FACT_ID")]
+        fact: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Use a fact of an outside session like any other
+    #[command(after_help = "Example:\n  lamplighter memory confirm fct_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")]
+    Confirm {
+        /// The id of the fact
+        #[arg(value_name = "FACT_ID")]
+        fact: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Learn now from the conversations since the last time. A model is asked about each
+    #[command(after_help = "Example:\n  lamplighter memory sync")]
+    Sync {
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Take what is not archived into the long-term memory now, with one call of a model
+    #[command(after_help = "Example:\n  lamplighter memory tidy")]
+    Tidy {
+        #[command(flatten)]
+        json: Json,
+    },
+    /// List the tidyings, newest first
+    #[command(after_help = "Example:\n  lamplighter memory tidies --limit 3")]
+    Tidies {
+        /// How many, 1 to 50
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+        limit: u32,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Undo a tidying
+    #[command(after_help = "Example:\n  lamplighter memory rollback tdy_01938f2a")]
+    Rollback {
+        /// The id of the tidying, or its beginning
+        #[arg(value_name = "TIDY_ID")]
+        tidy: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Change the long-term memory in $VISUAL or $EDITOR
+    #[command(after_help = "Example:\n  lamplighter memory edit --from notes.md")]
+    Edit {
+        /// Begin with the text of this file
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
+    /// Check that the search finds what was just written, and show the last failure
+    #[command(after_help = "Example:\n  lamplighter memory doctor")]
+    Doctor {
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+/// Where a search of the memory may look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SearchDepth {
+    /// Cards about work
+    Cards,
+    /// Cards and facts
+    Memory,
+    /// Cards, facts, and messages
+    Raw,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Args)]

@@ -168,6 +168,20 @@ impl Server {
         self.answer(self.authorized(self.agent.get(self.url.at(path, query))).call())
     }
 
+    /// Like [`Self::get`], in this format.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn get_as(
+        &self,
+        path: &str,
+        query: &[(&str, Option<&str>)],
+        format: &str,
+    ) -> Result<ServerResponse, ServerError> {
+        let request = self.authorized(self.agent.get(self.url.at(path, query)));
+        self.answer(request.header("accept", format).call())
+    }
+
     /// Like [`Self::get`], for answers that are too long for memory.
     ///
     /// # Errors
@@ -194,6 +208,24 @@ impl Server {
             request = request.header("if-match", etag);
         }
         self.answer(request.send(text))
+    }
+
+    /// Replaces the version of something that has this tag.
+    ///
+    /// # Errors
+    /// See [`ServerError`]; 409 if the version has changed.
+    pub fn put_json(
+        &self,
+        path: &str,
+        body: &serde_json::Value,
+        etag: Option<&str>,
+    ) -> Result<ServerResponse, ServerError> {
+        let request = self.authorized(self.agent.put(self.url.at(path, &[])));
+        let mut request = request.header("content-type", "application/json");
+        if let Some(etag) = etag {
+            request = request.header("if-match", etag);
+        }
+        self.answer(request.send(body.to_string()))
     }
 
     /// Creates something. This is not repeated: the answer may be lost although the server has created it.

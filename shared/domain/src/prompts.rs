@@ -315,7 +315,8 @@ pub(crate) const fn breaks_line(c: char) -> bool {
 
 /// At most `max` bytes of a text, with `> ` before each line, also after rare line breaks. So no line of it can end the block
 /// that it stands in.
-pub(crate) fn quoted(text: &str, max: usize) -> String {
+#[must_use]
+pub fn quoted(text: &str, max: usize) -> String {
     let text = text.trim();
     let cut = text.floor_char_boundary(max);
     let text_lines = text[..cut].split(breaks_line);
@@ -327,7 +328,8 @@ pub(crate) fn quoted(text: &str, max: usize) -> String {
 }
 
 /// A text without line breaks and other control characters.
-pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn one_line(text: &str) -> Cow<'_, str> {
     let is_out = |c: char| c.is_control() || breaks_line(c);
     if text.contains(is_out) { text.replace(is_out, " ").into() } else { text.into() }
 }

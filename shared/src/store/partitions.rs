@@ -47,6 +47,10 @@ impl Partition {
             Self::Agents => parsed(sk, Self::Agent).into_iter().collect(),
             Self::Assets => parsed(sk, Self::Asset).into_iter().collect(),
             Self::Chats => parsed(sk, Self::Chat).into_iter().collect(),
+            Self::Memory => {
+                let session = sk.strip_prefix("SESSION#");
+                session.and_then(|session| parsed(session, Self::OutsideSession)).into_iter().collect()
+            }
             Self::Practices => parsed(sk, Self::Practice).into_iter().collect(),
             Self::Projects => parsed(sk, Self::Project).into_iter().collect(),
             Self::Runs => parsed(sk, Self::Run).into_iter().collect(),

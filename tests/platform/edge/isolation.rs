@@ -68,6 +68,19 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /runs",
     "GET /search",
     // The list of a stranger is empty: see below.
+    // They show the caller's own memory, which is empty for a stranger: see below.
+    "GET /memory/days",
+    "GET /memory/long-term",
+    "PUT /memory/long-term",
+    "GET /memory/archive/{year}",
+    "GET /memory/search",
+    "GET /memory/cards",
+    "POST /memory/cards",
+    "GET /memory/tidies",
+    "POST /memory/sync",
+    "POST /memory/tidy",
+    // The same name is another session for each owner: see the test below.
+    "POST /memory/sessions/{session_id}/messages",
     "GET /practices",
     // The lists of a stranger are empty, and sessions are named by clients: `memory/isolation.rs` looks.
     "GET /memory/days",
@@ -149,6 +162,51 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
         let filled = ids.iter().fold(path.to_owned(), |p, (name, id)| p.replace(&format!("{{{name}}}"), id));
         me.call(Method::GET, &filled, Value::Null).await.expect(200);
     }
+}
+
+/// A stranger has the names and ids of everything in a memory, and reaches nothing of it.
+#[tokio::test]
+async fn a_memory_belongs_to_one_owner() {
+    let mut config = PlatformConfig::in_memory();
+    config.auth = AuthConfig::On(None);
+    let h = Harness::with(config).await;
+    let (mine, theirs) = (h.key_of("me").await, h.key_of("you").await);
+    let (me, you) = (Caller { h: &h, key: Some(&mine) }, Caller { h: &h, key: Some(&theirs) });
+    let card = me.call(Method::POST, "/memory/cards", json!({"title": "Secret plan"})).await.expect(201);
+    let said = json!({"messages": [{"id": "1", "role": "user", "text": "My secret plan"}]});
+    me.call(Method::POST, "/memory/sessions/s1/messages", said).await.expect(200);
+    let markdown = json!({"markdown": "- The user has a secret plan.\n"});
+    let written = me.call(Method::PUT, "/memory/long-term", markdown).await.expect(200);
+    let fact = written["sections"][0]["lines"][0]["facts"][0]["fact_id"].as_str().unwrap().to_owned();
+    let card = format!("/memory/cards/{}", card["card_id"].as_str().unwrap());
+    for path in [card.clone(), format!("/memory/facts/{fact}"), "/memory/sessions/s1".to_owned()] {
+        you.call(Method::DELETE, &path, Value::Null).await.refused(404, "not_found");
+    }
+    // The same name is a session of the stranger's own.
+    let theirs = json!({"messages": [{"id": "1", "role": "user", "text": "Nothing"}]});
+    let stored = you.call(Method::POST, "/memory/sessions/s1/messages", theirs).await.expect(200);
+    assert_eq!(stored, json!({"stored": 1, "known": 0}));
+    let everything = async |caller: &Caller<'_>| {
+        let mut all = String::new();
+        for path in [
+            "/memory/days",
+            "/memory/long-term",
+            "/memory/archive/2026",
+            "/memory/cards",
+            "/memory/tidies",
+            "/memory/search?q=secret+plan&depth=raw",
+        ] {
+            all.push_str(&caller.call(Method::GET, path, Value::Null).await.expect(200).to_string());
+        }
+        all.to_lowercase()
+    };
+    assert!(!everything(&you).await.contains("secret"), "{}", everything(&you).await);
+    assert!(everything(&me).await.matches("secret plan").count() >= 4, "{}", everything(&me).await);
+    // Its owner can delete it, once.
+    me.call(Method::DELETE, &card, Value::Null).await.expect(204);
+    me.call(Method::DELETE, &card, Value::Null).await.refused(404, "not_found");
+    let cards = "/memory/search?q=secret+plan&depth=cards";
+    assert_eq!(me.call(Method::GET, cards, Value::Null).await.expect(200)["hits"], json!([]));
 }
 
 /// A session and an agent may have the same names for two owners.

@@ -121,6 +121,7 @@ async fn ids_of_another_owner_give_no_access() {
         ("proposal_id", id(&foreign.proposal)),
         ("project", id(&foreign.project)),
         ("run_id", json!("run_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")),
+        ("fact_id", json!("fct_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")),
     ];
     let other = |name: &str| match name {
         "mode" => json!("ACT"),

@@ -99,7 +99,10 @@ async fn a_corrected_fact_is_history() {
     assert_eq!((&new["origin"], &new["corrects"]), (&json!("person"), &facts[1]["fact_id"]));
     let old = stage.h.get(&path).await.expect(200);
     assert_eq!((&old["state"], &old["by"]), (&json!("corrected"), &new["fact_id"]));
-    stage.h.post(&format!("{path}/correct"), right).await.refused(409, "already_corrected");
+    // The same again, as after a lost answer, changes nothing. Another one must name the new fact.
+    assert_eq!(stage.h.post(&format!("{path}/correct"), right).await.expect(200), new);
+    let other = json!({"text": "The user works at a bar in Faro"});
+    stage.h.post(&format!("{path}/correct"), other).await.refused(409, "already_corrected");
     let memory = stage.h.get("/memory/long-term").await.expect(200);
     let markdown = memory["markdown"].as_str().unwrap();
     assert!(markdown.contains("bakery in Porto") && !markdown.contains("Lisbon"), "{markdown}");

@@ -672,3 +672,131 @@ async fn a_theme_is_asked_about() {
     assert!(serde_json::from_str::<Value>(&json.out).unwrap()["errors"].as_i64().unwrap() > 0);
     shell.run(&["theme", "check", "shop"]).await.failed("`shop` is not a project id");
 }
+
+/// What the demo model learns of a person.
+async fn learned(h: &Harness) {
+    let agent = h.agent().await;
+    let mut chat = json!(null);
+    for message in ["I live in Lisbon.", "My two cats are Mia and Tom."] {
+        let mut said = json!({ "message": message });
+        if chat.is_string() {
+            said["chat_id"] = chat;
+        }
+        chat = h.post(&format!("/agents/{agent}/chat"), said).await.expect(200)["chat_id"].clone();
+    }
+}
+
+#[tokio::test]
+async fn a_memory_is_searched_read_and_changed() {
+    let h = Harness::start().await;
+    let shell = Shell::new(&h.platform.url());
+    assert_eq!(shell.run(&["memory", "show"]).await.ok(), "there is nothing yet\n");
+    assert_eq!(shell.run(&["memory", "tidies"]).await.ok(), "the memory was never tidied\n");
+    assert_eq!(shell.run(&["memory", "search", "Lisbon"]).await.ok(), "nothing was found\n");
+    assert_eq!(shell.run(&["memory", "tidy"]).await.ok(), "there was nothing to tidy\n");
+    learned(&h).await;
+    let synced = shell.run(&["memory", "sync"]).await.ok();
+    assert!(synced.contains("learned 2 facts for $"), "{synced}");
+    assert!(shell.run(&["memory", "sync"]).await.ok().ends_with("there was nothing new to learn\n"));
+    assert_eq!(shell.run(&["memory", "sync", "--json"]).await.json()["result"], "skipped");
+
+    let days = shell.run(&["memory", "show", "days"]).await.ok();
+    let day = days.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let markdown = shell.run(&["memory", "show", &day]).await.ok();
+    assert!(
+        markdown.contains("The user lives in Lisbon.") && markdown.contains("(demo model)"),
+        "{markdown}"
+    );
+    let json = shell.run(&["memory", "show", &day, "--json"]).await.json();
+    let facts = json["blocks"][0]["facts"].as_array().unwrap();
+    let [lisbon, cats] = [0, 1].map(|at| facts[at]["fact_id"].as_str().unwrap().to_owned());
+    let found = shell
+        .run(&["memory", "search", "where", "does", "the", "user", "live", "--depth", "memory"])
+        .await
+        .ok();
+    assert!(found.contains(&lisbon) && found.contains("\n  The user lives in Lisbon.\n"), "{found}");
+    let found =
+        shell.run(&["memory", "search", "cats", "--depth", "raw", "--limit", "1", "--json"]).await.json();
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found:#}");
+
+    let tidied = shell.run(&["memory", "tidy"]).await.ok();
+    assert!(tidied.contains("+ Notes of the demo model: The user lives in Lisbon.\n"), "{tidied}");
+    let long_term = shell.run(&["memory", "show"]).await.ok();
+    assert!(long_term.contains("- The user lives in Lisbon."), "{long_term}");
+    assert_eq!(shell.run(&["memory", "show", "long-term"]).await.ok(), long_term);
+    let archive = shell.run(&["memory", "show", "archive", &day[..4]]).await.ok();
+    let week = archive.lines().find_map(|line| line.strip_prefix("week ")).unwrap();
+    let monday = week.split(':').next().unwrap();
+    assert!(shell.run(&["memory", "show", "week", monday]).await.ok().contains("Mia and Tom"));
+
+    // A correction and a deletion.
+    let corrected = shell.run(&["memory", "correct", &lisbon, "The user lives in Porto."]).await.ok();
+    assert!(corrected.starts_with("Corrected. The fact that is true now is fct_"), "{corrected}");
+    shell.run(&["memory", "correct", &lisbon, "The user lives in Faro."]).await.failed("corrected before");
+    shell.run(&["memory", "confirm", &cats]).await.failed("does not wait for a confirmation");
+    shell.run(&["memory", "forget", &cats]).await.failed("`--yes` must say that you mean it");
+    assert!(shell.run(&["memory", "show"]).await.ok().contains("Mia"));
+    assert_eq!(shell.run(&["memory", "forget", &cats, "--yes"]).await.ok(), "Forgotten.\n");
+    shell.run(&["memory", "forget", &cats, "--yes"]).await.failed("there is no such fact");
+    let now = shell.run(&["memory", "show"]).await.ok();
+    assert!(now.contains("Porto") && !now.contains("Lisbon") && !now.contains("Mia"), "{now}");
+
+    // An editor, which somebody else is faster than.
+    let edit = async |editor: String, more: &[&str]| {
+        let mut edit = shell.command(&[&["memory", "edit"], more].concat());
+        let output = edit.env("EDITOR", editor).output().await.unwrap();
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    assert_eq!(edit("true".to_owned(), &[]).await, (0, "nothing changed\n".to_owned(), String::new()));
+    let command = env!("CARGO_BIN_EXE_command");
+    let second = format!("EDITOR='sed -i s/Porto/Braga/' {command} memory edit >&2 && sed -i s/Porto/Faro/");
+    let (code, _, err) = edit(second, &[]).await;
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("nothing was overwritten") && err.contains("+- The user lives in Braga."), "{err}");
+    let mine = err.lines().find_map(|line| line.strip_prefix("your text:")).unwrap().trim().to_owned();
+    assert!(err.contains(&format!("lamplighter memory edit --from {mine}")), "{err}");
+    assert_eq!(edit("true".to_owned(), &["--from", &mine]).await.1, "saved\n");
+    assert!(shell.run(&["memory", "show"]).await.ok().contains("Faro"));
+
+    let tidies = shell.run(&["memory", "tidies"]).await.ok();
+    let tidy = tidies.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    assert!(tidy.starts_with("tdy_"), "{tidies}");
+    let undone = shell.run(&["memory", "rollback", &tidy[..12]]).await.ok();
+    assert!(undone.starts_with("Undone."), "{undone}");
+    shell.run(&["memory", "rollback", &tidy]).await.failed("was undone already");
+
+    for (args, error) in [
+        (&["memory", "show", "everything"][..], "`memory show` takes days"),
+        (&["memory", "show", "2026-1-1"], "`memory show` takes days"),
+        (&["memory", "show", "week"], "needs the Monday"),
+        (&["memory", "show", "archive"], "needs a year"),
+        (&["memory", "show", "archive", "x"], "answered 404"),
+        (&["memory", "show", "2001-01-01"], "there is no such day in the memory"),
+        (&["memory", "rollback", "tdy_f"], "there is no tidying"),
+    ] {
+        shell.run(args).await.failed(error);
+    }
+}
+
+#[tokio::test]
+async fn a_doctor_finds_its_probe_and_leaves_nothing() {
+    let h = Harness::start().await;
+    let shell = Shell::new(&h.platform.url());
+    let mine = json!({"title": "Probe of mine", "status": "done"});
+    let card = h.post("/memory/cards", mine).await.expect(201)["card_id"].clone();
+    let told = shell.run(&["memory", "doctor"]).await.ok();
+    assert!(told.starts_with("search        found a new card after ") && !told.contains("failure"), "{told}");
+    let json = shell.run(&["memory", "doctor", "--json"]).await.json();
+    assert_eq!((&json["found"], &json["failure"]), (&json!(true), &json!(null)));
+    // Its probes are gone, and nothing else is.
+    let cards = h.get("/memory/cards").await.expect(200);
+    let ids: Vec<&Value> = cards["data"].as_array().unwrap().iter().map(|card| &card["card_id"]).collect();
+    assert_eq!(ids, [&card]);
+    let found = h.get("/memory/search?q=probe&depth=cards").await.expect(200);
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found:#}");
+    Shell::new(DOWN).run(&["memory", "doctor"]).await.failed("failed to reach");
+}

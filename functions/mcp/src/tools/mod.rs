@@ -3,6 +3,7 @@
 
 mod context;
 mod logs;
+mod memory;
 mod projects;
 mod runs;
 #[cfg(test)]
@@ -124,6 +125,10 @@ fn performer(name: &str) -> Option<Performer> {
         "preview_schedule" => by(runs::preview_schedule),
         "list_proposals" => by(runs::list_proposals),
         "read_proposal" => by(runs::read_proposal),
+        "search_memory" => by(memory::search_memory),
+        "remember_card" => by(memory::remember_card),
+        "correct_fact" => by(memory::correct_fact),
+        "forget_fact" => by(memory::forget_fact),
         _ => return None,
     })
 }

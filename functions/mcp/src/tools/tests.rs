@@ -18,6 +18,7 @@ fn sample(name: &str, schema: &Value) -> Value {
         ("asset_id", _) => id("ast"),
         ("run_id", _) => id("run"),
         ("proposal_id", _) => id("prp"),
+        ("fact_id", _) => id("fct"),
         ("project", _) => json!("default"),
         ("at" | "from", _) => json!("2026-12-01T09:00:00Z"),
         (_, "string") => json!("x"),
@@ -104,14 +105,18 @@ fn every_tool_of_mcp_says_what_it_takes_returns_and_changes() {
             assert_eq!(output["type"], json!("object"), "{name}");
         }
         let hints = shown.annotations.unwrap();
-        let reads = ["read_", "list_", "lookup_", "check_", "explain_", "preview_"]
+        let reads = ["read_", "list_", "lookup_", "check_", "explain_", "preview_", "search_"]
             .iter()
             .any(|verb| name.starts_with(verb));
         assert_eq!(hints.read_only_hint, Some(reads), "{name}");
         assert_eq!(hints.open_world_hint, Some(false), "{name}");
-        let replaces = matches!(name, "parse_mode" | "restore_context");
+        let replaces = matches!(name, "parse_mode" | "restore_context" | "correct_fact" | "forget_fact");
         assert_eq!(hints.destructive_hint, (!reads).then_some(replaces), "{name}");
-        assert_eq!(hints.idempotent_hint, (!reads).then_some(name == "update_context"), "{name}");
+        assert_eq!(
+            hints.idempotent_hint,
+            (!reads).then_some(matches!(name, "update_context" | "correct_fact" | "forget_fact")),
+            "{name}"
+        );
     }
 }
 

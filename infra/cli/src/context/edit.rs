@@ -34,6 +34,8 @@ pub const BEGINNING: &str = "\
 -
 ";
 
+const COMMAND: &str = "context edit";
+
 /// The version of a document that does not exist.
 const NONE: &str = "\"0\"";
 
@@ -42,10 +44,8 @@ const NONE: &str = "\"0\"";
 /// # Errors
 /// If the document can't be read or written, or the editor fails. The person's text is kept, and the message says where.
 pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
-    let text = from.map(std::fs::read_to_string).transpose().map_err(|error| {
-        Failure::Message(format!("failed to read {}: {error}", from.unwrap_or(Path::new("")).display()))
-    })?;
-    let editor = editor()?;
+    let text = from.map(text_of).transpose()?;
+    let editor = editor(COMMAND)?;
     let settings = Places::look().read()?;
     output::warn(&settings.warnings);
     let path = super::path(document, &settings);
@@ -59,13 +59,11 @@ pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
         Err(error) => return Err(error.into()),
     };
 
-    let draft = Draft::begin(text.unwrap_or_else(|| before.clone()))?;
-    open_editor(&editor, &draft.path)?;
-    let text = fs::read_to_string(&draft.path)?;
-    if text == before {
+    let draft = Draft::begin("context-", COMMAND, text.as_deref().unwrap_or(&before))?;
+    let Some(text) = open_editor(&editor, &draft, &before)? else {
         draft.discard()?;
         return Ok(output::print("nothing changed\n")?);
-    }
+    };
     match server.put_markdown(&path, &query, &text, etag.as_deref()) {
         Ok(_) => {
             draft.discard()?;
@@ -79,35 +77,55 @@ pub fn run(document: &Document, from: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
+/// The text of the file that `--from` names.
+///
+/// # Errors
+/// If it can't be read.
+pub fn text_of(from: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(from)
+        .map_err(|error| Failure::Message(format!("failed to read {}: {error}", from.display())))
+}
+
 /// The file that a person edits.
-struct Draft {
+pub struct Draft {
     path: PathBuf,
+    /// The command that can continue with it.
+    command: &'static str,
 }
 
 impl Draft {
-    fn begin(text: String) -> io::Result<Self> {
+    /// # Errors
+    /// If the file can't be written.
+    pub fn begin(prefix: &str, command: &'static str, text: &str) -> io::Result<Self> {
         let dir = config::state_dir().unwrap_or_else(env::temp_dir).join("edits");
         private_dir(&dir)?;
         // Editors recognise the format by the ending.
-        let file = tempfile::Builder::new().prefix("context-").suffix(".md").tempfile_in(&dir)?;
+        let file = tempfile::Builder::new().prefix(prefix).suffix(".md").tempfile_in(&dir)?;
         let (_, path) = file.keep().map_err(|error| error.error)?;
         write_private(&path, text.as_bytes())?;
-        Ok(Self { path })
+        Ok(Self { path, command })
     }
 
-    fn discard(self) -> io::Result<()> {
+    /// # Errors
+    /// If the file can't be deleted.
+    pub fn discard(self) -> io::Result<()> {
         fs::remove_file(self.path)
     }
 
-    fn kept(&self, error: &ServerError) -> Failure {
-        let path = self.path.display();
+    /// The error, and where the text is.
+    #[must_use]
+    pub fn kept(&self, error: &ServerError) -> Failure {
+        let (path, command) = (self.path.display(), self.command);
         Failure::Message(format!(
-            "{error}\nyour text is kept in {path}; `lamplighter context edit --from {path}` tries again"
+            "{error}\nyour text is kept in {path}; `lamplighter {command} --from {path}` tries again"
         ))
     }
 
     /// Describes the conflict, and how to continue.
-    fn conflict(&self, before: &str, now: &[u8], from: Option<&Path>) -> io::Result<String> {
+    ///
+    /// # Errors
+    /// If a file can't be written.
+    pub fn conflict(&self, before: &str, now: &[u8], from: Option<&Path>) -> io::Result<String> {
         let base = self.path.with_extension("base.md");
         let theirs = self.path.with_extension("theirs.md");
         write_private(&base, before.as_bytes())?;
@@ -120,11 +138,12 @@ impl Draft {
         let diff = diff.map(|diff| String::from_utf8_lossy(&diff.stdout).into_owned()).unwrap_or_default();
         fs::remove_file(base)?;
         let (mine, theirs) = (self.path.display(), theirs.display());
+        let command = self.command;
         let again = if from.is_some() { "again " } else { "" };
         Ok(format!(
             "the document has changed {again}since you read it; nothing was overwritten\n\n{diff}\n\
              your text:       {mine}\ncurrent text:    {theirs}\n\
-             to continue:     merge the current text into yours, then `lamplighter context edit --from {mine}`"
+             to continue:     merge the current text into yours, then `lamplighter {command} --from {mine}`"
         ))
     }
 }
@@ -137,7 +156,7 @@ const NEED_A_TERMINAL: [&str; 12] =
 ///
 /// # Errors
 /// If it needs a terminal and there is none.
-fn editor() -> Result<String, Failure> {
+pub fn editor(command: &str) -> Result<String, Failure> {
     let named = |name| env::var(name).ok().filter(|editor| !editor.trim().is_empty());
     let chosen = named("VISUAL").or_else(|| named("EDITOR"));
     let editor = chosen.unwrap_or_else(|| "vi".to_owned());
@@ -146,17 +165,22 @@ fn editor() -> Result<String, Failure> {
     if needs_terminal && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::Message(format!(
             "the editor `{editor}` needs a terminal, and there is none; set EDITOR to one that does not, such as \
-             `code --wait`, or write a file and run `EDITOR=true lamplighter context edit --from FILE`"
+             `code --wait`, or write a file and run `EDITOR=true lamplighter {command} --from FILE`"
         )));
     }
     Ok(editor)
 }
 
-/// Lets the person edit.
-fn open_editor(editor: &str, path: &Path) -> Result<(), Failure> {
+/// Lets the person edit, and returns the text if it differs from the one before.
+///
+/// # Errors
+/// If the editor fails or the file can't be read.
+pub fn open_editor(editor: &str, draft: &Draft, before: &str) -> Result<Option<String>, Failure> {
+    let path = &draft.path;
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(path).status()?;
     if status.success() {
-        return Ok(());
+        let text = fs::read_to_string(path)?;
+        return Ok((text != before).then_some(text));
     }
     let path = path.display();
     let hint = if status.code() == Some(127) { "; set EDITOR to an editor that is installed" } else { "" };

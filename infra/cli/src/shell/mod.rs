@@ -12,6 +12,7 @@ mod chats;
 mod due;
 mod events;
 mod inbox;
+mod memory;
 mod names;
 mod proposals;
 mod runs;
@@ -49,6 +50,7 @@ pub fn run(person: Person) -> Result<(), Failure> {
         Person::Chats(args) => chats::run(&api, &args),
         Person::Proposals(args) => proposals::run(&api, &args),
         Person::Usage(args) => usage::run(&api, &args),
+        Person::Memory(args) => memory::run(&api, &args),
         Person::Theme(args) => theme::run(&api, &args),
         Person::Watch(args) => watch::run(&api, &args),
     }

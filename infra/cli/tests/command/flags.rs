@@ -163,6 +163,7 @@ fn help_and_version_are_printed() {
         "chats",
         "proposals",
         "usage",
+        "memory",
         "theme",
         "watch",
         "stop",
@@ -210,6 +211,17 @@ fn help_and_version_are_printed() {
         (&["approve"], &["--hash", "--json"]),
         (&["runs"], &["--action", "--agent", "--state", "--kind", "--from", "--to", "--limit", "--json"]),
         (&["theme", "check"], &["--json"]),
+        (
+            &["memory"],
+            &[
+                "search", "show", "correct", "forget", "confirm", "sync", "tidy", "tidies", "rollback",
+                "edit", "doctor",
+            ],
+        ),
+        (&["memory", "search"], &["--depth", "--namespace", "--limit", "--json", "cards, memory, raw"]),
+        (&["memory", "show"], &["long-term", "[WHEN]", "--json"]),
+        (&["memory", "forget"], &["--yes", "--json"]),
+        (&["memory", "edit"], &["--from"]),
         (&["agents", "new"], &["--name", "--goal"]),
     ];
     for (command, parts) in pages {
@@ -251,6 +263,10 @@ fn a_mistyped_argument_gets_a_suggestion() {
         (&["runs", "--limit", "0"], "0 is not in 1..=10000"),
         (&["chat", "a", "--new", "--chat", "cht_1"], "cannot be used with"),
         (&["approve"], "required arguments were not provided"),
+        (&["memory"], "requires a subcommand"),
+        (&["memory", "search"], "required arguments were not provided"),
+        (&["memory", "search", "x", "--depth", "deep"], "possible values: cards, memory, raw"),
+        (&["memory", "search", "x", "--limit", "101"], "101 is not in 1..=100"),
         (&["completions", "tcsh"], "possible values: bash, zsh, fish"),
     ] {
         bed.run(args).failed(error);

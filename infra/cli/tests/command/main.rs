@@ -8,6 +8,7 @@ mod exports;
 mod flags;
 mod hooks;
 mod keys;
+mod memory;
 mod server;
 mod settings;
 mod spool;

@@ -21,10 +21,14 @@ pub enum Scene {
     Theme,
     /// The summary of messages that are no longer sent.
     Summary,
+    /// The facts that a conversation has taught.
+    Memory,
+    /// The long-term memory with the facts of a week.
+    Tidy,
     Other,
 }
 
-const MARKERS: [(&str, Scene); 7] = [
+const MARKERS: [(&str, Scene); 9] = [
     ("<lamplighter:setup>", Scene::Setup),
     ("<lamplighter:check>", Scene::Check),
     ("<lamplighter:run>", Scene::Run),
@@ -32,6 +36,8 @@ const MARKERS: [(&str, Scene); 7] = [
     ("<lamplighter:about>", Scene::About),
     ("<lamplighter:theme>", Scene::Theme),
     ("<lamplighter:summary>", Scene::Summary),
+    ("<lamplighter:memory>", Scene::Memory),
+    ("<lamplighter:tidy>", Scene::Tidy),
 ];
 
 /// A request, reduced to the parts that the rules use.

@@ -11,6 +11,7 @@ use super::ask::{Ask, Scene};
 use super::commands::{self, Place};
 use super::content;
 use super::intent::{self, Intent};
+use super::memory;
 use super::reply::{DEMO, DemoReply, introduced, shortened, text};
 use super::setup::setup;
 use super::when::{self, Reading, When};
@@ -30,6 +31,8 @@ pub fn answer(ask: &Ask) -> DemoReply {
         Scene::Check => text(check(ask.last()).to_string()),
         Scene::Theme => theme(ask),
         Scene::Summary => text(summary(ask.last())),
+        Scene::Memory => memory::facts(ask.last()),
+        Scene::Tidy => memory::tidied(ask.last()),
         Scene::Chat | Scene::Other => introduced(ask, chat(ask)),
     }
 }

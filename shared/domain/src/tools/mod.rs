@@ -22,6 +22,7 @@ pub mod context;
 mod decide;
 mod def;
 pub mod logs;
+pub mod memory;
 pub mod messages;
 pub mod notes;
 mod output;
@@ -99,6 +100,10 @@ pub const MCP: Table = &[
     &schedules::PREVIEW_SCHEDULE,
     &proposals::LIST_PROPOSALS,
     &proposals::READ_PROPOSAL,
+    &memory::SEARCH_MEMORY,
+    &memory::REMEMBER_CARD,
+    &memory::CORRECT_FACT,
+    &memory::FORGET_FACT,
 ];
 
 /// The tools that the loop performs itself, for every kind of run. No grant names them.

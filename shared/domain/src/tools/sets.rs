@@ -7,7 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    Table, ToolDef, actions, agents, assets, context, logs, projects, proposals, runs, schedules, theme,
+    Table, ToolDef, actions, agents, assets, context, logs, memory, projects, proposals, runs, schedules,
+    theme,
 };
 
 /// The word for all tools.
@@ -63,6 +64,10 @@ pub const SETS: &[ToolSet] = &[
             &runs::LIST_RUN_OUTPUTS,
             &assets::READ_ANY_ASSET,
         ],
+    },
+    ToolSet {
+        name: "memory",
+        tools: &[&memory::SEARCH_MEMORY, &memory::REMEMBER_CARD, &memory::CORRECT_FACT, &memory::FORGET_FACT],
     },
     ToolSet { name: "projects", tools: &[&projects::LIST_PROJECTS, &projects::LIST_WORKFLOWS] },
 ];

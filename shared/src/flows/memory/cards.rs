@@ -10,8 +10,9 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::index;
 use crate::context::{Cx, Data};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::flows::schedules;
 use crate::store::Store;
 use crate::store::keys;
@@ -95,6 +96,20 @@ pub async fn add(cx: &Cx, owner: &Owner, once: &crate::store::Once, new: NewCard
     let writes = writes(cx, owner, &card)?;
     let _ = cx.store.commit(once, writes).await?;
     Ok(card)
+}
+
+/// Deletes a card. No search finds it any more, and no object of the index has its text.
+///
+/// # Errors
+/// 404 if it does not exist.
+pub async fn delete(cx: &Cx, owner: &Owner, id: CardId) -> Result<()> {
+    let part = MemoryPart::with(Collection::Cards, id.uuid());
+    let mut writes = vec![Write::Delete { key: keys::memory_card(owner, id), must_exist: true }];
+    writes.extend(Store::hidden_marks(owner, [part], cx.clock.uuid(), cx.clock.now())?);
+    if !cx.store.write_all(writes).await?.done() {
+        return Err(Error::NotFound("card"));
+    }
+    index::purge(cx, owner).await
 }
 
 /// The writes of a card, with the mark of its part.

@@ -55,7 +55,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: FactId) -> Result<FactView> {
 /// Replaces a fact by what is true. The old one stays as history: it says until when it was believed.
 ///
 /// # Errors
-/// 400 if the text is invalid; 404 if the fact does not exist; 409 if it was corrected before.
+/// 400 if the text is invalid; 404 if the fact does not exist; 409 if it was corrected before, by another text.
 pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> Result<FactView> {
     let zone = schedules::zone_of(cx, owner, None).await?;
     let now = cx.clock.now();
@@ -66,6 +66,13 @@ pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> R
         let Versioned { value: old, version } =
             cx.store.fact(owner, id).await?.ok_or(Error::NotFound("fact"))?;
         if let FactState::Corrected { by, .. } = old.state {
+            // The same correction again: a process may have ended before the lines of the first one were replaced.
+            let new = cx.store.fact(owner, by).await?.map(|found| found.value);
+            if let Some(new) = new.filter(|new| new.is_current() && new.text == input.text.trim()) {
+                replace_lines(cx, owner, id).await?;
+                index::refresh(cx, owner).await?;
+                return Ok(new.into());
+            }
             let told = format!("it was corrected before, by {by}: correct that one");
             return Err(Error::conflict("already_corrected", told));
         }
@@ -127,18 +134,35 @@ pub async fn confirm(cx: &Cx, owner: &Owner, id: FactId) -> Result<FactView> {
 pub async fn forget(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
     let zone = schedules::zone_of(cx, owner, None).await?;
     let date = zone.to_datetime(cx.clock.now()).date();
-    let found = cx.store.fact(owner, id).await?.ok_or(Error::NotFound("fact"))?;
-    let mut fact = found.value;
-    loop {
-        let before = fact.corrects;
-        forget_one(cx, owner, &fact, date).await?;
-        let Some(before) = before else { break };
+    let Some(found) = cx.store.fact(owner, id).await? else {
+        // A process may have ended before everything of a fact was gone.
+        if is_forgotten(cx, owner, id).await? {
+            replace_lines(cx, owner, id).await?;
+            index::purge(cx, owner).await?;
+        }
+        return Err(Error::NotFound("fact"));
+    };
+    let mut facts = vec![found.value];
+    while let Some(before) = facts.last().and_then(|fact| fact.corrects) {
         let Some(found) = cx.store.fact(owner, before).await? else { break };
-        fact = found.value;
+        facts.push(found.value);
+    }
+    // The oldest first: if the process ends before the newest, the next try finds the others again.
+    for fact in facts.iter().rev() {
+        forget_one(cx, owner, fact, date).await?;
     }
     // The old objects of the index go at once: they have the text.
     index::purge(cx, owner).await?;
     Ok(())
+}
+
+/// Whether a fact was deleted before.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn is_forgotten(cx: &Cx, owner: &Owner, id: FactId) -> Result<bool> {
+    let tombstones = cx.store.tombstones(owner).await?;
+    Ok(tombstones.iter().any(|tombstone| tombstone.fact_id == id && tombstone.kind == TombstoneKind::Deleted))
 }
 
 async fn forget_one(cx: &Cx, owner: &Owner, fact: &Fact, date: jiff::civil::Date) -> Result<()> {
