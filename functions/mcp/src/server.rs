@@ -43,8 +43,7 @@ const READING: &str =
 
 const PROPOSALS: &str = "Agents, assets and actions that you propose wait until a person accepts them.";
 
-const MEMORY: &str =
-    "search_memory finds what was said and learned in earlier sessions; remember_card keeps what you have finished.";
+const MEMORY: &str = "search_memory finds what was said and learned in earlier sessions; remember_card keeps what you have finished.";
 
 /// For clients that can only search.
 const SEARCHING: &str = "search_memory finds what was said and learned in earlier sessions.";

@@ -67,7 +67,6 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /day",
     "GET /runs",
     "GET /search",
-    // The list of a stranger is empty: see below.
     // They show the caller's own memory, which is empty for a stranger: see below.
     "GET /memory/days",
     "GET /memory/long-term",
@@ -81,23 +80,8 @@ const WITHOUT_IDS: &[&str] = &[
     "POST /memory/tidy",
     // The same name is another session for each owner: see the test below.
     "POST /memory/sessions/{session_id}/messages",
+    // The list of a stranger is empty: see below.
     "GET /practices",
-    // The lists of a stranger are empty, and sessions are named by clients: `memory/isolation.rs` looks.
-    "GET /memory/days",
-    "GET /memory/long-term",
-    "PUT /memory/long-term",
-    "GET /memory/archive/{year}",
-    "GET /memory/cards",
-    "POST /memory/cards",
-    "GET /memory/search",
-    "GET /memory/tidies",
-    "POST /memory/sync",
-    "POST /memory/tidy",
-    "POST /memory/sessions/{session_id}/messages",
-    "DELETE /memory/sessions/{session_id}",
-    "POST /memory/tidies/{tidy_id}/rollback",
-    "GET /memory/weeks/{monday}",
-    "GET /memory/days/{date}",
     "POST /practices",
     "GET /mcp",
     "DELETE /mcp",

@@ -181,36 +181,3 @@ async fn what_an_outside_session_says_waits_for_the_person() {
     assert_eq!(stage.h.post(&confirm, json!({})).await.expect(200)["state"], "current");
     stage.h.post(&confirm, json!({})).await.refused(409, "not_unconfirmed");
 }
-
-#[tokio::test]
-async fn zz_golden_dump() {
-    let model = ScriptedModel::start(learns).await;
-    let (stage, facts) = tidied(&model).await;
-    let h = &stage.h;
-    h.delete(&format!("/memory/facts/{}", id(&facts[0]))).await.expect(204);
-    h.post("/memory/cards", json!({"title": "Checked the links", "goal": "No dead links", "status": "done"}))
-        .await
-        .expect(201);
-    let said = json!({"namespace": "shop", "messages": [{"id": "1", "role": "user", "text": "I deploy on Fridays"}]});
-    h.post("/memory/sessions/claude-1/messages", said).await.expect(200);
-    let current = h.get("/memory/long-term").await.expect(200);
-    let text = format!("{}\n## Mine\n\n- Write briefly\n", current["markdown"].as_str().unwrap());
-    send(h.request(Method::PUT, "/memory/long-term").json(&json!({"markdown": text}))).await.expect(200);
-    let cx = &h.platform.cx;
-    let due = shared::store::memory::MemoryDue { since: "2026-11-21T12:00:00Z".parse().unwrap() };
-    cx.store.set_memory_due(&stage.owner, &due, "2036-11-21T12:00:00Z".parse().unwrap()).await.unwrap();
-    let mut reads = Vec::new();
-    for path in [
-        "/memory/days",
-        "/memory/days/2026-11-21",
-        "/memory/long-term",
-        "/memory/weeks/2026-11-16",
-        "/memory/archive/2026",
-        "/memory/cards?date=2026-11-21",
-        "/memory/tidies",
-    ] {
-        reads.push(tests::golden::Read { path: path.to_owned(), body: h.get(path).await.expect(200) });
-    }
-    let golden = tests::golden::Golden::of(cx, reads).await;
-    std::fs::write("/tmp/golden_memory.json", serde_json::to_string_pretty(&golden).unwrap()).unwrap();
-}

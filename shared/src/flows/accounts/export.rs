@@ -155,7 +155,9 @@ impl Work<'_> {
         let mut after: Option<String> = None;
         loop {
             let page = self.cx.blobs.list(&everything, after.as_deref()).await?;
-            for rest in page.iter().filter(|rest| !rest.starts_with("exports/")) {
+            // The index of memory is made of records.
+            let is_taken = |rest: &&String| !rest.starts_with("exports/") && !rest.starts_with("memory/");
+            for rest in page.iter().filter(is_taken) {
                 let content = match self.cx.blobs.get(&BlobKey::listed(self.owner, rest)).await {
                     Ok(content) => content,
                     // Deleted since the page was read.

@@ -54,7 +54,7 @@ pub(super) async fn session(data: &Data, owner: &Owner, source: &Source) -> Resu
                     title: name.to_string(),
                     namespace: session.value.namespace.clone(),
                     by_schedule: session.value.by_schedule,
-                    messages: all.into_iter().skip(newest).map(|message| timed(message)).collect(),
+                    messages: all.into_iter().skip(newest).map(timed).collect(),
                 })
             }
         },
