@@ -119,7 +119,6 @@ impl Harness {
 #[must_use]
 pub fn body(route: &str, ids: &Ids) -> Value {
     match route {
-        "POST /memory/facts/{fact_id}/correct" => json!({"text": "stolen"}),
         "PATCH /agents/{agent_id}" | "PATCH /projects/{project_id}" | "PATCH /practices/{practice_id}" => {
             json!({"name": "stolen"})
         }

@@ -237,7 +237,7 @@ impl std::str::FromStr for Day {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        day_named(text).map(Self).map_err(|told| told.to_string())
+        day_named(text).map(Self).map_err(ToOwned::to_owned)
     }
 }
 
