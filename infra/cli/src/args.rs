@@ -603,7 +603,7 @@ pub enum MemoryCommand {
         /// A question or a few words
         #[arg(required = true)]
         query: Vec<String>,
-        /// How deep to look [default: stops at the first of the three that has a good hit]
+        /// How deep to look: cards, also facts (memory), also messages (raw) [default: stops where there is a good hit]
         #[arg(long)]
         depth: Option<SearchDepth>,
         /// Only this namespace
@@ -711,11 +711,8 @@ pub enum MemoryCommand {
 /// Where a search of the memory may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SearchDepth {
-    /// Cards about work
     Cards,
-    /// Cards and facts
     Memory,
-    /// Cards, facts, and messages
     Raw,
 }
 

@@ -263,7 +263,7 @@ fn a_mistyped_argument_gets_a_suggestion() {
         (&["runs", "--limit", "0"], "0 is not in 1..=10000"),
         (&["chat", "a", "--new", "--chat", "cht_1"], "cannot be used with"),
         (&["approve"], "required arguments were not provided"),
-        (&["memory"], "requires a subcommand"),
+        (&["memory"], "Usage: lamplighter memory <COMMAND>"),
         (&["memory", "search"], "required arguments were not provided"),
         (&["memory", "search", "x", "--depth", "deep"], "possible values: cards, memory, raw"),
         (&["memory", "search", "x", "--limit", "101"], "101 is not in 1..=100"),
