@@ -16,13 +16,14 @@ STORES = {
     "account",
     "context",
     "mcp",
+    "memory-recall",
     "scheduled-executor",
     "theme-index",
     "theme-lookup",
 }
 PUBLISHES = {"agents", "agent-chat", "scheduled-executor", "theme-index"}
 # Functions that call models, with the keys that owners bring. The account stores these keys, and makes the key that encrypts them.
-OPENS_KEYS = {"account", "agents", "agent-chat", "scheduled-executor", "theme-index"}
+OPENS_KEYS = {"account", "agents", "agent-chat", "memory-recall", "scheduled-executor", "theme-index"}
 SEALS_KEYS = {"account"}
 # Functions that send due items to the executors.
 SENDS = {"account", "agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor"}
@@ -34,10 +35,10 @@ BODIES = {
         "s3:DeleteObject": {"actions", "assets", "chats", "proposals", "runs"},
     },
     "agent-chat": {
-        "s3:GetObject": {"actions", "assets", "chats", "proposals", "runs"},
-        "s3:PutObject": {"actions", "chats", "proposals", "runs"},
+        "s3:GetObject": {"actions", "assets", "chats", "memory", "proposals", "runs"},
+        "s3:PutObject": {"actions", "chats", "memory", "proposals", "runs"},
         "s3:PutObjectTagging": {"proposals"},
-        "s3:DeleteObject": {"actions", "chats", "proposals"},
+        "s3:DeleteObject": {"actions", "chats", "memory", "proposals"},
     },
     "asset-save": {
         "s3:GetObject": {"assets", "proposals"},
@@ -47,16 +48,21 @@ BODIES = {
     "action-define": {"s3:DeleteObject": {"actions", "runs"}},
     "context": {"s3:GetObject": {"logs"}, "s3:PutObject": {"logs"}, "s3:DeleteObject": {"logs"}},
     "mcp": {
-        "s3:GetObject": {"assets", "logs", "projects"},
-        "s3:PutObject": {"logs", "proposals"},
+        "s3:GetObject": {"actions", "assets", "chats", "logs", "memory", "projects"},
+        "s3:PutObject": {"logs", "memory", "proposals"},
         "s3:PutObjectTagging": {"proposals"},
-        "s3:DeleteObject": {"logs", "proposals"},
+        "s3:DeleteObject": {"logs", "memory", "proposals"},
+    },
+    "memory-recall": {
+        "s3:GetObject": {"actions", "chats", "memory"},
+        "s3:PutObject": {"memory"},
+        "s3:DeleteObject": {"memory"},
     },
     "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"logs", "projects"}),
     "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
     # It also finishes turns that another function began.
     "scheduled-executor": {
-        "s3:PutObject": {"actions", "assets", "chats", "exports", "logs", "projects", "proposals", "runs"},
+        "s3:PutObject": {"actions", "assets", "chats", "exports", "logs", "memory", "projects", "proposals", "runs"},
         "s3:PutObjectTagging": {"exports", "proposals"},
         "s3:AbortMultipartUpload": {"exports"},
     },
