@@ -82,6 +82,8 @@ pub(super) enum Failure {
     Unusable(String),
     /// No further call would succeed now.
     Stop(Stop),
+    /// A ceiling does not pay for the call.
+    TooDear(Stop),
     Failed(Error),
 }
 
@@ -329,7 +331,7 @@ fn too_dear_now(ceiling: Ceiling, amount: i64, now: Timestamp) -> Failure {
 fn too_dear(ceiling: &str, micros: i64, amount: i64, again_at: Option<Timestamp>) -> Failure {
     let reason =
         format!("{ceiling} of {micros} micro-dollars does not pay for a call that may cost {amount}");
-    Failure::Stop(Stop { unavailable: false, reason, again_at })
+    Failure::TooDear(Stop { unavailable: false, reason, again_at })
 }
 
 #[cfg(test)]
@@ -341,7 +343,7 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let check = |error: ModelError, minutes: Option<i64>| match failed(&error, 4, now) {
             Failure::Unusable(_) => assert_eq!(minutes, None, "{error}"),
-            Failure::Stop(stop) => {
+            Failure::Stop(stop) | Failure::TooDear(stop) => {
                 assert_eq!(stop.again_at, minutes.map(|minutes| now + SignedDuration::from_mins(minutes)));
                 assert!(stop.reason.ends_with(", 4 times") && !stop.unavailable, "{}", stop.reason);
             }

@@ -396,6 +396,10 @@ impl Store {
         self.of_day(&keys::memory_cards(owner), CardId::PREFIX, day).await
     }
 
+    pub async fn card(&self, owner: &Owner, id: CardId) -> Result<Option<Card>, StoreError> {
+        Ok(self.get(&keys::memory_card(owner, id)).await?.map(|found| found.value))
+    }
+
     pub async fn all_cards(&self, owner: &Owner) -> Result<Vec<Card>, StoreError> {
         Ok(self.all_of(&keys::memory_cards(owner)).await?.into_iter().map(|found| found.value).collect())
     }

@@ -148,6 +148,7 @@ async fn an_account_moves_with_everything_that_has_ended() {
         "LOGDROPPED",
         "LOGIMPORT",
         "LOGREFUSED",
+        "MEMORY",
         "PLACE",
         "PROJECT",
         "PROPOSAL",
@@ -194,7 +195,7 @@ async fn an_account_moves_with_everything_that_has_ended() {
     for (path, content) in &old {
         let begins_work = BlobKey::parse_upload(BlobKey::listed(&me, path).as_str()).is_some();
         match path.split('/').next().unwrap() {
-            "exports" | "proposals" => assert!(!new.contains_key(path), "{path}"),
+            "exports" | "memory" | "proposals" => assert!(!new.contains_key(path), "{path}"),
             _ if begins_work => {}
             _ => assert_eq!(&new[path], content, "{path}"),
         }

@@ -880,6 +880,9 @@ async fn a_deleted_agent_takes_its_actions_along() {
     let messages = store.messages(&local(), id(&running), None, 10, Order::Oldest).await.unwrap();
     assert!(messages.items.is_empty());
     for shard in 0..64 {
-        assert_eq!(store.due(shard, Timestamp::MAX, 10).await.unwrap(), []);
+        let mut due = store.due(shard, Timestamp::MAX, 10).await.unwrap();
+        // The memory of the owner stays.
+        due.retain(|entry| entry.key.sk != "DUE");
+        assert_eq!(due, []);
     }
 }

@@ -27,6 +27,8 @@ fn text(message: &Value) -> &str {
 fn obeys(request: &[Value]) -> Says {
     let results: Vec<&str> = request.iter().filter(|m| m["role"] == "tool").map(text).collect();
     let asked = request.iter().rev().find(|m| m["role"] == "user").map(text).unwrap_or_default();
+    // What it is told of memory may name earlier calls.
+    let asked = asked.rsplit("</lamplighter_memory>").next().unwrap_or_default();
     let in_run = asked.contains("IN A RUN");
     match results[..] {
         [result] if in_run => Says::Call("save_output", json!({"title": "Told", "content": result})),

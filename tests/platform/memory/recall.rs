@@ -24,6 +24,11 @@ async fn a_turn_is_told_what_matters_and_the_run_shows_it() {
         recalled.iter().any(|one| one["text"] == "The user like green tea" && one["kind"] == "memory"),
         "{turn:#}"
     );
+    // A fact that is deleted since is not shown any more.
+    let told = recalled.iter().find(|one| one["text"] == "The user like green tea").unwrap();
+    stage.h.delete(&format!("/memory/facts/{}", told["ref"].as_str().unwrap())).await.expect(204);
+    let run = stage.h.get(&format!("/runs/{}", turn["run_id"].as_str().unwrap())).await.expect(200);
+    assert!(!run.to_string().contains("The user like green tea"), "{run:#}");
     // What was told is not part of the conversation, and is never learned.
     let stored = stage.h.get(&format!("/chats/{}", turn["chat_id"].as_str().unwrap())).await.expect(200);
     assert!(!stored.to_string().contains("lamplighter_memory"), "{stored:#}");

@@ -59,6 +59,7 @@ const NAMES: &[(&str, &str)] = &[
     ("budget", "What it may cost."),
     ("bytes", "The size in bytes."),
     ("cache_read_tokens", "Input that was read from a cache."),
+    ("card_id", "The card."),
     ("catch_up", "What happens to fire times that are found late, after an outage."),
     ("cause", "Why this version was written."),
     ("change", "What would change."),

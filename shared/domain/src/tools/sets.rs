@@ -152,7 +152,7 @@ mod tests {
             let error = wrong.parse::<ToolSets>().unwrap_err().to_string();
             assert_eq!(
                 error,
-                "must be one or more of context, logs, themes, agents, runs, projects, all, with commas",
+                "must be one or more of context, logs, themes, agents, runs, memory, projects, all, with commas",
                 "{wrong:?}"
             );
         }
@@ -162,7 +162,7 @@ mod tests {
     fn every_tool_is_in_a_set_and_every_set_has_tools_of_mcp() {
         let context: ToolSets = "context".parse().unwrap();
         let all: ToolSets = "all".parse().unwrap();
-        let each: ToolSets = "context,logs,themes,agents,runs,projects".parse().unwrap();
+        let each: ToolSets = "context,logs,themes,agents,runs,memory,projects".parse().unwrap();
         for tool in MCP {
             assert!(all.has(tool) && ToolSets::default().has(tool) && each.has(tool), "{tool:?}");
         }

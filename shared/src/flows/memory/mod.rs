@@ -84,7 +84,7 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
             }
             Err(Unfinished::Interrupted(Interrupted::Failed(error))) => return Err(error),
             // A failure of a model never looks like success: nothing is marked as done, and it is tried again.
-            Err(Unfinished::Failed { reason, again_at }) => {
+            Err(Unfinished::Failed { reason, again_at } | Unfinished::TooDear { reason, again_at }) => {
                 tracing::warn!(reason, "memory could not be brought up to date");
                 let failures = claimed.job.failures;
                 let pause = (AGAIN * (1 << failures.min(6) as i32)).min(LONGEST_AGAIN);
@@ -137,8 +137,13 @@ fn kept(kept: &MemoryKept) -> Kept {
 #[derive(Debug)]
 pub enum Unfinished {
     Interrupted(Interrupted),
-    /// The models give no usable answer, or it would cost too much.
+    /// The models give no usable answer.
     Failed {
+        reason: String,
+        again_at: Option<Timestamp>,
+    },
+    /// A ceiling does not pay for it.
+    TooDear {
         reason: String,
         again_at: Option<Timestamp>,
     },
@@ -155,6 +160,7 @@ impl From<ask::Failure> for Unfinished {
         match failure {
             ask::Failure::Unusable(reason) => Self::Failed { reason, again_at: None },
             ask::Failure::Stop(stop) => Self::Failed { reason: stop.reason, again_at: stop.again_at },
+            ask::Failure::TooDear(stop) => Self::TooDear { reason: stop.reason, again_at: stop.again_at },
             ask::Failure::Failed(error) => Self::Interrupted(Interrupted::Failed(error)),
         }
     }
@@ -172,6 +178,7 @@ impl Unfinished {
             Self::Interrupted(Interrupted::TimeUp | Interrupted::Stopping) => {
                 Error::Busy { what: "work on memory" }
             }
+            Self::TooDear { reason, .. } => Error::BudgetExceeded { message: reason },
             Self::Failed { reason, .. } => {
                 Error::RunFailed { code: "memory_failed".to_owned(), message: reason, retryable: true }
             }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::actions::Action;
-use domain::ids::Owner;
+use domain::ids::{AgentId, Owner};
 use domain::memory::recall::{Recalled, RecalledKind, within_budget};
 use domain::memory::{LongTerm, Source};
 
@@ -41,24 +41,25 @@ pub(crate) async fn about_message(
     owner: &Owner,
     message: &str,
     chat: Option<Source>,
+    agent: AgentId,
 ) -> Vec<Recalled> {
-    about(cx, owner, message, (Depth::Raw, chat)).await
+    about(cx, owner, message, (Depth::Raw, chat, agent)).await
 }
 
 /// What matters for the task of an action. No messages: an agent's replies may repeat what strangers have written, and nobody is there
 /// to notice.
 pub(crate) async fn about_task(cx: &Cx, owner: &Owner, action: &Action) -> Vec<Recalled> {
     let task = format!("{}\n{}", action.title, action.task_config.instructions);
-    about(cx, owner, &task, (Depth::Memory, None)).await
+    about(cx, owner, &task, (Depth::Memory, None, action.agent_id)).await
 }
 
 async fn about(
     cx: &Cx,
     owner: &Owner,
     text: &str,
-    (depth, except): (Depth, Option<Source>),
+    (depth, except, agent): (Depth, Option<Source>, AgentId),
 ) -> Vec<Recalled> {
-    match tokio::time::timeout(PATIENCE, found(cx, owner, text, (depth, except))).await {
+    match tokio::time::timeout(PATIENCE, found(cx, owner, text, (depth, except, agent))).await {
         Ok(Ok(recalled)) => recalled,
         Ok(Err(error)) => {
             tracing::warn!(cause = %error.causes(), "a turn begins without its memory");
@@ -75,7 +76,7 @@ async fn found(
     cx: &Cx,
     owner: &Owner,
     text: &str,
-    (depth, except): (Depth, Option<Source>),
+    (depth, except, agent): (Depth, Option<Source>, AgentId),
 ) -> Result<Vec<Recalled>> {
     let text = &text[..text.floor_char_boundary(MAX_QUERY)];
     // A build that takes longer than this turn waits goes on, so that the next turn finds it done.
@@ -97,9 +98,45 @@ async fn found(
         let is_here = |hit: &HitView| hit.kind == RecalledKind::Raw && hit.session_id == except;
         found.hits.retain(|hit| hit.score >= LEAST && !is_here(hit));
         describe(cx, owner, &mut found.hits).await?;
+        of_agent(cx, owner, &mut found.hits, agent).await?;
         recalled.extend(of_hits(found.hits, &recalled));
     }
     Ok(within_budget(recalled))
+}
+
+/// Leaves what this agent has said and done. Facts are about the person, so all agents are told them. What outside sessions said is told to
+/// no agent before the person has confirmed it.
+async fn of_agent(cx: &Cx, owner: &Owner, hits: &mut Vec<HitView>, agent: AgentId) -> Result<()> {
+    let mut kept = Vec::with_capacity(hits.len());
+    for hit in hits.drain(..) {
+        let source = match hit.kind {
+            RecalledKind::Memory => None,
+            RecalledKind::Raw => hit.session_id.as_deref().and_then(|source| source.parse().ok()),
+            RecalledKind::Card => match hit.of.parse() {
+                Ok(id) => cx.store.card(owner, id).await?.and_then(|card| card.source),
+                Err(_) => None,
+            },
+        };
+        let of = match source {
+            // A fact, or a card that the person or a client has written.
+            None => hit.kind != RecalledKind::Raw,
+            Some(Source::Chat(id)) => {
+                cx.store.chat(owner, id).await?.is_some_and(|chat| chat.value.agent_id == Some(agent))
+            }
+            Some(Source::Action(id)) => {
+                cx.store.action(owner, id).await?.is_some_and(|action| action.value.agent_id == agent)
+            }
+            Some(Source::Run(id)) => {
+                cx.store.run(owner, id).await?.is_some_and(|run| run.value.agent_id == Some(agent))
+            }
+            Some(Source::Outside(_)) => false,
+        };
+        if of {
+            kept.push(hit);
+        }
+    }
+    *hits = kept;
+    Ok(())
 }
 
 fn of_long_term(memory: &LongTerm) -> Vec<Recalled> {

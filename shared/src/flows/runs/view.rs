@@ -1,8 +1,10 @@
 //! A run as clients see it.
 
+use std::collections::BTreeSet;
+
 use domain::agent_loop::Card;
 use domain::agents::AgentDraft;
-use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
+use domain::ids::{ActionId, AgentId, ChatId, FactId, Owner, RunId};
 use domain::memory::recall::Recalled;
 use domain::models::{Usage, WebSource};
 use domain::runs::rehearsal::Rehearsed;
@@ -86,6 +88,18 @@ pub struct CardView {
     pub arguments: Option<Value>,
 }
 
+/// Without facts that were deleted since.
+async fn still_known(cx: &Cx, owner: &Owner, mut recalled: Vec<Recalled>) -> Result<Vec<Recalled>> {
+    let fact = |one: &Recalled| one.of.parse::<FactId>().ok();
+    let ids: Vec<FactId> = recalled.iter().filter_map(fact).collect();
+    if !ids.is_empty() {
+        let known: BTreeSet<FactId> =
+            cx.store.facts(owner, &ids).await?.into_iter().map(|fact| fact.fact_id).collect();
+        recalled.retain(|one| fact(one).is_none_or(|id| known.contains(&id)));
+    }
+    Ok(recalled)
+}
+
 /// # Errors
 /// If the proposals can't be read.
 pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
@@ -95,6 +109,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
             proposals.push(proposals::view(cx, owner, proposal).await?);
         }
     }
+    let recalled = still_known(cx, owner, run.recalled).await?;
     let mut arguments = journal::arguments(cx, owner, run.run_id, &run.cards).await?;
     let cards =
         run.cards.into_iter().map(|card| CardView { arguments: arguments.remove(&card.call_id), card });
@@ -119,7 +134,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         cut_off: run.cut_off,
         sources: run.sources,
         tainted: run.tainted,
-        recalled: run.recalled,
+        recalled,
         rehearsal: run.rehearsal.and_then(|of| of.shown),
         model: run.model,
         fallbacks: run.fallbacks,

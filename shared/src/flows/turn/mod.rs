@@ -169,12 +169,17 @@ async fn begin(
     let recalled = async {
         match said.topic {
             Topic::Setup(_) => Vec::new(),
-            Topic::Agent(_, chat) => {
-                recall::about_message(cx, owner, &said.message, chat.map(Source::Chat)).await
+            Topic::Agent(agent, chat) => {
+                recall::about_message(cx, owner, &said.message, chat.map(Source::Chat), agent).await
             }
-            Topic::Action(action) => {
-                recall::about_message(cx, owner, &said.message, Some(Source::Action(action))).await
-            }
+            Topic::Action(id) => match cx.store.action(owner, id).await {
+                Ok(Some(action)) => {
+                    let (here, agent) = (Some(Source::Action(id)), action.value.agent_id);
+                    recall::about_message(cx, owner, &said.message, here, agent).await
+                }
+                // The turn itself finds out what is wrong.
+                Ok(None) | Err(_) => Vec::new(),
+            },
         }
     };
     let (quota, recalled) = futures::join!(Quota::of(cx, owner), recalled);

@@ -211,7 +211,7 @@ impl Pass<'_> {
                 tracing::warn!(reason, files = batch.len(), "files are not described");
                 BTreeMap::new()
             }
-            Err(Failure::Stop(stop)) => return Ok(Some(stop)),
+            Err(Failure::Stop(stop) | Failure::TooDear(stop)) => return Ok(Some(stop)),
             Err(Failure::Failed(error)) => return Err(error),
         };
         self.empty_answers = if notes.is_empty() { self.empty_answers + 1 } else { 0 };
