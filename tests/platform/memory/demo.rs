@@ -44,6 +44,7 @@ async fn the_demo_model_learns_and_tidies_and_says_what_it_is() {
         stage.h.get(&format!("/memory/weeks/{}", tidied["monday"].as_str().unwrap())).await.expect(200);
     assert_eq!(texts(&week["lines"]), learned);
 
+    stage.at(10);
     // A second week keeps the lines of the first.
     stage.says(None, &["I play chess on Sundays.", "I have a brother, Rui."]).await;
     stage.h.post("/memory/sync", json!({})).await.expect(200);

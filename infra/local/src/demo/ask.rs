@@ -119,14 +119,19 @@ impl Ask {
     }
 }
 
+/// The beginning of what a model is told of memory.
+const MEMORY: &str = "<lamplighter_memory>";
+
 /// Separates what the platform tells from the person's message. The platform's text is a block of its own before the message, so
 /// the same marks in the message mean nothing.
 fn apart(mut texts: Vec<&str>) -> (Option<&str>, Vec<&str>) {
     let is_told = |text: &&str| text.starts_with("<now>\n") || text.starts_with("<in_view>\n");
-    if texts.len() > 1 && texts.first().is_some_and(is_told) {
-        return (Some(texts.remove(0)), texts);
+    let told = (texts.len() > 1 && texts.first().is_some_and(is_told)).then(|| texts.remove(0));
+    // What a run is told of memory is a block of its own. The demo does not use it.
+    if told.is_some() && texts.len() > 1 && texts[0].starts_with(MEMORY) {
+        texts.remove(0);
     }
-    (None, texts)
+    (told, texts)
 }
 
 /// The time and the view that the platform tells.
@@ -135,6 +140,9 @@ fn read_told(told: &str) -> (Option<Zoned>, String) {
         Some((now, rest)) => (read_now(now), rest.trim_start()),
         None => (None, told),
     };
+    // What a turn is told of memory comes before the view. It contains no other tag.
+    let memory = rest.strip_prefix(MEMORY).and_then(|known| known.split_once("</lamplighter_memory>"));
+    let rest = memory.map_or(rest, |(_, rest)| rest.trim_start());
     let view = rest.strip_prefix("<in_view>").unwrap_or_default();
     (now, view.strip_suffix("</in_view>").unwrap_or(view).trim().to_owned())
 }

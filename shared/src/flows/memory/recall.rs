@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::actions::Action;
-use domain::ids::{AgentId, Owner};
+use domain::ids::{ActionId, AgentId, Owner};
 use domain::memory::recall::{Recalled, RecalledKind, within_budget};
 use domain::memory::{LongTerm, Source};
 
@@ -50,7 +50,7 @@ pub(crate) async fn about_message(
 /// to notice.
 pub(crate) async fn about_task(cx: &Cx, owner: &Owner, action: &Action) -> Vec<Recalled> {
     let task = format!("{}\n{}", action.title, action.task_config.instructions);
-    about(cx, owner, &task, (Depth::Memory, None, action.agent_id)).await
+    about(cx, owner, &task, (Depth::Memory, Some(Source::Action(action.id)), action.agent_id)).await
 }
 
 async fn about(
@@ -94,11 +94,16 @@ async fn found(
         // Only the person's own: what outside sessions said stays in their namespaces.
         let namespace = Some(String::new());
         let mut found = look(cx, index, text, (MAX_HITS, depth), namespace, &zone).await?;
+        // A run is told its last outputs anyway.
+        let here = match &except {
+            Some(Source::Action(action)) => Some(*action),
+            _ => None,
+        };
         let except = except.map(|source| source.to_string());
         let is_here = |hit: &HitView| hit.kind == RecalledKind::Raw && hit.session_id == except;
         found.hits.retain(|hit| hit.score >= LEAST && !is_here(hit));
         describe(cx, owner, &mut found.hits).await?;
-        of_agent(cx, owner, &mut found.hits, agent).await?;
+        of_agent(cx, owner, &mut found.hits, (agent, here)).await?;
         recalled.extend(of_hits(found.hits, &recalled));
     }
     Ok(within_budget(recalled))
@@ -106,7 +111,12 @@ async fn found(
 
 /// Leaves what this agent has said and done. Facts are about the person, so all agents are told them. What outside sessions said is told to
 /// no agent before the person has confirmed it.
-async fn of_agent(cx: &Cx, owner: &Owner, hits: &mut Vec<HitView>, agent: AgentId) -> Result<()> {
+async fn of_agent(
+    cx: &Cx,
+    owner: &Owner,
+    hits: &mut Vec<HitView>,
+    (agent, here): (AgentId, Option<ActionId>),
+) -> Result<()> {
     let mut kept = Vec::with_capacity(hits.len());
     for hit in hits.drain(..) {
         let source = match hit.kind {
@@ -127,7 +137,10 @@ async fn of_agent(cx: &Cx, owner: &Owner, hits: &mut Vec<HitView>, agent: AgentI
                 cx.store.action(owner, id).await?.is_some_and(|action| action.value.agent_id == agent)
             }
             Some(Source::Run(id)) => {
-                cx.store.run(owner, id).await?.is_some_and(|run| run.value.agent_id == Some(agent))
+                let run = cx.store.run(owner, id).await?.map(|run| run.value);
+                run.is_some_and(|run| {
+                    run.agent_id == Some(agent) && (here.is_none() || run.action_id != here)
+                })
             }
             Some(Source::Outside(_)) => false,
         };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::ids::{BlockId, FactId, Owner, TidyId};
-use domain::memory::{Block, Fact, Line, LongTerm, Source, Week, markdown};
+use domain::memory::{Block, Fact, FactState, Line, LongTerm, Origin, Quoted, Source, Week, markdown};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::Serialize;
@@ -13,16 +13,79 @@ use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::store::memory::{LongTermBy, MemoryKept};
 
+/// What has become of a fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = FactStateName)]
+pub enum StateName {
+    Current,
+    /// It waits until a person confirms it.
+    Unconfirmed,
+    /// It was true until another fact replaced it.
+    Corrected,
+}
+
 /// A fact as its owner sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Fact)]
 pub struct FactView {
-    #[serde(flatten)]
-    pub fact: Fact,
+    /// The id of the fact.
+    pub fact_id: FactId,
+    /// At most 500 bytes, in one line.
+    pub text: String,
+    /// Where it comes from. Empty if the person wrote it into memory.
+    pub sources: Vec<Quoted>,
+    /// Who says that it is true.
+    pub origin: Origin,
+    /// What has become of it.
+    pub state: StateName,
+    /// Of a corrected fact: the fact that replaces it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<FactId>,
+    /// Of a corrected fact: the day of the correction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = Date)]
+    pub on: Option<Date>,
+    /// The day on which it was learned, in the person's time zone.
+    #[schema(value_type = String, format = Date)]
+    pub date: Date,
+    /// When the newest of its messages was written.
+    pub said_at: Timestamp,
+    /// The block that it belongs to. Absent if the person wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_id: Option<BlockId>,
+    /// The fact that it corrects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrects: Option<FactId>,
+    /// The namespace of its source. Absent for the person's own.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// When it was stored.
+    pub created_at: Timestamp,
 }
 
 impl From<Fact> for FactView {
     fn from(fact: Fact) -> Self {
-        Self { fact }
+        let (state, by, on) = match fact.state {
+            FactState::Current => (StateName::Current, None, None),
+            FactState::Unconfirmed => (StateName::Unconfirmed, None, None),
+            FactState::Corrected { by, on } => (StateName::Corrected, Some(by), Some(on)),
+        };
+        Self {
+            fact_id: fact.fact_id,
+            text: fact.text,
+            sources: fact.sources,
+            origin: fact.origin,
+            state,
+            by,
+            on,
+            date: fact.date,
+            said_at: fact.said_at,
+            block_id: fact.block_id,
+            corrects: fact.corrects,
+            namespace: fact.namespace,
+            created_at: fact.created_at,
+        }
     }
 }
 
@@ -229,7 +292,7 @@ pub async fn day_markdown(data: &Data, owner: &Owner, date: Date) -> Result<Stri
 
 /// A corrected fact is history, not a part of a day any more.
 fn is_shown(fact: &Fact) -> bool {
-    !matches!(fact.state, domain::memory::FactState::Corrected { .. })
+    !matches!(fact.state, FactState::Corrected { .. })
 }
 
 async fn facts_by_id(
