@@ -168,7 +168,8 @@ impl Providers {
 /// The name of the turn that a request belongs to: the last word of the newest message.
 fn turn_of(body: &Value) -> String {
     let last = body["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
-    let from = last.find("turn-").expect("a message names its turn");
+    // What it is told of memory names earlier turns. The message itself comes last.
+    let from = last.rfind("turn-").expect("a message names its turn");
     last[from..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect()
 }
 

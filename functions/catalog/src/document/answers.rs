@@ -130,7 +130,8 @@ fn statuses(method: &str, path: &str, operation: &Object) -> Vec<u16> {
     if operation["responses"]["200"]["content"].get("text/event-stream").is_some() {
         statuses.extend([402, 406, 502]);
     }
-    if operation["operationId"] == "create_project" || operation["operationId"] == "run_action" {
+    let may_cost = ["create_project", "run_action", "sync_memory", "tidy_memory"];
+    if operation["operationId"].as_str().is_some_and(|id| may_cost.contains(&id)) {
         statuses.push(402);
     }
     // The protocol requires that clients accept both forms of answers.
