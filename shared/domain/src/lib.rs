@@ -11,6 +11,7 @@
 //! - [`schedule`]: when an action is due, in any time zone, across clock changes
 //! - [`dispatch`]: when what is due is sent to the executors
 //! - [`prompts`]: the prompts for models
+//! - [`quoting`]: text of others within a prompt
 //! - [`runs`]: a turn or an occurrence, and the events that clients follow
 //! - [`tools`]: what a model may call, with schemas, effects and the grants they need
 //! - [`agent_loop`]: what a conversation between a model and tools does next
@@ -47,6 +48,7 @@ pub mod places;
 pub mod practices;
 pub mod projects;
 pub mod prompts;
+pub mod quoting;
 pub mod reach;
 pub mod runs;
 pub mod schedule;

@@ -1,8 +1,6 @@
 //! The prompts. Blocks that are the same in every call come first, so that providers can cache them. They contain no times and
 //! no new ids. What changes (the time, the assets and actions in view) is part of the newest message, or of the task.
 
-use std::borrow::Cow;
-
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,6 +11,7 @@ use crate::chats::summary::{Cut, MAX_SUMMARY, Summary, SummaryBy};
 use crate::ids::AssetId;
 use crate::models::reduce::EARLIER;
 use crate::models::{CacheTtl, SystemBlock};
+use crate::quoting::{one_line, quoted};
 use crate::schedule::{Schedule, moment_in_words};
 use crate::watch::page::MAX_SHOWN;
 use crate::watch::state::News;
@@ -307,33 +306,6 @@ pub fn since_last(since: &SinceLast, zone: &TimeZone) -> String {
     text
 }
 
-/// Whether a reader may begin a new line after this character: every line break of Unicode, and the separators that some programs
-/// take for one.
-pub(crate) const fn breaks_line(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
-}
-
-/// At most `max` bytes of a text, with `> ` before each line, also after rare line breaks. So no line of it can end the block
-/// that it stands in.
-#[must_use]
-pub fn quoted(text: &str, max: usize) -> String {
-    let text = text.trim();
-    let cut = text.floor_char_boundary(max);
-    let text_lines = text[..cut].split(breaks_line);
-    let mut lines: String = text_lines.map(|line| format!("> {line}\n")).collect();
-    if cut < text.len() {
-        lines.push_str(&format!("> … ({} more bytes)\n", text.len() - cut));
-    }
-    lines
-}
-
-/// A text without line breaks and other control characters.
-#[must_use]
-pub fn one_line(text: &str) -> Cow<'_, str> {
-    let is_out = |c: char| c.is_control() || breaks_line(c);
-    if text.contains(is_out) { text.replace(is_out, " ").into() } else { text.into() }
-}
-
 /// The newest assets and actions of an agent, one line each, for its newest message.
 #[must_use]
 pub fn in_view(assets: &[Asset], actions: &[Action], zone: &TimeZone) -> String {
@@ -485,6 +457,7 @@ mod tests {
     use super::*;
     use crate::agents::NewAgent;
     use crate::ids::AgentId;
+    use crate::quoting::breaks_line;
 
     #[test]
     fn the_cached_blocks_are_the_same_whatever_the_time_and_id() {

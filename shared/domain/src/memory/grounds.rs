@@ -367,7 +367,8 @@ const KEY_BEGINNINGS: [&str; 24] = [
     "npm_",
     "hf_",
     "whsec_",
-    crate::accounts::KEY_PREFIX,
+    // The API keys of this platform.
+    "llk_",
 ];
 
 /// Words before the secret itself.

@@ -19,7 +19,7 @@ use super::part::instant_of;
 use super::tombstone::normal;
 use super::{Fact, FactState, Line, LongTerm, MAX_BYTES, MAX_FACT, MAX_LINES, MAX_SOURCES, Section};
 use crate::ids::FactId;
-use crate::prompts::one_line;
+use crate::quoting::one_line;
 use crate::validate::FieldErrors;
 
 /// The only tool that the model may call.

@@ -1,0 +1,31 @@
+//! Text of others within a prompt: no line of it can end the block that it stands in.
+
+use std::borrow::Cow;
+
+/// Whether a reader may begin a new line after this character: every line break of Unicode, and the separators that some programs
+/// take for one.
+#[must_use]
+pub const fn breaks_line(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// At most `max` bytes of a text, with `> ` before each line, also after rare line breaks. So no line of it can end the block
+/// that it stands in.
+#[must_use]
+pub fn quoted(text: &str, max: usize) -> String {
+    let text = text.trim();
+    let cut = text.floor_char_boundary(max);
+    let text_lines = text[..cut].split(breaks_line);
+    let mut lines: String = text_lines.map(|line| format!("> {line}\n")).collect();
+    if cut < text.len() {
+        lines.push_str(&format!("> … ({} more bytes)\n", text.len() - cut));
+    }
+    lines
+}
+
+/// A text without line breaks and other control characters.
+#[must_use]
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    let is_out = |c: char| c.is_control() || breaks_line(c);
+    if text.contains(is_out) { text.replace(is_out, " ").into() } else { text.into() }
+}
