@@ -42,7 +42,7 @@ pub enum Write {
         key: Key,
         item: Attributes,
     },
-    /// Creates the item, or adds the attributes that it does not have.
+    /// Creates the item, or adds the attributes that it does not have. Its version changes in any case.
     Fill {
         key: Key,
         item: Attributes,
@@ -201,7 +201,10 @@ impl Write {
 
 fn fill(table: &str, key: &Key, id: &str, item: Attributes) -> Result<Update, BuildError> {
     let mut update = Update::builder().table_name(table).set_key(Some(key_of(key)));
-    let whole = marked(key, 1, id, item).into_iter().filter(|(name, _)| name != "pk" && name != "sk");
+    // The version changes even if the item has everything: whoever deletes or replaces what they have read must see this write.
+    update = update.expression_attribute_names("#v", VERSION).expression_attribute_values(":one", number(1));
+    let is_set = |name: &str| !["pk", "sk", VERSION].contains(&name);
+    let whole = marked(key, 1, id, item).into_iter().filter(|(name, _)| is_set(name));
     let mut sets = Vec::new();
     for (i, (name, value)) in whole.enumerate() {
         sets.push(format!("#a{i} = if_not_exists(#a{i}, :a{i})"));
@@ -209,7 +212,7 @@ fn fill(table: &str, key: &Key, id: &str, item: Attributes) -> Result<Update, Bu
             .expression_attribute_names(format!("#a{i}"), name)
             .expression_attribute_values(format!(":a{i}"), value);
     }
-    update.update_expression(format!("SET {}", sets.join(", "))).build()
+    update.update_expression(format!("ADD #v :one SET {}", sets.join(", "))).build()
 }
 
 fn add(
