@@ -139,7 +139,10 @@ async fn of_agent(
             Some(Source::Run(id)) => {
                 let run = cx.store.run(owner, id).await?.map(|run| run.value);
                 run.is_some_and(|run| {
-                    run.agent_id == Some(agent) && (here.is_none() || run.action_id != here)
+                    // The titles of its outputs may be what strangers want them to be.
+                    run.agent_id == Some(agent)
+                        && run.tainted.is_none()
+                        && (here.is_none() || run.action_id != here)
                 })
             }
             Some(Source::Outside(_)) => false,
