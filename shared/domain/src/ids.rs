@@ -152,6 +152,31 @@ fn parse_uuid(text: &str, prefix: &'static str) -> Result<Uuid, InvalidId> {
     Uuid::try_parse(digits).map_err(|_| InvalidId { prefix })
 }
 
+/// The milliseconds in the first 48 bits of an id.
+fn millis_of(id: Uuid) -> u64 {
+    let mut millis = [0u8; 8];
+    millis[2..].copy_from_slice(&id.as_bytes()[..6]);
+    u64::from_be_bytes(millis)
+}
+
+/// The instant in the first 48 bits of an id, to the millisecond.
+#[must_use]
+pub fn instant_of(id: Uuid) -> Timestamp {
+    let millis = i64::try_from(millis_of(id)).unwrap_or_default();
+    Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// The id with this time, in milliseconds, whose other bits are a hash.
+fn derived(millis: u64, hash: &[u8]) -> Uuid {
+    let mut bytes = [0u8; 16];
+    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    bytes[6..].copy_from_slice(&hash[..10]);
+    // Version 8 (vendor-defined) and the RFC 9562 variant, because the other bits are not random.
+    bytes[6] = (bytes[6] & 0x0f) | 0x80;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    Uuid::from_bytes(bytes)
+}
+
 impl RunId {
     /// The id of the occurrence of `action` that is due at `due`. It is always the same, so two concurrent sweeps
     /// create one occurrence. The first 48 bits are the due time in milliseconds, as in a UUIDv7; the rest is a hash.
@@ -163,21 +188,13 @@ impl RunId {
             .chain_update(action.uuid().as_bytes())
             .chain_update(millis.to_be_bytes())
             .finalize();
-        let mut bytes = [0u8; 16];
-        bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
-        bytes[6..].copy_from_slice(&hash[..10]);
-        // Version 8 (vendor-defined) and the RFC 9562 variant, because the other bits are not random.
-        bytes[6] = (bytes[6] & 0x0f) | 0x80;
-        bytes[8] = (bytes[8] & 0x3f) | 0x80;
-        Self(Uuid::from_bytes(bytes))
+        Self(derived(millis, &hash))
     }
 
     /// The instant in the id's first 48 bits. For an occurrence this is its due time, to the millisecond.
     #[must_use]
     pub fn instant(self) -> Timestamp {
-        let mut millis = [0u8; 8];
-        millis[2..].copy_from_slice(&self.0.as_bytes()[..6]);
-        Timestamp::from_millisecond(i64::from_be_bytes(millis)).unwrap_or(Timestamp::UNIX_EPOCH)
+        instant_of(self.0)
     }
 }
 
@@ -216,12 +233,7 @@ impl CardId {
             .chain_update(action.uuid().as_bytes())
             .chain_update(hour.to_be_bytes())
             .finalize();
-        let mut bytes = [0u8; 16];
-        bytes[..6].copy_from_slice(&hour.to_be_bytes()[2..]);
-        bytes[6..].copy_from_slice(&hash[..10]);
-        bytes[6] = (bytes[6] & 0x0f) | 0x80;
-        bytes[8] = (bytes[8] & 0x3f) | 0x80;
-        Self(Uuid::from_bytes(bytes))
+        Self(derived(hour, &hash))
     }
 }
 
@@ -235,12 +247,7 @@ impl AssetId {
             .chain_update(run.uuid().as_bytes())
             .chain_update(n.to_be_bytes())
             .finalize();
-        let mut bytes = [0u8; 16];
-        bytes[..6].copy_from_slice(&run.uuid().as_bytes()[..6]);
-        bytes[6..].copy_from_slice(&hash[..10]);
-        bytes[6] = (bytes[6] & 0x0f) | 0x80;
-        bytes[8] = (bytes[8] & 0x3f) | 0x80;
-        Self(Uuid::from_bytes(bytes))
+        Self(derived(millis_of(run.uuid()), &hash))
     }
 }
 

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::Source;
 use crate::chats::Thread;
+use crate::ids::instant_of;
 
 /// What a part belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,14 +98,6 @@ impl<'de> Deserialize<'de> for MemoryPart {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
-}
-
-/// The time in an id, to the millisecond.
-#[must_use]
-pub fn instant_of(id: Uuid) -> Timestamp {
-    let mut millis = [0u8; 8];
-    millis[2..].copy_from_slice(&id.as_bytes()[..6]);
-    Timestamp::from_millisecond(i64::from_be_bytes(millis)).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// The UTC day of an id.

@@ -15,10 +15,9 @@ use utoipa::ToSchema;
 use super::grounds::{Evidence, has_secret, is_instruction};
 use super::learn::{NotUsable, Reason, Rejected, line, list, strings};
 use super::markdown::{self, MAX_HEADING};
-use super::part::instant_of;
 use super::tombstone::normal;
 use super::{Fact, FactState, Line, LongTerm, MAX_BYTES, MAX_FACT, MAX_LINES, MAX_SOURCES, Section};
-use crate::ids::FactId;
+use crate::ids::{FactId, instant_of};
 use crate::quoting::one_line;
 use crate::validate::FieldErrors;
 
