@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::jobs::Job;
 use super::keys::{self, Range};
-use super::table::{Extras, Order, Store, StoreError, Versioned, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// When memory is looked at first after something new: the look finds out when the day of its owner ends.
 const FIRST_LOOK: SignedDuration = SignedDuration::from_mins(1);
@@ -62,7 +62,7 @@ impl IndexHead {
     }
 }
 
-/// What was synchronised and tidied, and who works on it now.
+/// What was synchronised and tidied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryKept {
     /// The latest day that was synchronised.
@@ -518,18 +518,26 @@ impl Store {
         Ok(self.all_of(&keys::outside_sessions(owner)).await?.into_iter().map(|found| found.value).collect())
     }
 
-    /// The messages of an outside session that arrived on a UTC day; all without a day. In the order of their arrival.
+    /// The messages of an outside session that arrived on a UTC day, in the order of their arrival.
+    pub async fn outside_messages_of(
+        &self,
+        owner: &Owner,
+        session: &SessionId,
+        day: Date,
+    ) -> Result<Vec<OutsideMessage>, StoreError> {
+        self.of_day(&keys::outside_messages(owner, session), "", day).await
+    }
+
+    /// Messages of an outside session by their arrival, after a sort key, at most `limit`.
     pub async fn outside_messages(
         &self,
         owner: &Owner,
         session: &SessionId,
-        day: Option<Date>,
-    ) -> Result<Vec<OutsideMessage>, StoreError> {
-        let range = keys::outside_messages(owner, session);
-        match day {
-            Some(day) => self.of_day(&range, "", day).await,
-            None => Ok(self.all_of(&range).await?.into_iter().map(|found| found.value).collect()),
-        }
+        after: Option<&str>,
+        limit: usize,
+        order: Order,
+    ) -> Result<QueryPage<OutsideMessage>, StoreError> {
+        self.query(&keys::outside_messages(owner, session), after, limit, order).await
     }
 
     /// When these messages of an outside session arrived.

@@ -260,7 +260,7 @@ macro_rules! records {
                 lists memory_facts("FACT#") => [restored by memory::fact] as "facts";
             /// The objects of the search index.
             memory_index() = "INDEX" => [left out];
-            /// The days that were synchronised, the weeks that were tidied, and who works on it now.
+            /// The latest day that was synchronised, and the latest week that was tidied.
             memory_kept() = "KEPT" => [restored by memory::kept];
             /// The newest version of the long-term memory.
             long_term() = "LONG" => [restored by memory::long_term] as "long_term_memory";

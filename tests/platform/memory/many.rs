@@ -9,6 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::AuthConfig;
 use shared::store::Store;
+use shared::store::table::Order;
 use tests::memory::{learns, remembers, texts};
 use tests::model::ScriptedModel;
 use tests::{Harness, send};
@@ -67,7 +68,9 @@ async fn two_writers_lose_nothing() {
     };
     futures::join!(write(1), write(2));
     let session = "shared".parse().unwrap();
-    let all = stage.h.platform.cx.store.outside_messages(&stage.owner, &session, None).await.unwrap();
+    let store = &stage.h.platform.cx.store;
+    let all = store.outside_messages(&stage.owner, &session, None, 2_000, Order::Oldest).await.unwrap();
+    let all: Vec<_> = all.items.into_iter().map(|(_, message)| message.value).collect();
     assert_eq!(all.len(), 1_000);
     // Each writer's messages are in their order.
     for writer in ["1-", "2-"] {

@@ -3,21 +3,25 @@
 use std::collections::BTreeSet;
 
 use domain::chats::{ChatMessage, Thread};
-use domain::ids::{MessageId, Owner};
-use domain::memory::part::{Collection, MemoryPart, ids_of};
+use domain::ids::{MessageId, Owner, instant_of};
+use domain::memory::part::{Collection, MemoryPart, day_of, ids_of};
 use domain::memory::session::{Said, SaidBy, Session};
 use domain::memory::{Quoted, Source};
 use domain::models::{Block, Role};
 use jiff::civil::Date;
+use uuid::Uuid;
 
 use crate::context::Data;
 use crate::error::Result;
 use crate::flows::messages;
-use crate::store::memory::OutsideMessage;
+use crate::store::memory::{OutsideMessage, OutsideSession};
 use crate::store::table::Order;
 
 /// The most messages of a conversation that are read to learn from it.
 const MAX_READ: usize = 400;
+
+/// What comes before the UUID in the sort key of a message.
+const MESSAGE: &str = "MSG#msg_";
 
 /// The longest result of a tool that is kept, in bytes. Longer ones are cut.
 const MAX_TOOL: usize = 2_000;
@@ -47,15 +51,9 @@ pub(super) async fn session(data: &Data, owner: &Owner, source: &Source) -> Resu
         Source::Outside(name) => match data.store.outside_session(owner, name).await? {
             None => None,
             Some(session) => {
-                let all = data.store.outside_messages(owner, name, None).await?;
-                let newest = all.len().saturating_sub(MAX_READ);
-                Some(Session {
-                    source: source.clone(),
-                    title: name.to_string(),
-                    namespace: session.value.namespace.clone(),
-                    by_schedule: session.value.by_schedule,
-                    messages: all.into_iter().skip(newest).map(timed).collect(),
-                })
+                let newest = data.store.outside_messages(owner, name, None, MAX_READ, Order::Newest).await?;
+                let oldest_first = newest.items.into_iter().rev().map(|(_, message)| timed(message.value));
+                Some(outside(session.value, oldest_first.collect()))
             }
         },
     })
@@ -64,6 +62,12 @@ pub(super) async fn session(data: &Data, owner: &Owner, source: &Source) -> Resu
 fn of(source: &Source, title: String, read: &[ChatMessage]) -> Session {
     let messages = read.iter().filter_map(said).collect();
     Session { source: source.clone(), title, namespace: String::new(), by_schedule: false, messages }
+}
+
+fn outside(session: OutsideSession, messages: Vec<Said>) -> Session {
+    let OutsideSession { session_id, namespace, by_schedule, .. } = session;
+    let title = session_id.to_string();
+    Session { source: Source::Outside(session_id), title, namespace, by_schedule, messages }
 }
 
 /// A message in words. `None` if it has none, such as a call of a tool.
@@ -96,37 +100,27 @@ fn said(message: &ChatMessage) -> Option<Said> {
 
 /// An outside message without a time was written when it arrived.
 fn timed(message: OutsideMessage) -> Said {
-    let arrived = domain::ids::instant_of(message.arrived);
+    let arrived = instant_of(message.arrived);
     let at = message.said.at.or_else(|| message.said.date_text.is_none().then_some(arrived));
     Said { at, ..message.said }
 }
 
 /// A conversation with the messages of one UTC day. `None` if it does not exist any more, or has none on that day.
 pub(super) async fn day(data: &Data, owner: &Owner, source: &Source, day: Date) -> Result<Option<Session>> {
-    let thread: Thread = match source {
-        Source::Chat(id) => (*id).into(),
-        Source::Action(id) => (*id).into(),
-        Source::Run(_) => return Ok(None),
-        Source::Outside(name) => {
-            let Some(session) = data.store.outside_session(owner, name).await? else { return Ok(None) };
-            let messages: Vec<Said> =
-                data.store.outside_messages(owner, name, Some(day)).await?.into_iter().map(timed).collect();
-            return Ok((!messages.is_empty()).then(|| Session {
-                source: source.clone(),
-                title: name.to_string(),
-                namespace: session.value.namespace.clone(),
-                by_schedule: session.value.by_schedule,
-                messages,
-            }));
-        }
-    };
+    if let Source::Outside(name) = source {
+        let Some(session) = data.store.outside_session(owner, name).await? else { return Ok(None) };
+        let messages = data.store.outside_messages_of(owner, name, day).await?.into_iter().map(timed);
+        let session = outside(session.value, messages.collect());
+        return Ok((!session.messages.is_empty()).then_some(session));
+    }
+    let Some(thread) = thread_of(source) else { return Ok(None) };
     let title = match thread {
         Thread::Chat(id) => data.store.chat(owner, id).await?.map(|chat| chat.value.title),
         Thread::Action(id) => data.store.action(owner, id).await?.map(|action| action.value.title),
     };
     let Some(title) = title else { return Ok(None) };
     let (first, end) = ids_of(day);
-    let mut after = Some(format!("MSG#msg_{}", first.simple()));
+    let mut after = Some(format!("{MESSAGE}{}", first.simple()));
     let mut read = Vec::new();
     loop {
         let found =
@@ -144,33 +138,41 @@ pub(super) async fn day(data: &Data, owner: &Owner, source: &Source, day: Date) 
     Ok((!session.messages.is_empty()).then_some(session))
 }
 
-/// The days on which a conversation has messages: all parts of it.
+/// The days on which a conversation has messages: all parts of it. Reads one message of each day.
 pub(super) async fn days(data: &Data, owner: &Owner, source: &Source) -> Result<Vec<Date>> {
     let mut days = Vec::new();
-    match source {
-        Source::Chat(id) => of_thread(data, owner, (*id).into(), &mut days).await?,
-        Source::Action(id) => of_thread(data, owner, (*id).into(), &mut days).await?,
-        Source::Run(_) => {}
-        Source::Outside(name) => {
-            let all = data.store.outside_messages(owner, name, None).await?;
-            days.extend(all.iter().map(|message| domain::memory::part::day_of(message.arrived)));
-        }
+    let mut after: Option<String> = None;
+    while let Some((id, prefix)) = first_after(data, owner, source, after.as_deref()).await? {
+        let day = day_of(id);
+        days.push(day);
+        let (_, end) = ids_of(day);
+        after = Some(format!("{prefix}{}", end.simple()));
     }
-    days.sort_unstable();
-    days.dedup();
     Ok(days)
 }
 
-/// Reads one message of each day.
-async fn of_thread(data: &Data, owner: &Owner, thread: Thread, days: &mut Vec<Date>) -> Result<()> {
-    let mut after: Option<String> = None;
-    loop {
-        let found = data.store.messages(owner, thread, after.as_deref(), 1, Order::Oldest).await?;
-        let Some((_, message)) = found.items.into_iter().next() else { return Ok(()) };
-        let day = domain::memory::part::day_of(message.value.message.message_id.uuid());
-        days.push(day);
-        let (_, end) = ids_of(day);
-        after = Some(format!("MSG#msg_{}", end.simple()));
+/// The id of the first message after a sort key, and what comes before the id in sort keys.
+async fn first_after(
+    data: &Data,
+    owner: &Owner,
+    source: &Source,
+    after: Option<&str>,
+) -> Result<Option<(Uuid, &'static str)>> {
+    if let Source::Outside(name) = source {
+        let found = data.store.outside_messages(owner, name, after, 1, Order::Oldest).await?;
+        return Ok(found.items.first().map(|(_, message)| (message.value.arrived, "MSG#")));
+    }
+    let Some(thread) = thread_of(source) else { return Ok(None) };
+    let found = data.store.messages(owner, thread, after, 1, Order::Oldest).await?;
+    Ok(found.items.first().map(|(_, stored)| (stored.value.message.message_id.uuid(), MESSAGE)))
+}
+
+/// The conversation on this platform.
+fn thread_of(source: &Source) -> Option<Thread> {
+    match source {
+        Source::Chat(id) => Some((*id).into()),
+        Source::Action(id) => Some((*id).into()),
+        Source::Run(_) | Source::Outside(_) => None,
     }
 }
 
