@@ -72,7 +72,7 @@ async fn with_changes(
         return Ok(Some(index));
     }
     let Some(segments) = segments(cx, owner, head).await? else { return Ok(None) };
-    let old = Arc::new(Index::new(segments.clone()));
+    let old = joined(cx, segments.clone()).await?;
     if changes.is_empty() {
         cx.memories.put(owner, head, segments, (stamps, old.clone()));
         return Ok(Some(old));
@@ -82,10 +82,14 @@ async fn with_changes(
         return Ok(None);
     }
     let newest = Segment::load(bytes).map_err(|error| Error::internal(error.to_string()))?;
-    let all = segments.iter().cloned().chain([Arc::new(newest)]).collect();
-    let index = Arc::new(Index::new(all));
+    let index = joined(cx, segments.iter().cloned().chain([Arc::new(newest)]).collect()).await?;
     cx.memories.put(owner, head, segments, (stamps, index.clone()));
     Ok(Some(index))
+}
+
+/// Segments as one index. For a large memory that takes milliseconds, so it does not hold up other requests.
+async fn joined(cx: &Cx, segments: Vec<Arc<Segment>>) -> Result<Arc<Index>> {
+    cx.compute.answers.run(move |_| Ok(Arc::new(Index::new(segments)))).await
 }
 
 /// The index with all that was written before this call, and all of it is stored.
@@ -138,7 +142,9 @@ async fn segments(cx: &Cx, owner: &Owner, head: &IndexHead) -> Result<Option<Vec
             Err(BlobError::Missing { .. }) => return Ok(None),
             Err(error) => return Err(Error::from(error)),
         };
-        Ok(match Segment::load(bytes.to_vec()) {
+        // The check of a large object takes milliseconds, too.
+        let loaded = cx.compute.answers.run(move |_| Ok(Segment::load(bytes.to_vec()))).await?;
+        Ok(match loaded {
             Ok(segment) => Some(Arc::new(segment)),
             Err(error) => {
                 tracing::error!(%error, "an object of the memory's index is damaged; the index is built again");
@@ -182,26 +188,48 @@ async fn add(
 ) -> Result<Option<Arc<Index>>> {
     let Some(old) = load(cx, owner, &head.value).await? else { return Ok(None) };
     let bytes = changed(cx, owner, &old, changes).await?;
-    let id = cx.clock.uuid();
-    let mut next = head.value.clone();
-    next.increments.push(id);
-    next.increment_bytes += bytes.len() as u64;
-    cx.blobs.put(&BlobKey::memory(owner, id), bytes, "application/octet-stream").await?;
-    if !cx.store.replace_memory_index(owner, &next, head.version).await?.done() {
-        cx.blobs.delete(&BlobKey::memory(owner, id)).await?;
-        return Ok(None);
-    }
+    let Versioned { value: mut next, version } = head;
+    let listed = publish(cx, owner, bytes, version, |id, bytes| {
+        next.increments.push(id);
+        next.increment_bytes += bytes;
+        next
+    });
+    let Some(next) = listed.await? else { return Ok(None) };
     indexed(cx, owner, changes).await?;
     // What a person has deleted goes at once.
     let is_gone = changes.iter().any(|mark| mark.part.day.is_none());
     let is_much = next.increment_bytes > next.base_bytes / MERGED_AT && next.increment_bytes > 256 * 1024;
     if next.increments.len() > MOST_INCREMENTS || is_much || is_gone {
-        let merged = Versioned { value: next.clone(), version: head.version + 1 };
+        let merged = Versioned { value: next.clone(), version: version + 1 };
         if merge(cx, owner, &merged).await? {
             return Ok(None);
         }
     }
     load(cx, owner, &next).await
+}
+
+/// Stores an object and replaces the list of objects that was read at `version` (0: there was none) by one that has it. Returns that list.
+/// `None` if another process was faster; then the object is deleted.
+async fn publish(
+    cx: &Cx,
+    owner: &Owner,
+    bytes: Vec<u8>,
+    version: u64,
+    listed: impl FnOnce(Uuid, u64) -> IndexHead,
+) -> Result<Option<IndexHead>> {
+    let id = cx.clock.uuid();
+    let head = listed(id, bytes.len() as u64);
+    cx.blobs.put(&BlobKey::memory(owner, id), bytes, "application/octet-stream").await?;
+    if cx.store.replace_memory_index(owner, &head, version).await?.done() {
+        return Ok(Some(head));
+    }
+    cx.blobs.delete(&BlobKey::memory(owner, id)).await?;
+    Ok(None)
+}
+
+/// A list of one object.
+fn only(id: Uuid, bytes: u64) -> IndexHead {
+    IndexHead { base: Some(id), base_bytes: bytes, ..IndexHead::default() }
 }
 
 async fn indexed(cx: &Cx, owner: &Owner, changes: &[MemoryMark]) -> Result<()> {
@@ -227,17 +255,14 @@ async fn merge(cx: &Cx, owner: &Owner, head: &Versioned<IndexHead>) -> Result<bo
     let Some(index) = load(cx, owner, &head.value).await? else { return Ok(false) };
     let bytes = cx.compute.builds.run(move |_| Ok(index.merge())).await?;
     let bytes = bytes.map_err(|error| Error::internal(error.to_string()))?;
-    let id = cx.clock.uuid();
-    let base_bytes = bytes.len() as u64;
-    cx.blobs.put(&BlobKey::memory(owner, id), bytes, "application/octet-stream").await?;
-    let next = IndexHead { base: Some(id), base_bytes, ..IndexHead::default() };
-    let done = cx.store.replace_memory_index(owner, &next, head.version).await?.done();
-    let left: Vec<Uuid> = if done { head.value.objects().collect() } else { vec![id] };
-    for id in left {
+    if publish(cx, owner, bytes, head.version, only).await?.is_none() {
+        return Ok(false);
+    }
+    for id in head.value.objects() {
         cx.blobs.delete(&BlobKey::memory(owner, id)).await?;
     }
     cx.memories.forget(owner);
-    Ok(done)
+    Ok(true)
 }
 
 /// Builds the index from everything. `None` if another process was faster.
@@ -246,16 +271,10 @@ async fn build(cx: &Cx, owner: &Owner, changes: &[MemoryMark]) -> Result<Option<
     let zone = schedules::zone_of(cx, owner, None).await?;
     let mut parts: Vec<Part> = Vec::new();
     let (facts, cards) = futures::try_join!(cx.store.all_facts(owner), cx.store.all_cards(owner))?;
-    let mut by_day: BTreeMap<Date, Vec<Fact>> = BTreeMap::new();
-    for fact in facts {
-        by_day.entry(day_of(fact.fact_id.uuid())).or_default().push(fact);
-    }
-    parts.extend(by_day.into_iter().flat_map(|(day, facts)| of_facts(day, facts, &zone)));
-    let mut by_day: BTreeMap<Date, Vec<Card>> = BTreeMap::new();
-    for card in cards {
-        by_day.entry(day_of(card.card_id.uuid())).or_default().push(card);
-    }
-    parts.extend(by_day.into_iter().flat_map(|(day, cards)| of_cards(day, cards, &zone)));
+    let facts = by(facts, |fact| day_of(fact.fact_id.uuid()));
+    parts.extend(facts.into_iter().flat_map(|(day, facts)| of_facts(day, facts, &zone)));
+    let cards = by(cards, |card| day_of(card.card_id.uuid()));
+    parts.extend(cards.into_iter().flat_map(|(day, cards)| of_cards(day, cards, &zone)));
     for source in all_sources(cx, owner).await? {
         for day in sources::days(cx, owner, &source).await? {
             let session = sources::day(cx, owner, &source, day).await?;
@@ -263,14 +282,7 @@ async fn build(cx: &Cx, owner: &Owner, changes: &[MemoryMark]) -> Result<Option<
         }
     }
     let bytes = segment(cx, parts).await?;
-    let id = cx.clock.uuid();
-    let base_bytes = bytes.len() as u64;
-    cx.blobs.put(&BlobKey::memory(owner, id), bytes, "application/octet-stream").await?;
-    let head = IndexHead { base: Some(id), base_bytes, ..IndexHead::default() };
-    if !cx.store.replace_memory_index(owner, &head, 0).await?.done() {
-        cx.blobs.delete(&BlobKey::memory(owner, id)).await?;
-        return Ok(None);
-    }
+    let Some(head) = publish(cx, owner, bytes, 0, only).await? else { return Ok(None) };
     indexed(cx, owner, changes).await?;
     load(cx, owner, &head).await
 }
@@ -363,63 +375,62 @@ fn key(of: Collection, day: Date, namespace: &str) -> String {
     if namespace.is_empty() { part.to_string() } else { format!("{part} {namespace}") }
 }
 
-fn of_facts(day: Date, facts: Vec<Fact>, zone: &TimeZone) -> Vec<Part> {
-    let mut by_namespace: BTreeMap<String, Vec<Fact>> = BTreeMap::new();
-    for fact in facts {
-        by_namespace.entry(fact.namespace.clone()).or_default().push(fact);
+/// Things in groups.
+fn by<K: Ord, T>(things: Vec<T>, key: impl Fn(&T) -> K) -> BTreeMap<K, Vec<T>> {
+    let mut groups: BTreeMap<K, Vec<T>> = BTreeMap::new();
+    for thing in things {
+        groups.entry(key(&thing)).or_default().push(thing);
     }
-    let part = |(namespace, facts): (String, Vec<Fact>)| Part {
-        key: key(Collection::Facts, day, &namespace),
-        session: String::new(),
-        namespace,
-        kind: Kind::Memory,
-        date: None,
-        zone: zone.clone(),
-        documents: facts
-            .into_iter()
-            .map(|fact| Document {
-                key: fact.fact_id.to_string(),
-                time: Some(fact.said_at),
-                corrected_until: match fact.state {
-                    FactState::Corrected { on, .. } => Some(on),
-                    FactState::Current | FactState::Unconfirmed => None,
-                },
-                text: fact.text,
-                ..Document::default()
-            })
-            .collect(),
+    groups
+}
+
+/// A part whose documents do not belong to a conversation.
+fn apart(
+    of: Collection,
+    kind: Kind,
+    (day, zone): (Date, &TimeZone),
+    namespace: String,
+    documents: Vec<Document>,
+) -> Part {
+    let (key, zone) = (key(of, day, &namespace), zone.clone());
+    Part { key, session: String::new(), namespace, kind, date: None, zone, documents }
+}
+
+fn of_facts(day: Date, facts: Vec<Fact>, zone: &TimeZone) -> Vec<Part> {
+    let document = |fact: Fact| Document {
+        key: fact.fact_id.to_string(),
+        time: Some(fact.said_at),
+        corrected_until: match fact.state {
+            FactState::Corrected { on, .. } => Some(on),
+            FactState::Current | FactState::Unconfirmed => None,
+        },
+        text: fact.text,
+        ..Document::default()
     };
-    by_namespace.into_iter().map(part).collect()
+    let part = |(namespace, facts): (String, Vec<Fact>)| {
+        let documents = facts.into_iter().map(document).collect();
+        apart(Collection::Facts, Kind::Memory, (day, zone), namespace, documents)
+    };
+    by(facts, |fact| fact.namespace.clone()).into_iter().map(part).collect()
 }
 
 fn of_cards(day: Date, cards: Vec<Card>, zone: &TimeZone) -> Vec<Part> {
-    let mut by_namespace: BTreeMap<String, Vec<Card>> = BTreeMap::new();
-    for card in cards {
-        by_namespace.entry(card.namespace.clone()).or_default().push(card);
-    }
     let text = |card: &Card| {
         let named = card.text.named().into_iter().filter(|(_, text)| !text.is_empty());
         let named: Vec<String> = named.map(|(name, text)| format!("{name}: {text}")).collect();
         format!("{}. {}", card.title, named.join(". "))
     };
-    let part = |(namespace, cards): (String, Vec<Card>)| Part {
-        key: key(Collection::Cards, day, &namespace),
-        session: String::new(),
-        namespace,
-        kind: Kind::Card,
-        date: None,
-        zone: zone.clone(),
-        documents: cards
-            .iter()
-            .map(|card| Document {
-                key: card.card_id.to_string(),
-                time: Some(card.created_at),
-                text: text(card),
-                ..Document::default()
-            })
-            .collect(),
+    let document = |card: Card| Document {
+        key: card.card_id.to_string(),
+        time: Some(card.created_at),
+        text: text(&card),
+        ..Document::default()
     };
-    by_namespace.into_iter().map(part).collect()
+    let part = |(namespace, cards): (String, Vec<Card>)| {
+        let documents = cards.into_iter().map(document).collect();
+        apart(Collection::Cards, Kind::Card, (day, zone), namespace, documents)
+    };
+    by(cards, |card| card.namespace.clone()).into_iter().map(part).collect()
 }
 
 fn of_session(session: &Session, day: Date, hidden: &Hidden, zone: &TimeZone) -> Part {
