@@ -28,9 +28,6 @@ const MAX_SHOWN: usize = 60_000;
 /// How many versions of the long-term memory are kept.
 const VERSIONS: usize = 60;
 
-/// How many blocks one transaction archives.
-const AT_ONCE: usize = 50;
-
 /// A tidying of a week.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = MemoryTidy)]
@@ -72,7 +69,7 @@ pub(super) async fn week(
     if let Some(last) = tidies.iter().rfind(|tidy| tidy.monday == monday && tidy.rolled_back_at.is_none()) {
         let (taken, rest): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|block| block.value.created_at <= last.at);
-        archive(cx, owner, &taken, last.tidy_id).await?;
+        archive(cx, owner, taken, Some(last.tidy_id)).await?;
         open = rest;
     }
     if open.is_empty() {
@@ -133,10 +130,10 @@ pub(super) async fn week(
         let reason = "the long-term memory was changed meanwhile".to_owned();
         return Err(Unfinished::Failed { reason, again_at: Some(now) });
     }
-    archive(cx, owner, &open, tidy_id).await?;
+    archive(cx, owner, open, Some(tidy_id)).await?;
     forget_versions(cx, owner).await?;
     tracing::info!(
-        blocks = open.len(),
+        blocks = record.blocks,
         rejected,
         cost_micros = record.cost_micros,
         "a week of memory was tidied"
@@ -144,15 +141,17 @@ pub(super) async fn week(
     Ok(Some(record))
 }
 
-/// Archives blocks. A block that has changed meanwhile stays as it is.
-async fn archive(cx: &Cx, owner: &Owner, blocks: &[Versioned<Block>], tidy: TidyId) -> Result<()> {
-    for some in blocks.chunks(AT_ONCE) {
-        for Versioned { value, version } in some {
-            let archived = Block { archived_by: Some(tidy), ..value.clone() };
-            let key = keys::memory_block(owner, value.date, value.block_id);
-            let item = item(&archived, &Extras::default())?;
-            let _ = cx.store.write_all(vec![Write::Replace { key, version: *version, item }]).await?;
-        }
+/// Puts blocks into the archive, or takes them out. A block that has changed meanwhile stays as it is.
+async fn archive(
+    cx: &Cx,
+    owner: &Owner,
+    blocks: impl IntoIterator<Item = Versioned<Block>>,
+    archived_by: Option<TidyId>,
+) -> Result<()> {
+    for Versioned { value, version } in blocks {
+        let key = keys::memory_block(owner, value.date, value.block_id);
+        let item = item(&Block { archived_by, ..value }, &Extras::default())?;
+        let _ = cx.store.write_all(vec![Write::Replace { key, version, item }]).await?;
     }
     Ok(())
 }
@@ -257,14 +256,9 @@ pub async fn roll_back(cx: &Cx, owner: &Owner, id: TidyId) -> Result<TidyView> {
         if !cx.store.write_all(writes).await?.done() {
             continue;
         }
-        for Versioned { value, version } in cx.store.blocks(owner, None).await? {
-            if value.archived_by != Some(id) {
-                continue;
-            }
-            let key = keys::memory_block(owner, value.date, value.block_id);
-            let item = item(&Block { archived_by: None, ..value }, &Extras::default())?;
-            let _ = cx.store.write_all(vec![Write::Replace { key, version, item }]).await?;
-        }
+        let mut blocks = cx.store.blocks(owner, None).await?;
+        blocks.retain(|block| block.value.archived_by == Some(id));
+        archive(cx, owner, blocks, None).await?;
         return view(cx, owner, rolled_back).await;
     }
 }
