@@ -153,7 +153,7 @@ async fn list_cards(
 ) -> Result<Response> {
     let date = match of.date.as_deref().map(day_named) {
         Some(date) => date.map_err(|told| FieldErrors::one("date", told))?,
-        None => cards::today(&cx, &caller.owner).await?.0,
+        None => cards::today(&cx, &caller.owner).await?,
     };
     let data = cards::of_date(&cx, &caller.owner, date).await?;
     if wants_markdown(&headers) {

@@ -23,7 +23,7 @@ use crate::stopped;
 use crate::store::Store;
 use crate::store::spend::Spender;
 
-/// How long a call may take. `infra/checks` compares this with the timeouts of the functions that call models so.
+/// How long a call may take. `infra/checks` compares this with the indexer's timeout.
 pub(super) const CALL: Duration = Duration::from_secs(120);
 
 /// The pause between two calls. It keeps work of many calls below the rate limits of all providers.

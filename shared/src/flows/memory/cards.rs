@@ -6,7 +6,6 @@ use domain::memory::part::{Collection, MemoryPart};
 use domain::memory::{Card, CardText, MAX_CARD_TITLE, MAX_FACT, Source};
 use domain::validate::FieldErrors;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -197,9 +196,9 @@ pub async fn of_date(data: &Data, owner: &Owner, date: Date) -> Result<Vec<Card>
 ///
 /// # Errors
 /// If the table does not answer.
-pub async fn today(cx: &Cx, owner: &Owner) -> Result<(Date, TimeZone)> {
+pub async fn today(cx: &Cx, owner: &Owner) -> Result<Date> {
     let zone = schedules::zone_of(cx, owner, None).await?;
-    Ok((zone.to_datetime(cx.clock.now()).date(), zone))
+    Ok(zone.to_datetime(cx.clock.now()).date())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What a person does with facts: corrects, confirms and deletes them, and writes the long-term memory.
 //!
 //! A fact that is deleted or corrected disappears from everything that is built from facts: the long-term memory with its earlier
-//! versions, and the summaries of weeks. A line that also comes from other facts becomes the texts of these. A tombstone keeps a deleted fact away, and hides the messages that it came from from the search.
+//! versions, and the summaries of weeks. A line that also comes from other facts becomes the texts of these. A tombstone keeps a
+//! deleted fact away. The search does not find the messages that the fact came from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::shown::FactView;
-use super::{index, schedules, shown, sources};
+use super::{cards, index, shown, sources};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::edit;
@@ -57,9 +58,8 @@ pub async fn read(cx: &Cx, owner: &Owner, id: FactId) -> Result<FactView> {
 /// # Errors
 /// 400 if the text is invalid; 404 if the fact does not exist; 409 if it was corrected before, by another text.
 pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> Result<FactView> {
-    let zone = schedules::zone_of(cx, owner, None).await?;
+    let date = cards::today(cx, owner).await?;
     let now = cx.clock.now();
-    let date = zone.to_datetime(now).date();
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
@@ -132,8 +132,7 @@ pub async fn confirm(cx: &Cx, owner: &Owner, id: FactId) -> Result<FactView> {
 /// # Errors
 /// 404 if it does not exist.
 pub async fn forget(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
-    let zone = schedules::zone_of(cx, owner, None).await?;
-    let date = zone.to_datetime(cx.clock.now()).date();
+    let date = cards::today(cx, owner).await?;
     let Some(found) = cx.store.fact(owner, id).await? else {
         // A process may have ended before everything of a fact was gone.
         if is_forgotten(cx, owner, id).await? {
@@ -274,9 +273,8 @@ pub async fn write_long_term(
     input: NewLongTerm,
 ) -> Result<shown::LongTermView> {
     let parsed = markdown::parse_long_term(&input.markdown)?;
-    let zone = schedules::zone_of(cx, owner, None).await?;
+    let date = cards::today(cx, owner).await?;
     let now = cx.clock.now();
-    let date = zone.to_datetime(now).date();
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
