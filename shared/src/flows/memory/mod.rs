@@ -10,7 +10,7 @@
 //! - `outside`: messages of sessions that took place elsewhere
 //! - `shown`: days, weeks, and the archive, as JSON and as Markdown
 //!
-//! [`go_on`] is what an executor does if the memory of an owner is due.
+//! `go_on` is what an executor does if the memory of an owner is due.
 
 pub mod cards;
 pub mod facts;
