@@ -8,17 +8,19 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use domain::models::error::classify_event;
-use domain::models::prices::ModelPrice;
+use domain::models::prices::{EmbeddingModel, ModelPrice};
 use domain::models::{
     Block, CacheTtl, ModelError, ModelEvent, ModelId, ModelRequest, Provider, StopReason, ToolChoice, Usage,
     prices,
 };
+use futures::FutureExt;
 use serde_json::{Value, json};
 
 use super::anthropic;
 use super::cache::{self, CachePoint};
 use super::call::{self, Call, Decode, Endpoint, Framing, ToolCall};
-use super::{EventStream, Model};
+use super::embeddings::{self, Format};
+use super::{Embedding, EventStream, Model};
 
 /// What a tool result without text says. The API refuses blank text.
 const NO_TEXT: &str = "(no output)";
@@ -40,6 +42,10 @@ impl Bedrock {
 impl Model for Bedrock {
     fn provider(&self) -> Provider {
         Provider::Bedrock
+    }
+
+    fn embed(&self, model: &'static EmbeddingModel, texts: Vec<String>) -> Option<Embedding> {
+        Some(embeddings::embed(self.endpoint.clone(), Format::Titan, model, texts).boxed())
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {

@@ -151,12 +151,18 @@ async fn answer(
             Some((400, "invalid_request_error", message))
         }
         "messages" => strict::check(&body).err().map(|message| (400, "invalid_request_error", message)),
-        "chat/completions" | "responses" if header("authorization") != "Bearer key" => {
+        "chat/completions" | "responses" | "embeddings" if header("authorization") != "Bearer key" => {
             Some((401, "invalid_request_error", "Incorrect API key provided: k**.".to_owned()))
         }
-        "chat/completions" | "responses" => None,
-        path if path.ends_with(":streamGenerateContent") => (header("x-goog-api-key") != "key")
-            .then(|| (400, "INVALID_ARGUMENT", "API key not valid.".to_owned())),
+        "chat/completions" | "responses" | "embeddings" => None,
+        path if path.ends_with(":streamGenerateContent") || path.ends_with(":batchEmbedContents") => {
+            (header("x-goog-api-key") != "key")
+                .then(|| (400, "INVALID_ARGUMENT", "API key not valid.".to_owned()))
+        }
+        path if path.ends_with("/invoke") => {
+            let signed = header("authorization").starts_with("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/");
+            (!signed).then(|| (400, "ValidationException", "not signed".to_owned()))
+        }
         path if path.ends_with("/converse-stream") => {
             let signed = header("authorization").starts_with("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/");
             let fault =

@@ -4,7 +4,7 @@
 //! block of its own, directly before the block that it belongs to.
 
 use domain::models::error::classify_event;
-use domain::models::prices::{self, Thinks};
+use domain::models::prices::{self, EmbeddingModel, Thinks};
 use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
     ToolChoice, Usage, WebSource, estimate,
@@ -14,7 +14,8 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::call::{self, Call, Decode, Endpoint};
-use super::{EventStream, Model};
+use super::embeddings::{self, Format};
+use super::{Embedding, EventStream, Model};
 
 const SIGNATURE: &str = "thoughtSignature";
 
@@ -39,6 +40,10 @@ impl Model for Google {
 
     fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
         Some(self.endpoint.clone().list("/v1beta/models", Provider::Google).boxed())
+    }
+
+    fn embed(&self, model: &'static EmbeddingModel, texts: Vec<String>) -> Option<Embedding> {
+        Some(embeddings::embed(self.endpoint.clone(), Format::Google, model, texts).boxed())
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {

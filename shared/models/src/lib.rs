@@ -3,7 +3,7 @@
 //! A call uses four layers, each in its own file. A pure codec implements a provider's format ([`anthropic`],
 //! [`openai`], [`responses`], [`google`], [`bedrock`]; [`xai`] uses two of them). `call` sends a request, reads its events under time limits, and contains
 //! the only retry loop.
-//! `retry` decides when to retry. [`routing`] chooses the models. [`breakers`] says which of them fail. [`gateway`] is the one way to call them.
+//! `retry` decides when to retry. [`embeddings`] turns texts into vectors. [`routing`] chooses the models. [`breakers`] says which of them fail. [`gateway`] is the one way to call them.
 //!
 //! Dropping a stream closes its connection, so a cancelled turn stops causing costs.
 
@@ -14,6 +14,7 @@ pub mod breakers;
 mod breakpoints;
 mod cache;
 pub mod call;
+pub mod embeddings;
 pub mod gateway;
 pub mod google;
 pub mod openai;
@@ -33,19 +34,24 @@ mod image_tests;
 #[cfg(test)]
 mod sample;
 
+use domain::models::prices::EmbeddingModel;
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
 pub use breakers::BreakerChange;
 pub use call::{Endpoint, InvalidEndpoint, ModelLimits};
+pub use embeddings::Embedded;
 pub use openai::FIRST_MODEL;
 pub use retry::Retry;
-pub use routing::{Candidate, Models, OwnerModels, Route};
+pub use routing::{Candidate, Embedder, Models, OwnerModels, Route};
 pub use settings::{Addresses, BedrockConfig, Canary, ModelsConfig, ServerConfig, ServerOfOwner};
 
 /// A streamed reply. It ends after `Finished`, or after the first error.
 pub type EventStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
+
+/// The vectors of texts, in the future.
+pub type Embedding = BoxFuture<'static, Result<Embedded, ModelError>>;
 
 /// A provider's models, behind one endpoint.
 pub trait Model: Send + Sync {
@@ -60,6 +66,11 @@ pub trait Model: Send + Sync {
     /// # Errors
     /// In the future: why there was no list. [`ModelError::Authentication`] says that the provider does not accept the key.
     fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
+        None
+    }
+
+    /// Turns texts into vectors. `None` if the provider has no model for it.
+    fn embed(&self, _: &'static EmbeddingModel, _: Vec<String>) -> Option<Embedding> {
         None
     }
 }

@@ -3,6 +3,7 @@
 
 use domain::chats::signals;
 use domain::models::error::classify_event;
+use domain::models::prices::EmbeddingModel;
 use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, StopReason, SystemBlock,
     ToolChoice, Usage, estimate, prices,
@@ -14,7 +15,8 @@ use serde_json::{Value, json};
 
 use super::breakpoints;
 use super::call::{self, Call, Decode, Endpoint, ToolCall};
-use super::{EventStream, Model};
+use super::embeddings::{self, Format};
+use super::{Embedding, EventStream, Model};
 
 /// The model id that selects the first model that the server lists.
 pub use domain::accounts::servers::FIRST_MODEL;
@@ -74,6 +76,10 @@ impl Model for OpenAi {
 
     fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
         Some(self.endpoint.clone().list("/models", Provider::OpenAi).boxed())
+    }
+
+    fn embed(&self, model: &'static EmbeddingModel, texts: Vec<String>) -> Option<Embedding> {
+        Some(embeddings::embed(self.endpoint.clone(), Format::OpenAi, model, texts).boxed())
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::models::error::classify_event;
-use domain::models::prices::{self, Thinks};
+use domain::models::prices::{self, EmbeddingModel, Thinks};
 use domain::models::provider_tools;
 use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 
 use super::breakpoints;
 use super::call::{self, Call, Decode, Endpoint, ToolCall};
-use super::{EventStream, Model};
+use super::embeddings::{self, Format};
+use super::{Embedding, EventStream, Model};
 
 /// Whose server it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,10 @@ impl Model for Responses {
 
     fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
         Some(self.endpoint.clone().list("/models", Provider::OpenAi).boxed())
+    }
+
+    fn embed(&self, model: &'static EmbeddingModel, texts: Vec<String>) -> Option<Embedding> {
+        Some(embeddings::embed(self.endpoint.clone(), Format::OpenAi, model, texts).boxed())
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {

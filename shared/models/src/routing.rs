@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::models::breaker::{Gate, Verdict};
+use domain::models::prices::EmbeddingModel;
 use domain::models::routing::{self, Ask, Level, Wishes};
 use domain::models::{
     Catalog, ModelClass, ModelError, ModelId, ModelPrice, ModelRef, ModelRequest, Provider, ServerName,
@@ -24,7 +25,8 @@ use super::openai::{Dialect, FIRST_MODEL, OpenAi};
 use super::responses::{self, Responses};
 use super::xai::Xai;
 use super::{
-    Canary, Endpoint, EventStream, InvalidEndpoint, Model, ModelLimits, Retry, ServerConfig, ServerOfOwner,
+    Canary, Embedded, Endpoint, EventStream, InvalidEndpoint, Model, ModelLimits, Retry, ServerConfig,
+    ServerOfOwner,
 };
 
 /// The most tries of a provider, and the longest pause between them, if another provider can be called instead.
@@ -98,6 +100,33 @@ impl Candidate {
         let change = self.breaker.end(began, verdict, now)?;
         tracing::warn!(model = %self.model, gate = ?self.gate(now), "the circuit breaker of a model has changed");
         change.is_shared().then_some(change)
+    }
+}
+
+/// A model that turns texts into vectors, behind its endpoint.
+#[derive(Clone)]
+pub struct Embedder {
+    pub vendor: Vendor,
+    pub model: &'static EmbeddingModel,
+    client: Arc<dyn Model>,
+}
+
+impl Embedder {
+    /// Which model it is, and how long its vectors are. Vectors with different names can't be compared.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}/{}", self.vendor, self.model.model, self.model.dimensions)
+    }
+
+    /// The vectors of at most [`EmbeddingModel::most_texts`] texts, none of which is empty.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub async fn embed(&self, texts: Vec<String>) -> Result<Embedded, ModelError> {
+        match self.client.embed(self.model, texts) {
+            Some(asked) => asked.await,
+            None => Err(ModelError::NotConfigured),
+        }
     }
 }
 
@@ -246,6 +275,14 @@ impl Models {
             clients.retain(|client| client.vendor != Vendor::Demo);
         }
         clients.iter().map(|client| (client.vendor, !client.is_deployments)).collect()
+    }
+
+    /// What turns an owner's texts into vectors at this provider. `None` if the provider has no model for it, or can't be called.
+    #[must_use]
+    pub fn embedder(&self, owner: &OwnerModels, vendor: Vendor) -> Option<Embedder> {
+        let model = EmbeddingModel::of(vendor)?;
+        let client = self.clients_of(owner).into_iter().find(|client| client.vendor == vendor)?;
+        Some(Embedder { vendor, model, client: client.model })
     }
 
     fn clients_of(&self, owner: &OwnerModels) -> Vec<Client> {

@@ -28,6 +28,36 @@ struct Table {
     models: BTreeMap<String, ModelPrice>,
     /// Tools that providers run, by provider.
     tools: BTreeMap<String, ToolPrices>,
+    /// The model that turns texts into vectors, by provider.
+    embeddings: BTreeMap<String, EmbeddingModel>,
+}
+
+/// The model of a provider that turns texts into vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbeddingModel {
+    pub model: ModelId,
+    /// How many numbers a vector has. The models can make longer ones, which take more room than they help.
+    pub dimensions: usize,
+    /// The most texts in one call.
+    pub most_texts: usize,
+    /// Pico-dollars per token.
+    rate: u64,
+}
+
+impl EmbeddingModel {
+    /// The model of a provider. `None` if the provider has none.
+    #[must_use]
+    pub fn of(vendor: Vendor) -> Option<&'static Self> {
+        TABLE.embeddings.get(vendor.as_str())
+    }
+
+    /// What a call costs: its input, and nothing else.
+    #[must_use]
+    pub const fn rates(&self) -> Rates {
+        let rate = self.rate;
+        Rates { input: rate, cache_read: rate, cache_write_5m: rate, cache_write_1h: rate, output: 0 }
+    }
 }
 
 /// The prices of the tools that a provider runs, in micro-dollars.
@@ -287,6 +317,11 @@ mod tests {
     fn the_price_table_is_complete() {
         assert_eq!(as_of().to_string(), "2026-11-21");
         assert!(TABLE.models.len() > 40);
+        for (vendor, model) in &TABLE.embeddings {
+            let vendor: Vendor = vendor.parse().expect("a provider");
+            assert!(vendor.has_table() && EmbeddingModel::of(vendor) == Some(model), "{vendor}");
+            assert!(model.rate > 0 && model.most_texts > 0 && model.dimensions == 256, "{vendor}");
+        }
         // The demo model is free.
         for (model, price) in TABLE.models.iter().filter(|(model, _)| model.as_str() != "demo") {
             let tiers = std::iter::once(&price.rates).chain(price.above.as_ref().map(|tier| &tier.rates));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use base::aws_keys::AwsKeys;
 use base::reach;
@@ -52,11 +52,11 @@ impl Default for ModelLimits {
 /// A provider's address and key. The HTTP client and its trust roots are created with the first call.
 #[derive(Clone)]
 pub struct Endpoint {
-    pub(super) base: Arc<str>,
-    pub(super) headers: HeaderMap,
+    base: Arc<str>,
+    headers: HeaderMap,
     /// Signs each request, for AWS.
-    pub(super) signer: Option<Arc<Signer>>,
-    pub(super) limits: ModelLimits,
+    signer: Option<Arc<Signer>>,
+    pub(crate) limits: ModelLimits,
     client: Arc<OnceLock<reqwest::Client>>,
     /// Judges the address of an owner's server, and connects to what it has judged.
     guarded: Option<Guarded>,
@@ -157,7 +157,7 @@ impl Endpoint {
     }
 
     /// Begins a request to an address below the base.
-    pub(super) fn request(&self, method: Method, url: &str) -> Result<reqwest::RequestBuilder, ModelError> {
+    fn request(&self, method: Method, url: &str) -> Result<reqwest::RequestBuilder, ModelError> {
         let Some(guarded) = &self.guarded else { return Ok(self.client().request(method, url)) };
         let silence = self.limits.first_byte.max(self.limits.idle);
         let client = guarded
@@ -215,8 +215,30 @@ impl Endpoint {
         self.send(request, provider, deadline).await.map(|_| ())
     }
 
+    /// Sends a JSON body to a path below the base.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        header: Option<(&'static str, &'static str)>,
+        body: Vec<u8>,
+        provider: Provider,
+        deadline: Instant,
+    ) -> Result<reqwest::Response, ModelError> {
+        let url = format!("{}{path}", self.base);
+        let mut headers = self.headers.clone();
+        headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some((name, value)) = header {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        if let Some(signer) = &self.signer {
+            signer.sign(&url, &mut headers, &body, SystemTime::now())?;
+        }
+        let request = self.request(Method::POST, &url)?.headers(headers).body(body);
+        self.send(request, provider, deadline).await
+    }
+
     /// Sends the request. Every status except success is an error.
-    pub(super) async fn send(
+    async fn send(
         &self,
         request: reqwest::RequestBuilder,
         provider: Provider,

@@ -7,14 +7,13 @@ mod turns;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use domain::models::error::TimeoutPhase;
 use domain::models::{ModelError, ModelEvent, Provider, Usage};
 use futures::future;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use http::{HeaderName, HeaderValue, Method};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
@@ -155,18 +154,8 @@ async fn open<D: Decode>(
     deadline: Instant,
     seen: &mut Vec<ModelEvent>,
 ) -> Result<EventStream, ModelError> {
-    let url = format!("{}{}", endpoint.base, call.path);
     let body = serde_json::to_vec(&call.body).expect("a JSON value always serializes");
-    let mut headers = endpoint.headers.clone();
-    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some((name, value)) = call.header {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-    }
-    if let Some(signer) = &endpoint.signer {
-        signer.sign(&url, &mut headers, &body, SystemTime::now())?;
-    }
-    let request = endpoint.request(Method::POST, &url)?.headers(headers).body(body);
-    let answer = endpoint.send(request, provider, deadline).await?;
+    let answer = endpoint.post(&call.path, call.header, body, provider, deadline).await?;
     let mut left = MAX_ANSWER_BYTES;
     let bytes = answer.bytes_stream().take_while(move |chunk| {
         let read = chunk.as_ref().map_or(0, Bytes::len);
