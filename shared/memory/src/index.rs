@@ -1,14 +1,16 @@
 //! All segments of a memory, searched as one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use words::{Lexicon, TermId, fold};
 
 use crate::dates::Days;
 use crate::language::Languages;
 use crate::segment::{Builder, NewDocument, NewPart, Segment, SegmentError, WriteError};
 use crate::tokens::{self, Words};
+use crate::vectors;
 
 /// Segments, the oldest first. A part of a newer segment replaces the one with the same key in older segments.
 pub struct Index {
@@ -162,10 +164,43 @@ impl Index {
     /// writer that gets the live parts gives the same bytes.
     pub fn merge(&self) -> Result<Vec<u8>, WriteError> {
         // Vectors of several models can't be in one segment. The newest model stays.
-        let with_vectors =
-            self.segments.iter().rev().find(|loaded| loaded.segment.all_vectors().next().is_some());
-        let model = with_vectors.map_or("", |loaded| loaded.segment.model());
-        let dimension = with_vectors.map_or(0, |loaded| loaded.segment.dimension);
+        let dimension = self.with_vectors().map_or(0, |segment| segment.dimension);
+        self.merged(&Vectors::new(self.model(), dimension))
+    }
+
+    /// The model of the vectors, the newest one if there are several. Empty if there are no vectors.
+    pub fn model(&self) -> &str {
+        self.with_vectors().map_or("", |segment| segment.model())
+    }
+
+    fn with_vectors(&self) -> Option<&Segment> {
+        let segments = self.segments.iter().rev().map(|loaded| &*loaded.segment);
+        segments.into_iter().find(|segment| segment.all_vectors().next().is_some())
+    }
+
+    /// The texts that have no vector of this model, as [`embedded_text`] writes them, each once.
+    pub fn texts_without_vector(&self, model: &str, dimension: usize) -> BTreeSet<String> {
+        let mut texts = BTreeSet::new();
+        let mut has: Option<(usize, FxHashSet<u32>)> = None;
+        for (number, segment, place) in self.live() {
+            if has.as_ref().is_none_or(|(of, _)| *of != number) {
+                let is_its = segment.model() == model && segment.dimension == dimension;
+                let documents = segment.all_vectors().filter(|_| is_its).map(|(document, ..)| document);
+                has = Some((number, documents.collect()));
+            }
+            let (_, known) = has.get_or_insert_default();
+            let documents = segment.parts[place].documents.clone();
+            for document in documents.filter(|document| !known.contains(document)) {
+                let speaker = segment.name(segment.documents[document as usize].speaker);
+                texts.insert(embedded_text(speaker, segment.text(document)));
+            }
+        }
+        texts
+    }
+
+    /// Like [`Index::merge`], with these vectors for texts that have none. Vectors of other models go.
+    pub fn merged(&self, new: &Vectors) -> Result<Vec<u8>, WriteError> {
+        let (model, dimension) = (new.model.as_str(), new.dimension);
         let mut sources: Vec<Source<'_>> =
             self.segments.iter().map(|loaded| Source::of(&loaded.segment, model, dimension)).collect();
         let mut live: Vec<(usize, &Segment, usize)> = self.live().collect();
@@ -182,7 +217,7 @@ impl Index {
                 date: part.date,
             });
             for document in part.documents.clone() {
-                source.copy(segment, document, &mut builder, &mut lexicon)?;
+                source.copy(segment, document, new, (&mut builder, &mut lexicon))?;
             }
         }
         builder.finish(&lexicon)
@@ -197,6 +232,48 @@ impl Index {
                 .map(move |(place, _)| (number, &*loaded.segment, place))
         })
     }
+}
+
+/// Vectors of texts, for documents that have none.
+pub struct Vectors {
+    model: String,
+    dimension: usize,
+    /// By [`embedded_text`].
+    of: FxHashMap<String, (f32, Vec<i8>)>,
+}
+
+impl Vectors {
+    /// No vectors yet. `dimension` is the length of each.
+    pub fn new(model: &str, dimension: usize) -> Self {
+        Self { model: model.to_owned(), dimension, of: FxHashMap::default() }
+    }
+
+    /// Adds the vector of a text. One of another length, or without a direction, is left out.
+    pub fn add(&mut self, text: String, vector: &[f32]) {
+        if vector.len() == self.dimension
+            && let Some(quantized) = vectors::quantized(vector)
+        {
+            self.of.insert(text, quantized);
+        }
+    }
+
+    /// Whether the text has a vector.
+    pub fn has(&self, text: &str) -> bool {
+        self.of.contains_key(text)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    fn of(&self, speaker: &str, text: &str) -> Option<(f32, Vec<i8>)> {
+        if self.of.is_empty() { None } else { self.of.get(&embedded_text(speaker, text)).cloned() }
+    }
+}
+
+/// The text that a model turns into the vector of a document: who says it, and what.
+pub fn embedded_text(speaker: &str, text: &str) -> String {
+    if speaker.is_empty() { text.to_owned() } else { format!("{speaker}: {text}") }
 }
 
 /// A segment, read document by document.
@@ -251,8 +328,8 @@ impl<'a> Source<'a> {
         &mut self,
         segment: &Segment,
         document: u32,
-        builder: &mut Builder,
-        lexicon: &mut Lexicon,
+        new: &Vectors,
+        (builder, lexicon): (&mut Builder, &mut Lexicon),
     ) -> Result<(), WriteError> {
         let at = document as usize;
         let row = segment.documents[at];
@@ -260,7 +337,8 @@ impl<'a> Source<'a> {
         let values: Option<(f32, Vec<i8>)> = self
             .vectors
             .get(&document)
-            .map(|(scale, values)| (*scale, values.iter().map(|value| *value as i8).collect()));
+            .map(|(scale, values)| (*scale, values.iter().map(|value| *value as i8).collect()))
+            .or_else(|| new.of(segment.name(row.speaker), segment.text(document)));
         let new = NewDocument {
             key: segment.document_key(document),
             speaker: segment.name(row.speaker),

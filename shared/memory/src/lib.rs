@@ -24,7 +24,7 @@ mod writer;
 
 pub use document::{Document, Kind, Part};
 pub use fingerprint::{FINGERPRINT, fingerprint, similarity};
-pub use index::Index;
+pub use index::{Index, Vectors, embedded_text};
 pub use search::{Answer, Hit, Layer, Query, Vector};
 pub use segment::{Segment, SegmentError, VERSION, WriteError};
 pub use writer::Writer;

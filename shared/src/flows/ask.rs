@@ -7,11 +7,12 @@ use domain::accounts::quota::Charge;
 use domain::ceilings::Ceiling;
 use domain::ids::Owner;
 use domain::models::error::{MAX_RETRY_AFTER, TimeoutPhase};
+use domain::models::prices::Rates;
 use domain::models::{ModelError, ModelEvent, ModelId, ModelRef, ModelRequest, Stop, Usage};
 use domain::runs::Reservation;
 use jiff::{SignedDuration, Timestamp};
 use models::gateway::{self, Fallback, Quote, Requester};
-use models::{BreakerChange, Candidate, ModelLimits, Models, Retry};
+use models::{BreakerChange, Candidate, Embedder, ModelLimits, Models, Retry, embeddings};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -211,27 +212,16 @@ impl Requester for WorkRequester<'_> {
     type Error = NoAnswer;
 
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, NoAnswer> {
-        self.not_stopped().await.map_err(NoAnswer::Failure)?;
+        not_stopped(self.cx, self.owner).await.map_err(NoAnswer::Failure)?;
         let &Quote { model, price, input_tokens, max_output_tokens, .. } = quote;
-        let now = self.cx.clock.now();
-        let amount = price.estimate_micros(input_tokens, max_output_tokens);
-        let pass = self.budget.ceiling;
-        if amount > 0 && self.budget.spent.saturating_add(amount) > pass {
-            return Err(NoAnswer::Failure(too_dear("the ceiling of this work", pass, amount, None)));
-        }
-        if amount > 0 {
-            let reservation = Reservation {
-                at: now,
-                date: None,
-                micros: amount,
-                of: Vec::new(),
-                model: model.model.clone(),
-                vendor: Some(model.vendor),
-                input_tokens,
-                rates: Some(*price.rates_for(input_tokens)),
-            };
-            self.take(reservation).await.map_err(NoAnswer::Failure)?;
-        }
+        let wanted = Wanted {
+            model,
+            input_tokens,
+            rates: *price.rates_for(input_tokens),
+            micros: price.estimate_micros(input_tokens, max_output_tokens),
+        };
+        let reserved = reserve(self.cx, self.owner, self.budget, &wanted).await;
+        self.reserved = reserved.map_err(NoAnswer::Failure)?;
         Ok(max_output_tokens)
     }
 
@@ -240,7 +230,7 @@ impl Requester for WorkRequester<'_> {
             return Ok(());
         }
         self.looked = Instant::now();
-        self.not_stopped().await.map_err(NoAnswer::Failure)
+        not_stopped(self.cx, self.owner).await.map_err(NoAnswer::Failure)
     }
 
     async fn event(&mut self, event: ModelEvent) -> Result<(), NoAnswer> {
@@ -266,16 +256,8 @@ impl Requester for WorkRequester<'_> {
 
     async fn settle(&mut self, model: &ModelRef, used: Usage, cost_micros: i64) -> Result<(), NoAnswer> {
         self.budget.spent += cost_micros;
-        let (reserved, now) = (self.reserved.take(), self.cx.clock.now());
-        let (at, date) = Reservation::day_of(reserved.as_ref(), now);
-        let spender = Spender::owner(self.owner);
-        let mut writes = Store::settle_writes(spender, reserved.as_ref(), now, cost_micros, Charge::Included);
-        writes.extend(Store::usage_write(spender, (at, date), &model.into(), &used, cost_micros));
-        if !writes.is_empty() {
-            let settled = self.cx.store.write_all(writes).await;
-            let _ = settled.map_err(|error| NoAnswer::Failure(error.into()))?;
-        }
-        Ok(())
+        let settled = settle(self.cx, self.owner, self.reserved.take(), (model, used, cost_micros)).await;
+        settled.map_err(|error| NoAnswer::Failure(error.into()))
     }
 
     async fn breaker_changed(&mut self, change: &BreakerChange) {
@@ -289,38 +271,112 @@ impl Requester for WorkRequester<'_> {
     }
 }
 
-impl WorkRequester<'_> {
-    /// Ends the work if the account is stopped. It goes on after the start.
-    async fn not_stopped(&self) -> Result<(), Failure> {
-        match stopped::check(self.cx, self.owner).await {
-            Err(error) if error.is_account_stopped() => {
-                let again_at = Some(self.cx.clock.now() + BROKEN_AGAIN);
-                Err(Failure::Stop(Stop { unavailable: false, reason: error.detail(), again_at }))
-            }
-            checked => Ok(checked?),
+/// Ends the work if the account is stopped. It goes on after the start.
+async fn not_stopped(cx: &Cx, owner: &Owner) -> Result<(), Failure> {
+    match stopped::check(cx, owner).await {
+        Err(error) if error.is_account_stopped() => {
+            let again_at = Some(cx.clock.now() + BROKEN_AGAIN);
+            Err(Failure::Stop(Stop { unavailable: false, reason: error.detail(), again_at }))
+        }
+        checked => Ok(checked?),
+    }
+}
+
+/// A call that wants to be paid for.
+struct Wanted<'a> {
+    model: &'a ModelRef,
+    input_tokens: u64,
+    rates: Rates,
+    /// Its highest cost.
+    micros: i64,
+}
+
+/// Reserves the highest cost of a call under the ceilings of the work, and of the owner's day and month. `None`: it costs nothing.
+async fn reserve(
+    cx: &Cx,
+    owner: &Owner,
+    budget: &WorkBudget,
+    &Wanted { model, input_tokens, rates, micros }: &Wanted<'_>,
+) -> Result<Option<Reservation>, Failure> {
+    if micros <= 0 {
+        return Ok(None);
+    }
+    if budget.spent.saturating_add(micros) > budget.ceiling {
+        return Err(too_dear("the ceiling of this work", budget.ceiling, micros, None));
+    }
+    let (spender, at) = (Spender::owner(owner), cx.clock.now());
+    let (mut ceilings, zone) = ceilings::of_owner(cx, owner).await?;
+    for ceiling in &mut ceilings {
+        let spend = cx.store.spend_of(spender, ceiling.of, at).await?;
+        ceiling.micros = ceiling.micros.saturating_add(spend.raised_micros);
+        if spend.committed_micros.saturating_add(micros) > ceiling.micros {
+            return Err(too_dear_now(*ceiling, micros, at));
         }
     }
+    let writes = Store::reserve_writes(spender, at, micros, &ceilings);
+    if !cx.store.write_all(writes).await?.done() {
+        // Another call has just taken the rest.
+        return Err(too_dear_now(ceilings[0], micros, at));
+    }
+    Ok(Some(Reservation {
+        at,
+        date: Some(at.to_zoned(zone).date()),
+        micros,
+        of: ceilings.iter().map(|ceiling| ceiling.of).collect(),
+        model: model.model.clone(),
+        vendor: Some(model.vendor),
+        input_tokens,
+        rates: Some(rates),
+    }))
+}
 
-    /// Reserves the highest cost of a call under the ceilings of the owner's day and month.
-    async fn take(&mut self, mut reservation: Reservation) -> Result<(), Failure> {
-        let (spender, at, micros) = (Spender::owner(self.owner), reservation.at, reservation.micros);
-        let (mut ceilings, zone) = ceilings::of_owner(self.cx, self.owner).await?;
-        reservation.date = Some(at.to_zoned(zone).date());
-        for ceiling in &mut ceilings {
-            let spend = self.cx.store.spend_of(spender, ceiling.of, at).await?;
-            ceiling.micros = ceiling.micros.saturating_add(spend.raised_micros);
-            if spend.committed_micros.saturating_add(micros) > ceiling.micros {
-                return Err(too_dear_now(*ceiling, micros, at));
-            }
-        }
-        let writes = Store::reserve_writes(spender, at, micros, &ceilings);
-        if !self.cx.store.write_all(writes).await?.done() {
-            // Another call has just taken the rest.
-            return Err(too_dear_now(ceilings[0], micros, at));
-        }
-        reservation.of = ceilings.iter().map(|ceiling| ceiling.of).collect();
-        self.reserved = Some(reservation);
-        Ok(())
+/// Counts what a call has used and cost, and gives back the rest of what was reserved.
+async fn settle(
+    cx: &Cx,
+    owner: &Owner,
+    reserved: Option<Reservation>,
+    (model, used, cost_micros): (&ModelRef, Usage, i64),
+) -> Result<(), Error> {
+    let now = cx.clock.now();
+    let (at, date) = Reservation::day_of(reserved.as_ref(), now);
+    let spender = Spender::owner(owner);
+    let mut writes = Store::settle_writes(spender, reserved.as_ref(), now, cost_micros, Charge::Included);
+    writes.extend(Store::usage_write(spender, (at, date), &model.into(), &used, cost_micros));
+    if !writes.is_empty() {
+        let _ = cx.store.write_all(writes).await?;
+    }
+    Ok(())
+}
+
+/// Turns texts into vectors, with one call. A call that may be billed although it has failed counts as if it had succeeded.
+pub(super) async fn embed(
+    cx: &Cx,
+    owner: &Owner,
+    embedder: &Embedder,
+    texts: Vec<String>,
+    (budget, patience): (&mut WorkBudget, Duration),
+) -> Result<Vec<Vec<f32>>, Failure> {
+    not_stopped(cx, owner).await?;
+    let model = ModelRef { vendor: embedder.vendor, model: embedder.model.model.clone() };
+    let rates = embedder.model.rates();
+    let usage = |tokens| Usage { input_tokens: tokens, ..Usage::default() };
+    let likely = embeddings::likely_tokens(embedder.model, &texts);
+    let micros = rates.cost_micros(&usage(likely));
+    let wanted = Wanted { model: &model, input_tokens: likely, rates, micros };
+    let reserved = reserve(cx, owner, budget, &wanted).await?;
+    let answer = tokio::time::timeout(patience, embedder.embed(texts)).await;
+    let answer = answer.unwrap_or(Err(ModelError::Timeout(TimeoutPhase::Deadline)));
+    let used = match &answer {
+        Ok(embedded) => usage(embedded.tokens),
+        Err(error) if error.may_be_billed() => Usage { estimated: true, ..usage(likely) },
+        Err(_) => Usage::default(),
+    };
+    let cost = rates.cost_micros(&used);
+    budget.spent += cost;
+    settle(cx, owner, reserved, (&model, used, cost)).await?;
+    match answer {
+        Ok(embedded) => Ok(embedded.vectors),
+        Err(error) => Err(failed(&error, 1, cx.clock.now())),
     }
 }
 

@@ -3,6 +3,7 @@
 //! An entry names the objects that it was made of. Each search first reads which objects the index has. So an entry is never used for other
 //! contents or for another owner, and it needs no invalidation.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::ids::Owner;
@@ -31,9 +32,20 @@ impl Kept {
     }
 }
 
+/// The most vectors of questions that are kept.
+const QUESTIONS: usize = 64;
+
+/// The vector of a question.
+struct Question {
+    owner: Owner,
+    model: String,
+    text: String,
+    vector: Arc<[f32]>,
+}
+
 /// The newest index of each memory. The most recently used one is last. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct MemoryCache(Arc<Mutex<Vec<Kept>>>);
+pub struct MemoryCache(Arc<Mutex<Vec<Kept>>>, Arc<Mutex<VecDeque<Question>>>);
 
 impl MemoryCache {
     fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Kept>> {
@@ -75,6 +87,24 @@ impl MemoryCache {
         while entries.len() > MEMORIES || entries.len() > 1 && total(&entries) > BYTES {
             entries.remove(0);
         }
+    }
+
+    /// The vector of a question of this owner, made by this model.
+    #[must_use]
+    pub fn question(&self, owner: &Owner, model: &str, text: &str) -> Option<Arc<[f32]>> {
+        let questions = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |it: &&Question| it.text == text && it.model == model && it.owner == *owner;
+        questions.iter().find(is_it).map(|question| question.vector.clone())
+    }
+
+    /// Keeps the vector of a question, and drops the oldest one.
+    pub fn put_question(&self, owner: &Owner, model: &str, text: &str, vector: Arc<[f32]>) {
+        let mut questions = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        if questions.len() == QUESTIONS {
+            questions.pop_front();
+        }
+        let (owner, model, text) = (owner.clone(), model.to_owned(), text.to_owned());
+        questions.push_back(Question { owner, model, text, vector });
     }
 
     /// Drops the index of an owner.

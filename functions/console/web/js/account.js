@@ -118,7 +118,7 @@ export const accountPage = {
 
 // ---- General ----
 
-const ACCOUNT_FIELDS = { timezone: "Time zone", plan: "Plan", billing_mode: "Billing", overage: "Beyond the plan", per_day: "Ceiling of a day", per_month: "Ceiling of a month", alerts: "Alerts" };
+const ACCOUNT_FIELDS = { timezone: "Time zone", plan: "Plan", billing_mode: "Billing", overage: "Beyond the plan", per_day: "Ceiling of a day", per_month: "Ceiling of a month", alerts: "Alerts", memory_vectors: "Search of memory" };
 
 const accountFields = (account) => ({
   timezone: account.timezone,
@@ -128,6 +128,7 @@ const accountFields = (account) => ({
   per_day: dollarsText(account.budget.per_day_micros),
   per_month: dollarsText(account.budget.per_month_micros),
   alerts: account.alerts.map((alert) => dollarsText(alert.month_micros)),
+  memory_vectors: account.memory_vectors,
 });
 
 const MOST_ALERTS = 10;
@@ -205,6 +206,15 @@ function accountForm(ctx, form) {
       h("legend", {}, "Billing"),
       radio("billing_mode", "platform", "The platform pays the models", "Requests count against the plan."),
       radio("billing_mode", "byok", "My own keys pay the models", "With a stored key of a provider, requests are not counted. The provider bills you."),
+    ),
+    h(
+      "fieldset",
+      { class: "choices" },
+      h("legend", {}, "Search of memory"),
+      radio("memory_vectors", "off", "By words", "Nothing is sent anywhere, and it costs nothing."),
+      ...[["openai", "OpenAI"], ["google", "Google"], ["bedrock", "Amazon Bedrock"]].map(([value, name]) =>
+        radio("memory_vectors", value, `By words and by meaning, with ${name}`, `Your conversations are sent to ${name} once a week, and each question when you search.`),
+      ),
     ),
     failureOf(ctx, key),
     ctx.state.saved && changed.length === 0 && h("p", { class: "ok", role: "status", key: "saved" }, "Saved."),

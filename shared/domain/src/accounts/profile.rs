@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::plans::Plan;
 use crate::ceilings::AccountBudget;
+use crate::models::Vendor;
 use crate::schedule::timezone_named;
 use crate::validate::FieldErrors;
 
@@ -35,6 +36,31 @@ pub enum Overage {
     Off,
     /// Further requests pass, and their cost counts twice.
     On,
+}
+
+/// The provider whose model turns the texts of memory into vectors. A search then finds what is said in other words, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryVectors {
+    /// No text is sent anywhere for it, and the search uses words alone.
+    #[default]
+    Off,
+    Bedrock,
+    Google,
+    OpenAi,
+}
+
+impl MemoryVectors {
+    /// `None` if no text is sent.
+    #[must_use]
+    pub const fn vendor(self) -> Option<Vendor> {
+        match self {
+            Self::Off => None,
+            Self::Bedrock => Some(Vendor::Bedrock),
+            Self::Google => Some(Vendor::Google),
+            Self::OpenAi => Some(Vendor::OpenAi),
+        }
+    }
 }
 
 /// A threshold of the month's costs.
@@ -67,6 +93,8 @@ pub struct Account {
     /// Lowest first, each threshold once.
     pub alerts: Vec<Alert>,
     pub budget: AccountBudget,
+    #[serde(skip_serializing_if = "is_off")]
+    pub memory_vectors: MemoryVectors,
     /// When it was last changed.
     pub updated_at: Option<Timestamp>,
     /// Whether the account is stopped.
@@ -83,6 +111,7 @@ impl Default for Account {
             overage: Overage::default(),
             alerts: Vec::new(),
             budget: AccountBudget::default(),
+            memory_vectors: MemoryVectors::default(),
             updated_at: None,
             stop: None,
         }
@@ -106,6 +135,14 @@ pub struct AccountPatch {
     pub alerts: Option<Vec<Alert>>,
     /// Replaces both ceilings. `{}` removes them.
     pub budget: Option<AccountBudget>,
+    /// The provider whose model turns the texts of memory into vectors, once a week: `off`, `bedrock`, `google` or `openai`. It gets the
+    /// texts of your conversations, and each question that you search for.
+    pub memory_vectors: Option<MemoryVectors>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_off(vectors: &MemoryVectors) -> bool {
+    *vectors == MemoryVectors::Off
 }
 
 /// Checks the number of alerts and each threshold.
@@ -186,6 +223,7 @@ impl Account {
         }
         self.billing_mode = patch.billing_mode.unwrap_or(self.billing_mode);
         self.overage = patch.overage.unwrap_or(self.overage);
+        self.memory_vectors = patch.memory_vectors.unwrap_or(self.memory_vectors);
         self.updated_at = Some(now);
         errors.into_result(self)
     }

@@ -1,7 +1,7 @@
 //! Embeddings: they help if they know something, and change nothing if they do not.
 
 use super::*;
-use crate::{Layer, Vector};
+use crate::{Layer, Vector, Vectors};
 
 /// Made-up topics. Each has words, and a direction among the vectors.
 const TOPICS: usize = 24;
@@ -142,4 +142,50 @@ fn vectors_that_know_something_help() {
     let (with, share) = precision(Source::Informed);
     assert!(with > without + 0.1, "{with} instead of {without}");
     assert!(share > 0.5, "{share} of the searches used vectors");
+}
+
+/// A text says nothing about a topic in its words, but its vector does.
+#[test]
+fn vectors_can_be_added_later() {
+    let message = |key: &str, text: &str| Document {
+        key: key.to_owned(),
+        speaker: "user".to_owned(),
+        text: text.to_owned(),
+        ..Document::default()
+    };
+    let part = |key: &str, documents| Part {
+        key: key.to_owned(),
+        session: key.to_owned(),
+        namespace: String::new(),
+        kind: Kind::Raw,
+        date: None,
+        zone: TimeZone::UTC,
+        documents,
+    };
+    let written = |part| {
+        let mut writer = Writer::new();
+        writer.add(part);
+        writer.finish().unwrap()
+    };
+    let first = written(part("a", vec![message("1", "The car is in the garage."), message("2", "Good.")]));
+    let second = written(part("b", vec![message("3", "Good."), message("4", "Rain today.")]));
+    let index = Index::load(vec![first, second]).unwrap();
+    assert_eq!(index.model(), "");
+    let texts: Vec<String> = index.texts_without_vector("m", 3).into_iter().collect();
+    assert_eq!(texts, ["user: Good.", "user: Rain today.", "user: The car is in the garage."]);
+    let mut vectors = Vectors::new("m", 3);
+    vectors.add("user: The car is in the garage.".to_owned(), &[1.0, 0.0, 0.0]);
+    vectors.add("user: Good.".to_owned(), &[0.0, 1.0, 0.0]);
+    vectors.add("user: Rain today.".to_owned(), &[0.0, 1.0]);
+    assert!(vectors.has("user: Good.") && !vectors.has("user: Rain today."), "its length is wrong");
+    let merged = Index::load(vec![index.merged(&vectors).unwrap()]).unwrap();
+    assert_eq!(merged.model(), "m");
+    let left: Vec<String> = merged.texts_without_vector("m", 3).into_iter().collect();
+    assert_eq!(left, ["user: Rain today."]);
+    // A merge keeps them, another model replaces them, and without a model they go.
+    assert_eq!(merged.merge().unwrap(), index.merged(&vectors).unwrap());
+    assert_eq!(merged.texts_without_vector("n", 3).len(), 3);
+    let other = Index::load(vec![merged.merged(&Vectors::new("n", 3)).unwrap()]).unwrap();
+    assert_eq!((other.model(), other.texts_without_vector("n", 3).len()), ("", 3));
+    assert_eq!(merged.merged(&Vectors::new("", 0)).unwrap(), index.merge().unwrap());
 }

@@ -1,7 +1,7 @@
 //! The account of an owner: read and changed.
 
 use domain::accounts::plans::Plan;
-use domain::accounts::profile::{Account, AccountPatch, Alert, BillingMode, Overage};
+use domain::accounts::profile::{Account, AccountPatch, Alert, BillingMode, MemoryVectors, Overage};
 use domain::accounts::quota::Month;
 use domain::ceilings::{AccountBudget, CeilingOf};
 use domain::ids::Owner;
@@ -36,6 +36,8 @@ pub struct AccountView {
     pub alerts: Vec<AlertView>,
     /// The ceilings of the account's days and months.
     pub budget: AccountBudget,
+    /// The provider whose model turns the texts of memory into vectors.
+    pub memory_vectors: MemoryVectors,
     /// When the account was stopped. Absent if it is not stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<Timestamp>,
@@ -72,7 +74,8 @@ async fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> Result<Accou
         AlertView { alert, reached_at, spent_micros }
     };
     let Versioned {
-        value: Account { timezone, billing_mode, overage, alerts, budget, updated_at, stop, .. },
+        value:
+            Account { timezone, billing_mode, overage, alerts, budget, memory_vectors, updated_at, stop, .. },
         version,
     } = found;
     let alerts = alerts.into_iter().map(alert_view).collect();
@@ -84,6 +87,7 @@ async fn view(cx: &Cx, owner: &Owner, found: Versioned<Account>) -> Result<Accou
         overage,
         alerts,
         budget,
+        memory_vectors,
         stopped_at: stop.map(|stop| stop.at),
         updated_at,
         version,

@@ -255,6 +255,24 @@ async fn merge(cx: &Cx, owner: &Owner, head: &Versioned<IndexHead>) -> Result<bo
     let Some(index) = load(cx, owner, &head.value).await? else { return Ok(false) };
     let bytes = cx.compute.builds.run(move |_| Ok(index.merge())).await?;
     let bytes = bytes.map_err(|error| Error::internal(error.to_string()))?;
+    replace(cx, owner, head, bytes).await
+}
+
+/// The index with all that was written before this call, and the list of its objects. `None` if another process has just replaced it.
+pub(super) async fn whole(cx: &Cx, owner: &Owner) -> Result<Option<(Versioned<IndexHead>, Arc<Index>)>> {
+    refresh(cx, owner).await?;
+    let Some(head) = cx.store.memory_index(owner).await? else { return Ok(None) };
+    let index = load(cx, owner, &head.value).await?;
+    Ok(index.map(|index| (head, index)))
+}
+
+/// Replaces all objects by one. `false` if another process was faster.
+pub(super) async fn replace(
+    cx: &Cx,
+    owner: &Owner,
+    head: &Versioned<IndexHead>,
+    bytes: Vec<u8>,
+) -> Result<bool> {
     if publish(cx, owner, bytes, head.version, only).await?.is_none() {
         return Ok(false);
     }

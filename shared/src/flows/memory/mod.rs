@@ -5,7 +5,7 @@
 //! - `sync`: once a day, what the conversations of the day have taught
 //! - `tidy`: once a week, what of that stays
 //! - `facts`: a person corrects, confirms and deletes facts, and writes the long-term memory
-//! - `index`, `search`: the search
+//! - `index`, `search`, `vectors`: the search
 //! - `recall`: what a model is told
 //! - `outside`: messages of sessions that took place elsewhere
 //! - `shown`: days, weeks, and the archive, as JSON and as Markdown
@@ -23,6 +23,7 @@ pub mod shown;
 mod sources;
 pub mod sync;
 pub mod tidy;
+mod vectors;
 
 use domain::dispatch::LEASE;
 use domain::ids::Owner;
@@ -65,7 +66,10 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
     for job in jobs {
         let done = match job {
             Job::Sync(date) => sync::day(cx, owner, &mut claimed, date, &zone).await.map(drop),
-            Job::Tidy(monday) => tidy::week(cx, owner, &mut claimed, monday).await.map(drop),
+            Job::Tidy(monday) => match tidy::week(cx, owner, &mut claimed, monday).await {
+                Ok(_) => vectors::weekly(cx, owner, &mut claimed).await.map_err(Unfinished::Interrupted),
+                Err(error) => Err(error),
+            },
         };
         let now = cx.clock.now();
         match done {

@@ -12,7 +12,7 @@ use domain::memory::recall::{Recalled, RecalledKind, within_budget};
 use domain::memory::{LongTerm, Source};
 
 use super::search::{Depth, HitView, describe, look};
-use super::{index, schedules};
+use super::{index, schedules, vectors};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 
@@ -93,7 +93,8 @@ async fn found(
         let zone = schedules::zone_of(cx, owner, None).await?;
         // Only the person's own: what outside sessions said stays in their namespaces.
         let namespace = Some(String::new());
-        let mut found = look(cx, index, text, (MAX_HITS, depth), namespace, &zone).await?;
+        let vector = vectors::of_question(cx, owner, &index, text).await?;
+        let mut found = look(cx, index, (text, vector), (MAX_HITS, depth), namespace, &zone).await?;
         // A run is told its last outputs anyway.
         let here = match &except {
             Some(Source::Action(action)) => Some(*action),

@@ -10,11 +10,11 @@ use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use memory::{Index, Kind, Layer, Query};
+use memory::{Index, Kind, Layer, Query, Vector};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{index, schedules};
+use super::{index, schedules, vectors};
 use crate::context::Cx;
 use crate::error::Result;
 
@@ -130,9 +130,11 @@ pub async fn search(cx: &Cx, owner: &Owner, asked: &Asked) -> Result<Found> {
         Some(Depth::Raw) => &[Depth::Raw],
         None => &[Depth::Cards, Depth::Memory, Depth::Raw],
     };
+    let vector = vectors::of_question(cx, owner, &index, &asked.q).await?;
     let mut found = None;
     for &depth in layers {
-        let at = look(cx, index.clone(), &asked.q, (limit, depth), asked.namespace.clone(), &zone).await?;
+        let question = (asked.q.as_str(), vector.clone());
+        let at = look(cx, index.clone(), question, (limit, depth), asked.namespace.clone(), &zone).await?;
         let is_enough = at.hits.first().is_some_and(|hit| hit.score >= ENOUGH);
         found = Some(at);
         if is_enough {
@@ -148,7 +150,7 @@ pub async fn search(cx: &Cx, owner: &Owner, asked: &Asked) -> Result<Found> {
 pub(super) async fn look(
     cx: &Cx,
     index: Arc<Index>,
-    text: &str,
+    (text, vector): (&str, Option<(String, Arc<[f32]>)>),
     (limit, depth): (usize, Depth),
     namespace: Option<String>,
     zone: &TimeZone,
@@ -166,6 +168,7 @@ pub(super) async fn look(
             namespace: namespace.as_deref(),
             me: Some("user"),
             you: Some("assistant"),
+            vector: vector.as_ref().map(|(model, values)| Vector { model, values }),
             ..Query::new(&text, now, zone)
         };
         let answer = index.search(&query);

@@ -14,7 +14,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::learn::Worker;
-use super::{Unfinished, facts, schedules};
+use super::{Unfinished, facts, schedules, vectors};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::lease::ClaimedJob;
@@ -174,6 +174,8 @@ pub async fn now(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<Option<T
     let zone = schedules::zone_of(cx, owner, None).await?;
     let monday = domain::memory::when::monday_of(zone.to_datetime(cx.clock.now()).date());
     let tidied = week(cx, owner, &mut claimed, monday).await.map_err(Unfinished::into_error)?;
+    let embedded = vectors::weekly(cx, owner, &mut claimed).await;
+    embedded.map_err(|error| Unfinished::Interrupted(error).into_error())?;
     claimed.give_back().await?;
     match tidied {
         None => Ok(None),
