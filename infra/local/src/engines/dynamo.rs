@@ -218,12 +218,14 @@ impl Drop for Dynamo {
 impl Table {
     /// `None` after the stop.
     async fn answer(&self, operation: String, body: Bytes) -> Option<TableResponse> {
-        let (db, jobs) = match &*self.open() {
-            Some(Open { db, jobs }) => (db.clone(), jobs.clone()),
+        let in_memory = match &*self.open() {
+            Some(Open { db, jobs: None }) => Some(db.clone()),
+            Some(Open { jobs: Some(_), .. }) => None,
             None => return None,
         };
-        let Some(jobs) = jobs else { return Some(answered(&db, &operation, &body).into_answer()) };
-        drop(db);
+        if let Some(db) = in_memory {
+            return Some(answered(&db, &operation, &body).into_answer());
+        }
         let storage = self.storage.get();
         if is_write(&operation)
             && let Some(storage) = storage
@@ -233,11 +235,11 @@ impl Table {
                 return Some(refused(failure));
             }
         }
-        let mut done = done_by(&jobs, &operation, &body).await?;
+        let mut done = self.done(&operation, &body).await?;
         if let (Done::Failed { failure: Some(failure), cause }, Some(storage)) = (&done, storage) {
             storage.report(*failure, cause);
             if *failure == StorageFailure::Full && is_of_a_deletion(&body) && storage.lend() {
-                done = done_by(&jobs, &operation, &body).await?;
+                done = self.done(&operation, &body).await?;
             }
         }
         Some(done.into_answer())
@@ -258,6 +260,15 @@ impl Table {
             }
         }
         done
+    }
+
+    /// Lets the table's thread answer. `None` after the stop.
+    async fn done(&self, operation: &str, body: &Bytes) -> Option<Done> {
+        let (answer, done) = oneshot::channel();
+        let job = Job::Answer { operation: operation.to_owned(), body: body.clone(), answer };
+        // Nobody may hold a sender while waiting: the stop waits, perhaps on this thread, until there is none.
+        self.open().as_ref()?.jobs.as_ref()?.send(job).ok()?;
+        done.await.ok()
     }
 
     async fn compacted(&self) -> Result<(), CompactError> {
@@ -302,13 +313,6 @@ impl std::fmt::Debug for Dynamo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Dynamo").finish_non_exhaustive()
     }
-}
-
-/// Lets the table's thread answer. `None` after the stop.
-async fn done_by(jobs: &mpsc::UnboundedSender<Job>, operation: &str, body: &Bytes) -> Option<Done> {
-    let (answer, done) = oneshot::channel();
-    jobs.send(Job::Answer { operation: operation.to_owned(), body: body.clone(), answer }).ok()?;
-    done.await.ok()
 }
 
 /// Whether a write belongs to the deletion of an account.
@@ -442,5 +446,24 @@ mod tests {
             assert_eq!(is_of_a_deletion(request.to_string().as_bytes()), expected, "{request}");
         }
         assert!(!is_of_a_deletion(b"DELETION#"));
+    }
+
+    /// The stop may run on the only thread of a runtime, so a request that waits there can't go on.
+    #[test]
+    fn a_request_that_waits_does_not_hold_up_the_stop() {
+        let (ended, end) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let folder = tempfile::tempdir().unwrap();
+            let dynamo = Dynamo::start(Some(&folder.path().join("table.db")), "things").unwrap();
+            let table = dynamo.table();
+            let body =
+                json!({"TableName": "things", "Key": {"pk": {"S": "a"}, "sk": {"S": "b"}}}).to_string();
+            let mut waiting = Box::pin(table.answer("GetItem".to_owned(), body.into()));
+            let mut nobody = std::task::Context::from_waker(std::task::Waker::noop());
+            let _ = waiting.as_mut().poll(&mut nobody);
+            drop(dynamo);
+            ended.send(()).unwrap();
+        });
+        end.recv_timeout(std::time::Duration::from_secs(60)).expect("the stop ends");
     }
 }
