@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::accounts::profile::MemoryVectors;
 use domain::ids::{BlockId, CardId, FactId, Owner, TidyId};
 use domain::log::SessionId;
 use domain::memory::part::{Collection, MemoryPart, ids_of};
@@ -80,6 +81,9 @@ pub struct MemoryKept {
     /// How often it has failed since the last success.
     #[serde(default)]
     pub failures: u32,
+    /// The provider whose vectors the index has, or should have had: it was asked.
+    #[serde(default)]
+    pub vectors: MemoryVectors,
 }
 
 /// The executor that works on a memory is the one that has written this record last.
@@ -200,12 +204,17 @@ impl Store {
             writes.push(Write::Put { key: keys::memory_changed(owner, &part), item: mark });
         }
         if is_active {
-            let due = Some((keys::shard_of_owner(owner), now + FIRST_LOOK));
-            // An item that exists keeps its time: it may be due already.
-            let item = item(&MemoryDue { since: now }, &Extras { due, ..Extras::default() })?;
-            writes.push(Write::Fill { key: keys::memory_due(owner), item });
+            writes.push(Self::memory_look(owner, now)?);
         }
         Ok(writes)
+    }
+
+    /// The write that lets an executor look at the memory soon.
+    pub fn memory_look(owner: &Owner, now: Timestamp) -> Result<Write, StoreError> {
+        let due = Some((keys::shard_of_owner(owner), now + FIRST_LOOK));
+        // An item that exists keeps its time: it may be due already.
+        let item = item(&MemoryDue { since: now }, &Extras { due, ..Extras::default() })?;
+        Ok(Write::Fill { key: keys::memory_due(owner), item })
     }
 
     /// The writes that mark parts as changed, because something in them is hidden or deleted. No conversation counts as active for that.

@@ -92,3 +92,13 @@ async fn a_person_who_says_nothing_costs_nothing() {
     let due = stage.h.platform.cx.store.memory_due(&stage.owner).await.unwrap();
     assert_eq!(due, None);
 }
+
+/// The platform stands still for days before it has synchronised a memory for the first time.
+#[tokio::test]
+async fn a_late_first_synchronisation_loses_nothing() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    stage.says(None, &["I like green tea", "I live in Porto"]).await;
+    stage.moves_to("2026-11-25T12:00:00Z").await;
+    assert_eq!(stage.learned_on("2026-11-24").await.len(), 2);
+}

@@ -15,7 +15,7 @@ use crate::flows::edit;
 use crate::money::ceilings;
 use crate::money::plans;
 use crate::request::caller::IfMatch;
-use crate::store::{Tries, Versioned};
+use crate::store::{Store, Tries, Versioned};
 
 /// An account as its owner sees it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -119,6 +119,11 @@ pub async fn change(
         // Other fields can be changed if the deployment's maximum has become lower.
         if let Some(budget) = patch.budget {
             ceilings::check_month(cx, CeilingOf::Month, budget.per_month_micros)?;
+        }
+        if patch.memory_vectors.is_some() {
+            // An executor makes the vectors, or removes them.
+            let look = Store::memory_look(owner, cx.clock.now())?;
+            let _ = cx.store.write_all(vec![look]).await?;
         }
         if cx.store.replace_account(owner, &account, version).await?.done() {
             return view(cx, owner, Versioned { value: account, version: version + 1 }).await;

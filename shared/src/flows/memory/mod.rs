@@ -58,24 +58,35 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
     let mut found = cx.store.memory_kept(owner).await?;
     begin(&mut found.value, &due.value, &zone);
     let jobs = when::due(&kept(&found.value), cx.clock.now(), &zone);
-    let Some(first) = jobs.first() else { return rest(cx, owner, due, found, &zone).await };
-    tracing::info!(jobs = jobs.len(), first = ?first, "memory is due");
+    let chosen = cx.store.account(owner).await?.value.memory_vectors;
+    // A tidying makes them too.
+    let only_vectors = found.value.vectors != chosen && !jobs.iter().any(|job| matches!(job, Job::Tidy(_)));
+    let works: Vec<Work> =
+        jobs.into_iter().map(Work::Job).chain(only_vectors.then_some(Work::Vectors)).collect();
+    let Some(first) = works.first() else { return rest(cx, owner, due, found, &zone).await };
+    tracing::info!(works = works.len(), first = ?first, "memory is due");
     let Some(mut claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
     // If this executor dies, another one begins again after that.
     cx.store.set_memory_due(owner, &due.value, deadline.max(cx.clock.now()) + LEASE).await?;
-    for job in jobs {
-        let done = match job {
-            Job::Sync(date) => sync::day(cx, owner, &mut claimed, date, &zone).await.map(drop),
-            Job::Tidy(monday) => match tidy::week(cx, owner, &mut claimed, monday).await {
+    for work in works {
+        let done = match work {
+            Work::Job(Job::Sync(date)) => sync::day(cx, owner, &mut claimed, date, &zone).await.map(drop),
+            Work::Job(Job::Tidy(monday)) => match tidy::week(cx, owner, &mut claimed, monday).await {
                 Ok(_) => vectors::weekly(cx, owner, &mut claimed).await.map_err(Unfinished::Interrupted),
                 Err(error) => Err(error),
             },
+            Work::Vectors => vectors::weekly(cx, owner, &mut claimed).await.map_err(Unfinished::Interrupted),
         };
         let now = cx.clock.now();
         match done {
             Ok(()) => {
-                let next = kept(&claimed.job).after(job);
-                (claimed.job.daily, claimed.job.weekly) = (next.daily, next.weekly);
+                if let Work::Job(job) = work {
+                    let next = kept(&claimed.job).after(job);
+                    (claimed.job.daily, claimed.job.weekly) = (next.daily, next.weekly);
+                }
+                if matches!(work, Work::Job(Job::Tidy(_)) | Work::Vectors) {
+                    claimed.job.vectors = chosen;
+                }
                 (claimed.job.failure, claimed.job.failures) = (None, 0);
                 if !claimed.give_back().await? {
                     return Ok(());
@@ -105,6 +116,14 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
     let Some(due) = cx.store.memory_due(owner).await? else { return Ok(()) };
     let found = cx.store.memory_kept(owner).await?;
     rest(cx, owner, due, found, &zone).await
+}
+
+/// What an executor does for a memory.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Job(Job),
+    /// The person has chosen another provider of vectors.
+    Vectors,
 }
 
 /// Nothing is due now. Looks again when it will be, or never if there is nothing left to do.

@@ -78,12 +78,15 @@ pub(super) async fn day(
     zone: &TimeZone,
 ) -> Result<Synced, Unfinished> {
     let now = cx.clock.now();
-    let since = claimed
-        .job
-        .synced_at
-        .map_or(now - LOOKS_BACK, |at| (at - SignedDuration::from_hours(2)).min(now - LOOKS_BACK));
+    let active = cx.store.active_conversations(owner).await?;
+    // The first synchronisation may be late: the models or the platform did not answer before.
+    let earliest = match claimed.job.synced_at {
+        Some(at) => Some(at - SignedDuration::from_hours(2)),
+        None => active.iter().map(|mark| mark.at).min(),
+    };
+    let since = earliest.map_or(now - LOOKS_BACK, |at| at.min(now - LOOKS_BACK));
     let mut by_source: BTreeMap<Source, Vec<MemoryMark>> = BTreeMap::new();
-    for mark in cx.store.active_conversations(owner).await? {
+    for mark in active {
         if let Some(source) = sources::source_of(&mark.part.of) {
             by_source.entry(source.clone()).or_default().push(mark);
         }
