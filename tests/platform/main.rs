@@ -117,9 +117,11 @@ mod models {
 mod memory {
     mod demo;
     mod facts;
+    mod kills;
     mod many;
     mod recall;
     mod sync;
+    mod thirty_days;
 }
 
 /// What pages and the command show first: what waits for a person, a day, all runs, a search.
