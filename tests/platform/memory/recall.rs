@@ -1,11 +1,8 @@
 //! What a model is told of memory, and that a search finds what was just written.
 
-use lamplighter_local::platform::PlatformConfig;
 use serde_json::json;
 use tests::memory::{learns, remembers};
 use tests::model::ScriptedModel;
-use tests::site::{Answers, Site};
-use tests::stage::Stage;
 
 #[tokio::test]
 async fn a_turn_is_told_what_matters_and_the_run_shows_it() {
@@ -70,36 +67,4 @@ async fn a_scheduled_run_leaves_a_card() {
         (&json!("cards"), &json!("card")),
         "{found:#}"
     );
-}
-
-#[tokio::test]
-async fn the_card_of_a_run_that_strangers_have_written_to_is_recalled_to_nobody() {
-    let site = Site::start(Answers::Page("text/html", "<p>Kerosene: 7</p>".into(), None)).await;
-    let model = ScriptedModel::start(learns).await;
-    let models = model.config("scripted");
-    let stage =
-        Stage::of(PlatformConfig { models, reach: site.reach(), ..PlatformConfig::in_memory() }).await;
-    let schedule = json!({"every": "1h"});
-    let own = stage.approved(json!({"title": "Kerosene of our own", "schedule": schedule})).await;
-    let watches = json!([{"kind": "url", "url": site.url("/page")}]);
-    let watched = json!({"title": "Kerosene on the market", "schedule": schedule, "watches": watches});
-    let watched = stage.approved(watched).await;
-    stage.happens_at(61).await;
-    assert!(stage.occurrences(watched).await[0].tainted && !stage.occurrences(own).await[0].tainted);
-    // The person finds both.
-    let found = stage.h.get("/memory/search?depth=cards&q=kerosene").await.expect(200);
-    assert_eq!(found["hits"].as_array().unwrap().len(), 2, "{found:#}");
-    let other = stage.h.agent().await;
-    for (agent, told) in [(&stage.agent, vec!["Kerosene of our own"]), (&other, vec![])] {
-        let asks = json!({"message": "What do you know about kerosene?"});
-        let turn = stage.h.post(&format!("/agents/{agent}/chat"), asks).await.expect(200);
-        let recalled = turn["recalled"].as_array().map_or(&[][..], Vec::as_slice);
-        let titles = ["Kerosene of our own", "Kerosene on the market"];
-        let found = titles.into_iter().filter(|title| {
-            recalled.iter().any(|one| one["kind"] == "card" && one["text"].as_str().unwrap().contains(title))
-        });
-        assert_eq!(found.collect::<Vec<_>>(), told, "{turn:#}");
-        let asked = model.sent().last().unwrap()["messages"].to_string();
-        assert!(!asked.contains("on the market"), "{asked}");
-    }
 }
