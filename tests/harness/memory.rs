@@ -56,7 +56,38 @@ fn kept(question: &str) -> Value {
             Some(json!({"text": format!("The user {text}"), "facts": [id]}))
         })
         .collect();
-    json!({"sections": [{"title": "About the user", "lines": lines}], "week": lines})
+    // The facts of the week come after the old memory.
+    let week = &lines[lines.len().saturating_sub(8)..];
+    json!({"sections": [{"title": "About the user", "lines": lines}], "week": week})
+}
+
+/// Two words that no other number has.
+#[must_use]
+pub fn words(n: u64) -> [String; 2] {
+    let word = |salt: u64| {
+        let mut rest = (n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(salt as u32) ^ salt;
+        let mut word = String::new();
+        for _ in 0..4 {
+            word.push(char::from(b"bdfgklmnprstvz"[(rest % 14) as usize]));
+            word.push(char::from(b"aeiou"[(rest / 14 % 5) as usize]));
+            rest /= 70;
+        }
+        word
+    };
+    [word(7), word(31)]
+}
+
+/// A sentence that [`learns`] learns, and that has its own words for each number.
+#[must_use]
+pub fn sentence(n: u64) -> String {
+    let [one, other] = words(n);
+    format!("I swapped my {one} for a {other}")
+}
+
+/// What [`learns`] learns of it.
+#[must_use]
+pub fn fact(n: u64) -> String {
+    sentence(n).replacen('I', "The user", 1)
 }
 
 /// A stage whose model learns. The person lives in Berlin, where noon of the stage is 13:00.

@@ -142,6 +142,11 @@ impl ScriptedModel {
         self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).extend(retry_after);
     }
 
+    /// From now on it refuses nothing.
+    pub fn forgives(&self) {
+        self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Answers the next checks with these, in order. After that every output is good.
     pub fn finds<'a>(&self, verdicts: impl IntoIterator<Item = &'a str>) {
         let verdicts = verdicts.into_iter().map(str::to_owned);

@@ -94,6 +94,8 @@ async fn every_payload_is_answered() {
     assert_eq!(log["metadata"]["total_entries"], 2, "{log}");
     let answer = "Sessions are items of the table, each with an expiry.";
     assert_eq!(log["entries"][1]["output_summary"], answer);
+    let found = walk.json("memory-recall.search", 200).await;
+    assert!(found["hits"].is_array() && found["stopped_at"].is_string(), "{found}");
     assert_eq!(walk.json("mcp.initialize", 200).await["result"]["serverInfo"]["name"], "lamplighter");
     let updated = walk.json("mcp.update-context", 200).await;
     assert_eq!(updated["result"]["structuredContent"]["contextVersion"], 2, "{updated}");

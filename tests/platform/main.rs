@@ -117,9 +117,11 @@ mod models {
 mod memory {
     mod demo;
     mod facts;
+    mod kills;
     mod many;
     mod recall;
     mod sync;
+    mod thirty_days;
     mod vectors;
 }
 

@@ -10,6 +10,7 @@ use domain::validate::FieldErrors;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use shared::edge::extract::{Caller, Id, Query};
+use shared::flows::memory::health::{self, Health};
 use shared::flows::memory::search::{self, Asked, Found};
 use shared::flows::memory::shown::{self, ArchiveView, DayView, Days, LongTermView, WeekView};
 use shared::flows::memory::tidy::{self, TidyView};
@@ -17,7 +18,18 @@ use shared::flows::memory::{cards, facts};
 use shared::{Cx, Result};
 use utoipa::{IntoParams, ToSchema};
 
-shared::routes!(days, day, long_term, week, archive, list_cards, search_memory, tidies, read_fact);
+shared::routes!(
+    days,
+    day,
+    long_term,
+    week,
+    archive,
+    list_cards,
+    search_memory,
+    tidies,
+    read_fact,
+    read_health
+);
 
 /// Whether a client prefers Markdown.
 fn wants_markdown(headers: &HeaderMap) -> bool {
@@ -228,6 +240,17 @@ async fn read_fact(
     Id(id): Id<domain::ids::FactId>,
 ) -> Result<axum::Json<shown::FactView>> {
     facts::read(&cx, &caller.owner, id).await.map(axum::Json)
+}
+
+/// Read what is wrong with the memory
+///
+/// Facts that say nearly the same, facts whose conversations do not exist any more, and facts that were never used. It calls no model.
+#[utoipa::path(
+    get, path = "/memory/health", tag = "memory", operation_id = "read_memory_health",
+    responses((status = 200, body = Health)),
+)]
+async fn read_health(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<Health>> {
+    health::health(&cx, &caller.owner).await.map(axum::Json)
 }
 
 /// A day in a path.

@@ -700,7 +700,7 @@ pub enum MemoryCommand {
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },
-    /// Check that the search finds what was just written, and show the last failure
+    /// Check that the search finds what was just written, and show the last failure and facts that are twice or never used
     #[command(after_help = "Example:\n  lamplighter memory doctor")]
     Doctor {
         #[command(flatten)]

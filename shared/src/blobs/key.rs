@@ -23,6 +23,12 @@ impl BlobKey {
         Self(format!("{owner}/memory/{}", id.simple()))
     }
 
+    /// All objects of the index of a memory.
+    #[must_use]
+    pub fn memory_prefix(owner: &Owner) -> Self {
+        Self(format!("{owner}/memory/"))
+    }
+
     /// The archive of an export.
     #[must_use]
     pub fn export(owner: &Owner, export: ExportId) -> Self {

@@ -105,6 +105,12 @@ impl<'a, J: Job> ClaimedJob<'a, J> {
         self.deadline
     }
 
+    /// The version of the record that this executor has written last. While it stays, no other executor has the job.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Saves the job from time to time, which renews the lease.
     ///
     /// # Errors

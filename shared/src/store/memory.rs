@@ -204,13 +204,13 @@ impl Store {
             writes.push(Write::Put { key: keys::memory_changed(owner, &part), item: mark });
         }
         if is_active {
-            writes.push(Self::memory_look(owner, now)?);
+            writes.push(Self::memory_wakes_up(owner, now)?);
         }
         Ok(writes)
     }
 
-    /// The write that lets an executor look at the memory soon.
-    pub fn memory_look(owner: &Owner, now: Timestamp) -> Result<Write, StoreError> {
+    /// The write that makes memory look whether something is to do.
+    pub fn memory_wakes_up(owner: &Owner, now: Timestamp) -> Result<Write, StoreError> {
         let due = Some((keys::shard_of_owner(owner), now + FIRST_LOOK));
         // An item that exists keeps its time: it may be due already.
         let item = item(&MemoryDue { since: now }, &Extras { due, ..Extras::default() })?;
@@ -322,16 +322,22 @@ impl Store {
         Ok(())
     }
 
-    pub async fn learned(&self, owner: &Owner, source: &Source) -> Result<Option<Learned>, StoreError> {
-        Ok(self.get(&keys::learned(owner, source)).await?.map(|found| found.value))
+    pub async fn learned(
+        &self,
+        owner: &Owner,
+        source: &Source,
+    ) -> Result<Option<Versioned<Learned>>, StoreError> {
+        self.get(&keys::learned(owner, source)).await
     }
 
-    /// Stores a block with its facts, and that the conversation was learned up to here. Refused if the block exists.
+    /// Stores a block with its facts, and that the conversation was learned up to here. `before`: the version of what was learned of it
+    /// last, 0 if nothing was. Refused if that has changed, so the same state is not learned twice, whatever its day and wherever its
+    /// block is now.
     pub async fn create_block(
         &self,
         owner: &Owner,
-        block: &Block,
-        facts: &[Fact],
+        (block, facts): (&Block, &[Fact]),
+        before: u64,
         stamp: Uuid,
     ) -> Result<Written, StoreError> {
         let plain = Extras::default();
@@ -346,7 +352,7 @@ impl Store {
                 key: keys::memory_block(owner, block.date, block.block_id),
                 item: item(block, &plain)?,
             },
-            Write::Put { key: keys::learned(owner, &block.source), item: item(&learned, &plain)? },
+            Write::over(keys::learned(owner, &block.source), before, item(&learned, &plain)?),
         ];
         writes.extend(Self::fact_writes(owner, facts, stamp, block.created_at)?);
         self.write_all(writes).await
@@ -435,21 +441,68 @@ impl Store {
         Ok(())
     }
 
-    /// The blocks of some days, oldest first.
-    pub async fn blocks(
+    /// The blocks that are not archived, the oldest day first.
+    pub async fn open_blocks(&self, owner: &Owner) -> Result<Vec<Versioned<Block>>, StoreError> {
+        self.all_of(&keys::memory_blocks(owner)).await
+    }
+
+    /// Whether a block is not archived.
+    pub async fn has_open_blocks(&self, owner: &Owner) -> Result<bool, StoreError> {
+        let found = self.query::<Block>(&keys::memory_blocks(owner), None, 1, Order::Oldest).await?;
+        Ok(!found.items.is_empty())
+    }
+
+    /// The archived blocks from a day on, the oldest day first.
+    pub async fn archived_blocks(
         &self,
         owner: &Owner,
         from: Option<Date>,
     ) -> Result<Vec<Versioned<Block>>, StoreError> {
-        let after = from.map(|date| format!("BLOCK#{date}#"));
-        self.all_after(&keys::memory_blocks(owner), after, |_| true).await
+        let range = keys::archived_blocks(owner);
+        let after = from.map(|date| format!("{}{date}#", range.prefix));
+        self.all_after(&range, after, |_| true).await
     }
 
-    /// The blocks of a day, oldest first.
-    pub async fn blocks_of(&self, owner: &Owner, date: Date) -> Result<Vec<Versioned<Block>>, StoreError> {
-        let begin = format!("BLOCK#{date}#");
-        let is_of = |sk: &str| sk.starts_with(&begin);
-        self.all_after(&keys::memory_blocks(owner), Some(begin.clone()), is_of).await
+    /// The blocks of a day, archived or not, by their ids.
+    pub async fn blocks_of(&self, owner: &Owner, date: Date) -> Result<Vec<Block>, StoreError> {
+        let of = async |range: Range| {
+            let begin = format!("{}{date}#", range.prefix);
+            let is_of = |sk: &str| sk.starts_with(&begin);
+            self.all_after(&range, Some(begin.clone()), is_of).await
+        };
+        let (open, archived) =
+            futures::try_join!(of(keys::memory_blocks(owner)), of(keys::archived_blocks(owner)))?;
+        let mut blocks: Vec<Block> =
+            open.into_iter().chain(archived).map(|found: Versioned<Block>| found.value).collect();
+        blocks.sort_by_key(|block| block.block_id);
+        Ok(blocks)
+    }
+
+    /// The writes that put a block into the archive.
+    pub fn archive_writes(
+        owner: &Owner,
+        Versioned { value, version }: Versioned<Block>,
+        by: TidyId,
+    ) -> Result<[Write; 2], StoreError> {
+        let (date, id) = (value.date, value.block_id);
+        let archived = item(&Block { archived_by: Some(by), ..value }, &Extras::default())?;
+        Ok([
+            Write::Remove { key: keys::memory_block(owner, date, id), version },
+            Write::Create { key: keys::archived_block(owner, date, id), item: archived },
+        ])
+    }
+
+    /// The writes that take a block out of the archive.
+    pub fn unarchive_writes(
+        owner: &Owner,
+        Versioned { value, version }: Versioned<Block>,
+    ) -> Result<[Write; 2], StoreError> {
+        let (date, id) = (value.date, value.block_id);
+        let open = item(&Block { archived_by: None, ..value }, &Extras::default())?;
+        Ok([
+            Write::Remove { key: keys::archived_block(owner, date, id), version },
+            Write::Create { key: keys::memory_block(owner, date, id), item: open },
+        ])
     }
 
     pub async fn long_term(&self, owner: &Owner) -> Result<Option<Versioned<LongTermRecord>>, StoreError> {
@@ -490,8 +543,12 @@ impl Store {
         Ok(writes)
     }
 
-    pub async fn memory_week(&self, owner: &Owner, monday: Date) -> Result<Option<Week>, StoreError> {
-        Ok(self.get(&keys::memory_week(owner, monday)).await?.map(|found| found.value))
+    pub async fn memory_week(
+        &self,
+        owner: &Owner,
+        monday: Date,
+    ) -> Result<Option<Versioned<Week>>, StoreError> {
+        self.get(&keys::memory_week(owner, monday)).await
     }
 
     pub async fn memory_weeks(&self, owner: &Owner) -> Result<Vec<Versioned<Week>>, StoreError> {

@@ -244,7 +244,10 @@ macro_rules! records {
             /// The mark that a conversation was active on a UTC day.
             memory_active(part: &MemoryPart) = "ACTIVE#{part}" lists all_memory_active("ACTIVE#")
                 deleted "when it is synchronised" => [left out];
-            /// What a synchronisation has learned from a conversation.
+            /// What a synchronisation has learned from a conversation, after a tidying.
+            archived_block(date: Date, block: BlockId) = "ARCHIVE#{date}#{block}"
+                lists archived_blocks("ARCHIVE#") => [restored by memory::block] as "archived_memory_blocks";
+            /// What a synchronisation has learned from a conversation, before a tidying.
             memory_block(date: Date, block: BlockId) = "BLOCK#{date}#{block}"
                 lists memory_blocks("BLOCK#") => [restored by memory::block] as "memory_blocks";
             /// A card about work.

@@ -1,5 +1,7 @@
 //! What a person does with what was learned: correct it, delete it, confirm it, write it.
 
+use std::time::{Duration, Instant};
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::blobs::BlobKey;
@@ -180,4 +182,72 @@ async fn what_an_outside_session_says_waits_for_the_person() {
     let confirm = format!("/memory/facts/{}/confirm", id(&facts[1]));
     assert_eq!(stage.h.post(&confirm, json!({})).await.expect(200)["state"], "current");
     stage.h.post(&confirm, json!({})).await.refused(409, "not_unconfirmed");
+}
+
+#[tokio::test]
+async fn what_is_deleted_while_a_model_tidies_does_not_come_back() {
+    let model = ScriptedModel::held(learns).await;
+    model.allow(3);
+    let stage = remembers(&model).await;
+    stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let day = stage.h.get("/memory/days/2026-11-21").await.expect(200);
+    let tea = id(&day["blocks"][0]["facts"][0]).to_owned();
+    // The model has read the fact, and answers only after the fact is deleted.
+    let forgets = async {
+        model.asked_times(4).await;
+        stage.h.delete(&format!("/memory/facts/{tea}")).await.expect(204);
+        model.allow(usize::MAX >> 4);
+    };
+    let (tidied, ()) = futures::join!(stage.h.post("/memory/tidy", json!({})), forgets);
+    assert_eq!(tidied.status, 503, "{tidied:?}");
+    assert!(!all_of(&stage).await.contains("green tea"));
+    stage.h.post("/memory/tidy", json!({})).await.expect(200);
+    let after = all_of(&stage).await;
+    assert!(!after.contains("green tea") && after.contains("Lisbon"), "{after}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_facts_is_told() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    let chat = stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let mine = "## Mine\n\n- The user likes green teas\n- The user has a cat\n";
+    send(stage.h.request(Method::PUT, "/memory/long-term").json(&json!({"markdown": mine})))
+        .await
+        .expect(200);
+    let health = stage.h.get("/memory/health").await.expect(200);
+    assert_eq!(
+        (&health["facts"], &health["duplicates"]["count"], &health["orphans"]["count"]),
+        (&json!(4), &json!(1), &json!(0)),
+        "{health:#}"
+    );
+    let duplicate = &health["duplicates"]["facts"][0];
+    assert_eq!(duplicate["text"], "The user likes green teas");
+    let like =
+        stage.h.get(&format!("/memory/facts/{}", duplicate["like"].as_str().unwrap())).await.expect(200);
+    assert_eq!(like["text"], "The user like green tea");
+    assert_eq!(health["unused"]["count"], 0, "they are new: {health:#}");
+
+    // A month later, nobody has used any of them. Then a search finds one, and a model is told the lines of the long-term memory.
+    stage.at(31 * 24 * 60);
+    let health = stage.h.get("/memory/health").await.expect(200);
+    assert_eq!(health["unused"]["count"], 4, "{health:#}");
+    stage.finds("shop in Lisbon").await;
+    stage.says(None, &["Hello"]).await;
+    stage.h.delete(&format!("/chats/{chat}")).await.expect(204);
+    let began = Instant::now();
+    loop {
+        let health = stage.h.get("/memory/health").await.expect(200);
+        assert_eq!(texts(&health["orphans"]["facts"]).len(), 2, "{health:#}");
+        let unused = texts(&health["unused"]["facts"]);
+        let is_used = |text: &str| !unused.iter().any(|unused| unused == text);
+        if is_used("The user work at a small shop in Lisbon") && is_used("The user has a cat") {
+            break;
+        }
+        // It is noted while nobody waits for it.
+        assert!(began.elapsed() < Duration::from_secs(20), "{health:#}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

@@ -1,19 +1,24 @@
 //! Many people, many writers: nobody sees another's memory, nothing is lost, and each day is synchronised once.
 
-use domain::ids::{ChatId, Owner};
-use domain::memory::Source;
-use domain::memory::part::{Collection, MemoryPart};
-use jiff::Timestamp;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
+use domain::ids::Owner;
+use jiff::SignedDuration;
+use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::AuthConfig;
-use shared::store::Store;
+use shared::flows::memory::outside;
+use shared::runtime::function::{Invocation, Trigger};
+use shared::runtime::lambda;
 use shared::store::table::Order;
-use tests::memory::{learns, remembers, texts};
+use tests::memory::{fact, learns, remembers, sentence, texts};
 use tests::model::ScriptedModel;
+use tests::stage::Stage;
 use tests::{Harness, send};
-use uuid::Uuid;
 
 #[tokio::test]
 async fn nobody_finds_what_is_anothers() {
@@ -88,31 +93,104 @@ async fn two_writers_lose_nothing() {
     assert_eq!(stage.finds("Line 49 of batch 9 by 2").await[0], "Line 49 of batch 9 by 2");
 }
 
-/// The same with 10,000 people takes minutes and shows nothing else.
-#[tokio::test]
+/// How many people there are. 10,000 take about half an hour, so they are only tried if `PEOPLE_OF_ONE_HOUR` asks for it.
+fn people() -> usize {
+    std::env::var("PEOPLE_OF_ONE_HOUR").map_or(60, |people| people.parse().expect("a number of people"))
+}
+
+/// The executors of a deployed platform work until the queue is empty: so many at once, each with a batch of messages. Returns how many
+/// invocations there were, and how long the longest took.
+async fn works(stage: &Stage) -> (usize, Duration) {
+    let queue = stage.h.platform.engines().queue("scheduled-executor").unwrap();
+    let function = catalog::ALL.iter().find(|function| function.name == "scheduled-executor");
+    let Some(Trigger::Queue { handler }) = function.map(|function| function.trigger) else {
+        panic!("a queue wakes the executor")
+    };
+    let cx = &stage.h.platform.cx;
+    let figures = Mutex::new((0, Duration::ZERO));
+    let executor = async || {
+        loop {
+            let messages = queue.receive(lambda::BATCH, Duration::ZERO).await;
+            if messages.is_empty() {
+                return;
+            }
+            let mut event = SqsEvent::default();
+            event.records.extend(messages.iter().map(|message| {
+                let mut record = SqsMessage::default();
+                record.message_id = Some(message.id.to_string());
+                record.body = Some(message.body.to_string());
+                record
+            }));
+            let began = Instant::now();
+            let invocation = Invocation { deadline: cx.clock.now() + SignedDuration::from_mins(15) };
+            let response = lambda::batch(cx.clone(), handler, invocation, event).await;
+            assert!(response.batch_item_failures.is_empty(), "{:?}", response.batch_item_failures);
+            for message in messages {
+                let _ = queue.delete(message.receipt);
+            }
+            let (invocations, longest) = &mut *figures.lock().unwrap();
+            *invocations += 1;
+            *longest = began.elapsed().max(*longest);
+        }
+    };
+    futures::future::join_all((0..cx.config.executors.count).map(|_| executor())).await;
+    figures.into_inner().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_many_people_is_synchronised_once() {
-    const PEOPLE: usize = 300;
+    let people = people();
     let model = ScriptedModel::start(learns).await;
-    let stage = remembers(&model).await;
-    let store = &stage.h.platform.cx.store;
-    let at: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
-    let owners: Vec<Owner> = (0..PEOPLE).map(|n| Owner::new(format!("person-{n}")).unwrap()).collect();
-    for owner in &owners {
-        let source = Source::Chat(ChatId::from_uuid(Uuid::now_v7()));
-        let part = MemoryPart::with(Collection::Messages(source), Uuid::now_v7());
-        let writes = Store::memory_marks(owner, [part], Uuid::now_v7(), at).unwrap();
-        assert!(store.write_all(writes).await.unwrap().done());
+    let faults = FaultConfig { seed: 7, rates: FaultRates::default(), slow_by: Duration::ZERO };
+    let models = model.config("scripted");
+    let stage =
+        Stage::of(PlatformConfig { models, faults: Some(faults), ..PlatformConfig::in_memory() }).await;
+    let cx = &stage.h.platform.cx;
+    let owners: Vec<Owner> = (0..people).map(|n| Owner::new(format!("person-{n}")).unwrap()).collect();
+    let session = "laptop".parse().unwrap();
+    for (n, owner) in (0..).zip(&owners) {
+        let said: Vec<Value> = [2 * n, 2 * n + 1]
+            .map(|n| json!({"id": n.to_string(), "role": "user", "text": sentence(n)}))
+            .into();
+        let said = serde_json::from_value(json!({"messages": said})).unwrap();
+        outside::ingest(cx, owner, &session, said).await.unwrap();
     }
     // They live in UTC. The first look finds out when their day ends.
-    stage.moves_to("2026-11-21T12:05:00Z").await;
-    for time in ["2026-11-21T23:00:30Z", "2026-11-21T23:05:00Z", "2026-11-21T23:30:00Z"] {
-        stage.moves_to(time).await;
+    stage.clock.set("2026-11-21T12:05:00Z".parse().unwrap());
+    stage.sweep().await;
+    works(&stage).await;
+    assert_eq!(model.asked(), 0);
+
+    let engine = stage.h.platform.engines().faults().unwrap();
+    engine.count();
+    let began = Instant::now();
+    let (mut invocations, mut longest) = (0, Duration::ZERO);
+    for time in ["2026-11-21T23:00:30Z", "2026-11-21T23:05:00Z", "2026-11-21T23:59:00Z"] {
+        stage.clock.set(time.parse().unwrap());
+        stage.sweep().await;
+        let (more, long) = works(&stage).await;
+        (invocations, longest) = (invocations + more, longest.max(long));
     }
-    for owner in &owners {
-        let kept = store.memory_kept(owner).await.unwrap();
+    let (seconds, figures) = (began.elapsed().as_secs_f64(), engine.figures().unwrap());
+    assert_eq!(model.asked(), people, "each conversation costs one call of the model");
+    assert!(longest < Duration::from_secs(15 * 60), "an invocation took {longest:?}");
+    for (n, owner) in (0..).zip(&owners) {
+        let kept = cx.store.memory_kept(owner).await.unwrap();
         assert_eq!(kept.value.daily, Some(jiff::civil::date(2026, 11, 21)), "{owner}");
         // Created, claimed, done.
         assert_eq!(kept.version, 3, "{owner}");
-        assert_eq!(store.memory_due(owner).await.unwrap(), None, "nothing is left to do");
+        let facts = cx.store.all_facts(owner).await.unwrap();
+        let texts: Vec<&str> = facts.iter().map(|fact| fact.text.as_str()).collect();
+        assert_eq!(texts, [fact(2 * n), fact(2 * n + 1)], "{owner}");
+        assert_eq!(cx.store.open_blocks(owner).await.unwrap().len(), 1, "{owner}");
+        // The tidying on Sunday is left to do.
+        assert!(cx.store.memory_due(owner).await.unwrap().is_some(), "{owner}");
     }
+    println!(
+        "{people} people: {:.1} requests each to the table and the bucket, {seconds:.0} s, {invocations} invocations, the longest {:.1} s, at most {} items of a query",
+        figures.requests as f64 / people as f64,
+        longest.as_secs_f64(),
+        figures.most_items
+    );
+    assert!(figures.most_items <= 100, "a query must not read {} items", figures.most_items);
 }

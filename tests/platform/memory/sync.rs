@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 use tests::memory::{learns, remembers};
-use tests::model::ScriptedModel;
+use tests::model::{Says, ScriptedModel};
 
 #[tokio::test]
 async fn a_day_is_learned_at_23_hours_of_the_person() {
@@ -101,4 +101,67 @@ async fn a_late_first_synchronisation_loses_nothing() {
     stage.says(None, &["I like green tea", "I live in Porto"]).await;
     stage.moves_to("2026-11-25T12:00:00Z").await;
     assert_eq!(stage.learned_on("2026-11-24").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_message_that_comes_while_memory_is_put_to_rest_wakes_it_up() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    let store = &stage.h.platform.cx.store;
+    let chat = stage.says(None, &["Hello", "Bye"]).await;
+    // An executor has read the mark, and finds nothing left to do. Now a message comes.
+    let read = store.memory_due(&stage.owner).await.unwrap().unwrap();
+    stage.says(Some(&chat), &["I like green tea"]).await;
+    store.clear_memory_due(&stage.owner, read.version).await.unwrap();
+    let kept = store.memory_due(&stage.owner).await.unwrap().expect("the mark is still there");
+    assert!(kept.version > read.version, "{kept:?}");
+    assert_eq!(kept.value, read.value, "it keeps its time");
+    stage.moves_to("2026-11-21T22:01:00Z").await;
+    assert_eq!(stage.learned_on("2026-11-21").await, ["The user like green tea"]);
+    // The mark that was read last can be deleted.
+    let read = store.memory_due(&stage.owner).await.unwrap().unwrap();
+    store.clear_memory_due(&stage.owner, read.version).await.unwrap();
+    assert_eq!(store.memory_due(&stage.owner).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_was_said_before_a_long_failure_of_the_model_is_learned_after_it() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
+    model.refuses([0; 1_000]);
+    for time in
+        ["2026-11-21T22:01:00Z", "2026-11-22T22:01:00Z", "2026-11-23T22:01:00Z", "2026-11-24T22:01:00Z"]
+    {
+        stage.moves_to(time).await;
+    }
+    let days = stage.h.get("/memory/days").await.expect(200);
+    assert!(days["failure"].is_string(), "{days:#}");
+    model.forgives();
+    stage.moves_to("2026-11-25T22:01:00Z").await;
+    let learned = stage.learned_on("2026-11-25").await;
+    assert_eq!(learned, ["The user like green tea", "The user work at a small shop in Lisbon"]);
+}
+
+/// Says nothing usable about one conversation, and learns from the others.
+fn trips(request: &[serde_json::Value]) -> Says {
+    let is_bad = request.last().is_some_and(|last| last["content"].to_string().contains("tripwire"));
+    if is_bad && request[0]["content"].to_string().contains("<lamplighter:memory>") {
+        return Says::Call("save_facts", json!({"title": "A talk"}));
+    }
+    learns(request)
+}
+
+#[tokio::test]
+async fn a_conversation_that_no_model_can_read_does_not_hold_up_the_others() {
+    let model = ScriptedModel::start(trips).await;
+    let stage = remembers(&model).await;
+    stage.says(None, &["I like a tripwire", "I like two of them"]).await;
+    stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
+    stage.moves_to("2026-11-21T22:01:00Z").await;
+    let learned = stage.learned_on("2026-11-21").await;
+    assert_eq!(learned, ["The user like green tea", "The user work at a small shop in Lisbon"]);
+    let days = stage.h.get("/memory/days").await.expect(200);
+    assert!(days["failure"].as_str().unwrap().contains("`facts`"), "{days:#}");
+    assert_ne!(days["synced"], "2026-11-21");
 }

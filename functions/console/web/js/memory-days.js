@@ -62,6 +62,7 @@ const SKIP_WORDS = {
   not_active: "nothing was said in it lately",
   too_few_messages: "you have said too little in it: fewer than two messages",
   unchanged: "you have said nothing since it was read",
+  unreadable: "no model has given a usable answer about it, several times",
 };
 
 const REJECTED_WORDS = {

@@ -7,14 +7,25 @@ use crate::server::{Reply, Server};
 
 #[test]
 fn a_doctor_that_does_not_find_its_probe_fails_and_deletes_it() {
-    let server = Server::start(|request| match (request.method.as_str(), request.target.as_str()) {
+    let server = Server::start(|request| {
+        match (request.method.as_str(), request.target.as_str()) {
         ("POST", "/memory/cards") => Reply::status(201, json!({"card_id": "crd_1"}).to_string()),
         ("DELETE", "/memory/cards/crd_1") => Reply::status(204, ""),
         ("GET", "/memory/days") => {
             Reply::ok(json!({"synced": "2026-11-20", "failure": "no model\u{1b}[2J"}).to_string())
         }
+        ("GET", "/memory/health") => Reply::ok(
+            json!({
+                "facts": 3,
+                "duplicates": {"count": 1, "facts": [{"fact_id": "fct_2", "text": "Tea.\u{1b}[2J", "like": "fct_1"}]},
+                "orphans": {"count": 0, "facts": []},
+                "unused": {"count": 7, "facts": (0..7).map(|n| json!({"fact_id": format!("fct_{n}"), "text": "Old"})).collect::<Vec<_>>()},
+            })
+            .to_string(),
+        ),
         // Another card is no probe.
         _ => Reply::ok(json!({"hits": [{"kind": "card", "ref": "crd_2"}]}).to_string()),
+    }
     });
     let said = Bed::new(&server.url).run(&["memory", "doctor"]);
     assert_eq!(said.code, 1, "{said:?}");
@@ -23,9 +34,14 @@ fn a_doctor_that_does_not_find_its_probe_fails_and_deletes_it() {
         "search        did not find a new card\n",
         "synchronised  2026-11-20\n",
         "failure       no model\\u{1b}[2J\n",
+        "facts         3 facts\n",
+        "duplicates    1: nearly the same as an earlier one\n  fct_2  Tea.\\u{1b}[2J (like fct_1)\n",
+        "orphans       none\n",
+        "never used    7: not found by a search and told to no model in 30 days\n",
     ] {
         assert!(said.out.contains(line), "{line}: {}", said.out);
     }
+    assert_eq!(said.out.matches("Old\n").count(), 5, "{}", said.out);
     let requests = server.requests();
     let deleted: Vec<&str> =
         requests.iter().filter(|it| it.method == "DELETE").map(|it| it.target.as_str()).collect();
@@ -42,7 +58,7 @@ fn a_doctor_names_a_probe_that_it_cannot_delete() {
     let server = Server::start(|request| match (request.method.as_str(), request.target.as_str()) {
         ("POST", _) => Reply::status(201, json!({"card_id": "crd_1"}).to_string()),
         ("DELETE", _) => Reply::status(500, ""),
-        ("GET", "/memory/days") => Reply::ok("{}"),
+        ("GET", "/memory/days" | "/memory/health") => Reply::ok("{}"),
         _ => Reply::ok(json!({"hits": [{"kind": "card", "ref": "crd_1"}]}).to_string()),
     });
     let said = Bed::new(&server.url).run(&["memory", "doctor"]);

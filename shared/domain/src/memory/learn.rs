@@ -313,7 +313,8 @@ fn time_of(message: &Said, zone: &TimeZone) -> Option<Timestamp> {
     })
 }
 
-/// Reads the answer about these messages, which are the live branch of the session.
+/// Reads the answer about these messages, which are the live branch of the session. `refuses`: why a fact that is believed is not wanted,
+/// such as that it is known already. It does not count as one of the facts, so a model that repeats old facts still has room for new ones.
 ///
 /// # Errors
 /// [`NotUsable`] if it does not have the form of the schema. An answer without any fact is no error.
@@ -322,6 +323,7 @@ pub fn read(
     session: &Session,
     messages: &[&Said],
     zone: &TimeZone,
+    mut refuses: impl FnMut(&NewFact) -> Option<Reason>,
 ) -> Result<Learned, NotUsable> {
     let items = list(answer, "facts")?;
     let by_id: HashMap<&str, usize> =
@@ -336,8 +338,13 @@ pub fn read(
             false => Err(Reason::TooMany),
         };
         match checked {
-            Ok(fact) if known.insert(normal(&fact.text)) => learned.facts.push(fact),
-            Ok(_) => learned.rejected.push(Rejected::new(text, Reason::Repeated)),
+            Ok(fact) if !known.insert(normal(&fact.text)) => {
+                learned.rejected.push(Rejected::new(text, Reason::Repeated));
+            }
+            Ok(fact) => match refuses(&fact) {
+                Some(reason) => learned.rejected.push(Rejected::new(text, reason)),
+                None => learned.facts.push(fact),
+            },
             Err(reason) => learned.rejected.push(Rejected::new(text, reason)),
         }
     }

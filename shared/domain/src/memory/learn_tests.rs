@@ -60,7 +60,7 @@ fn answer(facts: &[(&str, &[&str])]) -> Value {
 }
 
 fn read_all(answer: &Value, session: &Session) -> Result<Learned, NotUsable> {
-    read(answer, session, &session.messages.iter().collect::<Vec<_>>(), &zone())
+    read(answer, session, &session.messages.iter().collect::<Vec<_>>(), &zone(), |_| None)
 }
 
 fn judge(text: &str, ids: &[&str]) -> Result<NewFact, Reason> {
@@ -258,9 +258,9 @@ fn the_day_of_a_message_is_that_of_the_person() {
         let zone = TimeZone::get(zone).unwrap();
         let fact = answer(&[(&format!("The user flies on {day} November 2026."), &["1"])]);
         let messages: Vec<&Said> = session.messages.iter().collect();
-        assert_eq!(read(&fact, &session, &messages, &zone).unwrap().facts.len(), 1, "{zone:?}");
+        assert_eq!(read(&fact, &session, &messages, &zone, |_| None).unwrap().facts.len(), 1, "{zone:?}");
         let wrong = answer(&[("The user flies on 29 November 2026.", &["1"])]);
-        assert_eq!(read(&wrong, &session, &messages, &zone).unwrap().facts.len(), 0);
+        assert_eq!(read(&wrong, &session, &messages, &zone, |_| None).unwrap().facts.len(), 0);
     }
 }
 

@@ -447,6 +447,7 @@ mod tests {
             said_at: Timestamp::UNIX_EPOCH,
             block_id: None,
             corrects: None,
+            used_on: None,
             namespace: String::new(),
             created_at: Timestamp::UNIX_EPOCH,
         }

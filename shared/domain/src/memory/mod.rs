@@ -175,6 +175,10 @@ pub struct Fact {
     /// The namespace of its source. Empty for the person's own.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
+    /// The last day on which a model was told it or a search has found it, in the person's time zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = Date)]
+    pub used_on: Option<Date>,
     pub created_at: Timestamp,
 }
 

@@ -236,6 +236,8 @@ pub enum Skip {
     TooFewMessages,
     /// The person has said nothing since it was learned.
     Unchanged,
+    /// No model has given a usable answer about it, several times.
+    Unreadable,
 }
 
 /// The fingerprint of a conversation from which there is something to learn. `learned` is the fingerprint of its last block. It must

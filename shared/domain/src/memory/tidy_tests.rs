@@ -28,6 +28,7 @@ fn fact(n: u128, text: &str) -> Fact {
         said_at: day.at(12, 0, 0, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp(),
         block_id: None,
         corrects: None,
+        used_on: None,
         namespace: String::new(),
         created_at: Timestamp::UNIX_EPOCH,
     }

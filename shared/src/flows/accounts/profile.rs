@@ -122,7 +122,7 @@ pub async fn change(
         }
         if patch.memory_vectors.is_some() {
             // An executor makes the vectors, or removes them.
-            let look = Store::memory_look(owner, cx.clock.now())?;
+            let look = Store::memory_wakes_up(owner, cx.clock.now())?;
             let _ = cx.store.write_all(vec![look]).await?;
         }
         if cx.store.replace_account(owner, &account, version).await?.done() {

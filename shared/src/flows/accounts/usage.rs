@@ -45,7 +45,7 @@ pub struct DayUsage {
 /// The usage of an agent.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AgentUsage {
-    /// The agent. It is absent for calls that no agent makes: setting an agent up, and notes about a theme.
+    /// The agent. It is absent for calls that no agent makes: setting an agent up, notes about a theme, and memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     #[serde(flatten)]

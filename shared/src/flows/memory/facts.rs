@@ -22,7 +22,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::edit;
 use crate::request::caller::IfMatch;
-use crate::store::memory::{LongTermBy, LongTermRecord};
+use crate::store::memory::{LongTermBy, LongTermRecord, MemoryKept};
 use crate::store::table::{Extras, Write, item};
 use crate::store::{Store, Tries, Versioned, keys};
 
@@ -86,6 +86,7 @@ pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> R
             said_at: now,
             block_id: None,
             corrects: Some(id),
+            used_on: None,
             namespace: old.namespace.clone(),
             created_at: now,
         };
@@ -112,19 +113,22 @@ pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> R
 /// # Errors
 /// 404 if it does not exist; 409 if it does not wait for that.
 pub async fn confirm(cx: &Cx, owner: &Owner, id: FactId) -> Result<FactView> {
-    let found = cx.store.fact(owner, id).await?.ok_or(Error::NotFound("fact"))?;
-    if found.value.state != FactState::Unconfirmed {
-        return Err(Error::conflict("not_unconfirmed", "it does not wait for a confirmation"));
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let found = cx.store.fact(owner, id).await?.ok_or(Error::NotFound("fact"))?;
+        if found.value.state != FactState::Unconfirmed {
+            return Err(Error::conflict("not_unconfirmed", "it does not wait for a confirmation"));
+        }
+        let confirmed = Fact { state: FactState::Current, ..found.value };
+        let key = keys::memory_fact(owner, id);
+        let item = item(&confirmed, &Extras::default())?;
+        let mut writes = vec![Write::Replace { key, version: found.version, item }];
+        writes.extend(Store::fact_marks(owner, [id], cx.clock.uuid(), cx.clock.now())?);
+        if cx.store.write_all(writes).await?.done() {
+            return Ok(confirmed.into());
+        }
     }
-    let confirmed = Fact { state: FactState::Current, ..found.value };
-    let key = keys::memory_fact(owner, id);
-    let mut writes =
-        vec![Write::Replace { key, version: found.version, item: item(&confirmed, &Extras::default())? }];
-    writes.extend(Store::fact_marks(owner, [id], cx.clock.uuid(), cx.clock.now())?);
-    if !cx.store.write_all(writes).await?.done() {
-        return Err(Error::conflict("version_conflict", "it was changed meanwhile"));
-    }
-    Ok(confirmed.into())
 }
 
 /// Deletes a fact everywhere, with all facts that it has corrected: they say the same about the past.
@@ -191,9 +195,13 @@ fn tombstone(fact: &Fact, kind: TombstoneKind, date: jiff::civil::Date) -> Tombs
     }
 }
 
-fn kept_away(owner: &Owner, tombstone: &Tombstone) -> Result<[Write; 1]> {
+fn kept_away(owner: &Owner, tombstone: &Tombstone) -> Result<[Write; 2]> {
+    let plain = Extras::default();
     let key = keys::tombstone(owner, tombstone.fact_id);
-    Ok([Write::Put { key, item: item(tombstone, &Extras::default())? }])
+    let tombstone = Write::Put { key, item: item(tombstone, &plain)? };
+    // A tidying or a rollback that has read the fact may not end with it: it finds that this record has changed, and begins again.
+    let kept = item(&MemoryKept::default(), &plain)?;
+    Ok([tombstone, Write::Fill { key: keys::memory_kept(owner), item: kept }])
 }
 
 /// Takes a fact that was deleted or corrected out of the long-term memory, all its versions, and the summaries of weeks. A line that names
@@ -217,25 +225,33 @@ async fn replace_lines(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
             break;
         }
     }
-    for (number, version) in cx.store.long_term_versions(owner).await? {
-        if version.value.memory.facts().any(|fact| fact == id) {
-            let memory = live(cx, owner, &version.value.memory).await?;
-            let key = keys::long_term_version(owner, number);
-            let item = item(&LongTermRecord { memory, ..version.value }, &Extras::default())?;
-            cx.store.put(&key, item).await?;
+    // The others may be changed at the same time, by a tidying or because of another fact. Then they are read again.
+    loop {
+        tries.next().await?;
+        let mut refused = false;
+        for (number, Versioned { value, version }) in cx.store.long_term_versions(owner).await? {
+            if value.memory.facts().any(|fact| fact == id) {
+                let memory = live(cx, owner, &value.memory).await?;
+                let key = keys::long_term_version(owner, number);
+                let item = item(&LongTermRecord { memory, ..value }, &Extras::default())?;
+                refused |= !cx.store.write_all(vec![Write::Replace { key, version, item }]).await?.done();
+            }
+        }
+        for Versioned { value, version } in cx.store.memory_weeks(owner).await? {
+            if value.lines.iter().any(|line| line.facts.contains(&id)) {
+                let section = Section { title: String::new(), by_hand: false, lines: value.lines.clone() };
+                let memory = live(cx, owner, &LongTerm { sections: vec![section] }).await?;
+                let lines = memory.sections.into_iter().flat_map(|section| section.lines).collect();
+                let next = Week { lines, ..value };
+                let key = keys::memory_week(owner, next.monday);
+                let item = item(&next, &Extras::default())?;
+                refused |= !cx.store.write_all(vec![Write::Replace { key, version, item }]).await?.done();
+            }
+        }
+        if !refused {
+            return Ok(());
         }
     }
-    for week in cx.store.memory_weeks(owner).await? {
-        if week.value.lines.iter().any(|line| line.facts.contains(&id)) {
-            let section = Section { title: String::new(), by_hand: false, lines: week.value.lines.clone() };
-            let memory = live(cx, owner, &LongTerm { sections: vec![section] }).await?;
-            let lines = memory.sections.into_iter().flat_map(|section| section.lines).collect();
-            let next = Week { lines, ..week.value.clone() };
-            let key = keys::memory_week(owner, next.monday);
-            cx.store.put(&key, item(&next, &Extras::default())?).await?;
-        }
-    }
-    Ok(())
 }
 
 /// The memory with current facts alone.
@@ -334,6 +350,7 @@ fn written(
                         said_at: now,
                         block_id: None,
                         corrects: None,
+                        used_on: None,
                         namespace: String::new(),
                         created_at: now,
                     };

@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use domain::ids::Owner;
+use domain::ids::{Owner, instant_of};
 use domain::memory::part::{Collection, MemoryPart, day_of};
 use domain::memory::session::{SaidBy, Session};
 use domain::memory::tombstone::TombstoneKind;
 use domain::memory::{Card, Fact, FactState, Source};
 use futures::stream::{self, StreamExt, TryStreamExt};
+use jiff::SignedDuration;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use memory::{Document, Index, Kind, Part, Segment, Writer};
@@ -42,6 +43,9 @@ const MAX_TEXT: usize = 4_000;
 
 /// How many parts are read at once.
 const AT_ONCE: usize = 8;
+
+/// A new object is listed within this time, or never.
+const LISTED_WITHIN: SignedDuration = SignedDuration::from_mins(2);
 
 /// How many chats a page has.
 const PAGE: usize = 200;
@@ -119,9 +123,32 @@ pub(super) async fn purge(cx: &Cx, owner: &Owner) -> Result<()> {
     loop {
         tries.next().await?;
         refresh(cx, owner).await?;
-        let Some(head) = cx.store.memory_index(owner).await? else { return Ok(()) };
+        let Some(head) = cx.store.memory_index(owner).await? else { break };
         if head.value.increments.is_empty() || merge(cx, owner, &head).await? {
+            break;
+        }
+    }
+    clean(cx, owner).await
+}
+
+/// Deletes the objects that the index does not list: what is left of processes that ended while they replaced the list. They may have
+/// texts that a person has deleted since. An object that is newer than [`LISTED_WITHIN`] may be about to be listed.
+pub(super) async fn clean(cx: &Cx, owner: &Owner) -> Result<()> {
+    let before = cx.clock.now() - LISTED_WITHIN;
+    let all = BlobKey::memory_prefix(owner);
+    let mut after: Option<String> = None;
+    loop {
+        let names = cx.blobs.list(&all, after.as_deref()).await?;
+        after = names.last().cloned();
+        if after.is_none() {
             return Ok(());
+        }
+        // The list is read after the objects, so an object that was listed meanwhile is in it.
+        let head = cx.store.memory_index(owner).await?.map(|head| head.value).unwrap_or_default();
+        let listed: BTreeSet<Uuid> = head.objects().collect();
+        let ids = names.iter().filter_map(|name| Uuid::try_parse(name).ok());
+        for id in ids.filter(|id| !listed.contains(id) && instant_of(*id) < before) {
+            cx.blobs.delete(&BlobKey::memory(owner, id)).await?;
         }
     }
 }

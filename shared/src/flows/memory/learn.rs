@@ -4,7 +4,7 @@ use domain::ids::{FactId, Owner};
 use domain::memory::learn::{self, NewFact, Reason, Rejected};
 use domain::memory::session::{Said, Session, live_branch};
 use domain::memory::tombstone::{Tombstone, text_sha256};
-use domain::memory::{Block, Fact, FactState, MAX_FACTS, Origin, Quoted, Source};
+use domain::memory::{Block, Fact, FactState, Origin, Quoted, Source};
 use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, SystemBlock, ToolChoice, ToolSpec};
 use jiff::Timestamp;
@@ -74,9 +74,8 @@ impl Worker {
         match answer.answered {
             Answered::Call(arguments) => Ok(arguments),
             // A model without tools may answer with the arguments as text.
-            Answered::Text(text) => serde_json::from_str(text.trim()).map_err(|_| Unfinished::Failed {
+            Answered::Text(text) => serde_json::from_str(text.trim()).map_err(|_| Unfinished::Unusable {
                 reason: format!("the answer of the model {} is unusable", answer.model),
-                again_at: None,
             }),
         }
     }
@@ -143,23 +142,21 @@ pub(super) async fn from(
         input_schema: learn::tool_schema(),
     };
     let answer = worker.ask(cx, owner, ModelTier::Fast, (learn::RULES, tool, question)).await?;
-    let learned = learn::read(&answer, session, shown, zone);
-    let learned =
-        learned.map_err(|error| Unfinished::Failed { reason: error.to_string(), again_at: None })?;
+    let refuses = |fact: &NewFact| {
+        let sources = [Quoted { source: session.source.clone(), message_ids: fact.message_ids.clone() }];
+        let refused = known.refuses(&fact.text, &sources);
+        if refused.is_none() {
+            known.add(&fact.text);
+        }
+        refused
+    };
+    let learned = learn::read(&answer, session, shown, zone, refuses);
+    let learned = learned.map_err(|error| Unfinished::Unusable { reason: error.to_string() })?;
     let now = cx.clock.now();
     let block_id = domain::memory::session::block_id(owner, &session.source, &fingerprint);
-    let mut rejected = learned.rejected;
     let mut facts = Vec::new();
     for NewFact { text, message_ids, said_at } in learned.facts {
         let sources = vec![Quoted { source: session.source.clone(), message_ids }];
-        if let Some(reason) = known.refuses(&text, &sources) {
-            rejected.push(Rejected { text, reason });
-            continue;
-        }
-        if facts.len() == MAX_FACTS {
-            break;
-        }
-        known.add(&text);
         // A person has not read what another program wrote in an outside session.
         let (origin, state) = match session.source {
             Source::Outside(_) => (Origin::Outside, FactState::Unconfirmed),
@@ -175,6 +172,7 @@ pub(super) async fn from(
             said_at: said_at.unwrap_or(now),
             block_id: Some(block_id),
             corrects: None,
+            used_on: None,
             namespace: session.namespace.clone(),
             created_at: now,
         });
@@ -190,5 +188,5 @@ pub(super) async fn from(
         created_at: now,
         archived_by: None,
     };
-    Ok(Lesson { block, facts, rejected })
+    Ok(Lesson { block, facts, rejected: learned.rejected })
 }

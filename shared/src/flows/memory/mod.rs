@@ -5,6 +5,7 @@
 //! - `sync`: once a day, what the conversations of the day have taught
 //! - `tidy`: once a week, what of that stays
 //! - `facts`: a person corrects, confirms and deletes facts, and writes the long-term memory
+//! - `health`: facts that are there twice, have lost their conversations, or are never used
 //! - `index`, `search`, `vectors`: the search
 //! - `recall`: what a model is told
 //! - `outside`: messages of sessions that took place elsewhere
@@ -14,6 +15,7 @@
 
 pub mod cards;
 pub mod facts;
+pub mod health;
 mod index;
 mod learn;
 pub mod outside;
@@ -97,9 +99,16 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
             Err(Unfinished::Interrupted(Interrupted::TimeUp | Interrupted::Stopping)) => {
                 return Ok(cx.store.set_memory_due(owner, &due.value, now).await?);
             }
-            Err(Unfinished::Interrupted(Interrupted::Failed(error))) => return Err(error),
             // A failure of a model never looks like success: nothing is marked as done, and it is tried again.
-            Err(Unfinished::Failed { reason, again_at } | Unfinished::TooDear { reason, again_at }) => {
+            Err(unfinished) => {
+                let (reason, again_at) = match unfinished {
+                    Unfinished::Interrupted(Interrupted::Failed(error)) => return Err(error),
+                    Unfinished::Interrupted(_) => return Ok(()),
+                    Unfinished::Unusable { reason } => (reason, None),
+                    Unfinished::Failed { reason, again_at } | Unfinished::TooDear { reason, again_at } => {
+                        (reason, again_at)
+                    }
+                };
                 tracing::warn!(reason, "memory could not be brought up to date");
                 let failures = claimed.job.failures;
                 let pause = (AGAIN * (1 << failures.min(6) as i32)).min(LONGEST_AGAIN);
@@ -138,8 +147,8 @@ async fn rest(
         // The days before the first conversation are done.
         let _ = cx.store.replace_memory_kept(owner, &found.value, 0).await?;
     }
-    let is_done = cx.store.active_conversations(owner).await?.is_empty()
-        && cx.store.blocks(owner, None).await?.iter().all(|block| block.value.archived_by.is_some());
+    let is_done =
+        cx.store.active_conversations(owner).await?.is_empty() && !cx.store.has_open_blocks(owner).await?;
     if is_done {
         return Ok(cx.store.clear_memory_due(owner, due.version).await?);
     }
@@ -160,7 +169,11 @@ fn kept(kept: &MemoryKept) -> Kept {
 #[derive(Debug)]
 pub enum Unfinished {
     Interrupted(Interrupted),
-    /// The models give no usable answer.
+    /// A model has answered, and the answer cannot be used. Others may be usable.
+    Unusable {
+        reason: String,
+    },
+    /// No model answers.
     Failed {
         reason: String,
         again_at: Option<Timestamp>,
@@ -181,7 +194,7 @@ impl<E: Into<Interrupted>> From<E> for Unfinished {
 impl From<ask::Failure> for Unfinished {
     fn from(failure: ask::Failure) -> Self {
         match failure {
-            ask::Failure::Unusable(reason) => Self::Failed { reason, again_at: None },
+            ask::Failure::Unusable(reason) => Self::Unusable { reason },
             ask::Failure::Stop(stop) => Self::Failed { reason: stop.reason, again_at: stop.again_at },
             ask::Failure::TooDear(stop) => Self::TooDear { reason: stop.reason, again_at: stop.again_at },
             ask::Failure::Failed(error) => Self::Interrupted(Interrupted::Failed(error)),
@@ -202,7 +215,7 @@ impl Unfinished {
                 Error::Busy { what: "work on memory" }
             }
             Self::TooDear { reason, .. } => Error::BudgetExceeded { message: reason },
-            Self::Failed { reason, .. } => {
+            Self::Unusable { reason } | Self::Failed { reason, .. } => {
                 Error::RunFailed { code: "memory_failed".to_owned(), message: reason, retryable: true }
             }
         }

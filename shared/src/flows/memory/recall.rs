@@ -12,7 +12,7 @@ use domain::memory::recall::{Recalled, RecalledKind, within_budget};
 use domain::memory::{LongTerm, Source};
 
 use super::search::{Depth, HitView, describe, look};
-use super::{index, schedules, vectors};
+use super::{health, index, schedules, vectors};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 
@@ -60,7 +60,11 @@ async fn about(
     (depth, except, agent): (Depth, Option<Source>, AgentId),
 ) -> Vec<Recalled> {
     match tokio::time::timeout(PATIENCE, found(cx, owner, text, (depth, except, agent))).await {
-        Ok(Ok(recalled)) => recalled,
+        Ok(Ok(recalled)) => {
+            let facts = recalled.iter().filter(|one| one.kind == RecalledKind::Memory);
+            health::were_used(cx, owner, facts.filter_map(|one| one.of.parse().ok()).collect());
+            recalled
+        }
         Ok(Err(error)) => {
             tracing::warn!(cause = %error.causes(), "a turn begins without its memory");
             Vec::new()

@@ -14,7 +14,7 @@ use memory::{Index, Kind, Layer, Query, Vector};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{index, schedules, vectors};
+use super::{health, index, schedules, vectors};
 use crate::context::Cx;
 use crate::error::Result;
 
@@ -143,6 +143,8 @@ pub async fn search(cx: &Cx, owner: &Owner, asked: &Asked) -> Result<Found> {
     }
     let mut found = found.unwrap_or(Found { hits: Vec::new(), stopped_at: Depth::Raw, layers: Vec::new() });
     describe(cx, owner, &mut found.hits).await?;
+    let facts = found.hits.iter().filter(|hit| hit.kind == RecalledKind::Memory);
+    health::were_used(cx, owner, facts.filter_map(|hit| hit.of.parse().ok()).collect());
     Ok(found)
 }
 

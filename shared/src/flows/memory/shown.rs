@@ -233,12 +233,13 @@ fn entries(blocks: impl IntoIterator<Item = Block>) -> Vec<DayEntry> {
 /// # Errors
 /// If the table does not answer.
 pub async fn days(data: &Data, owner: &Owner) -> Result<Days> {
-    let (blocks, kept) = futures::try_join!(data.store.blocks(owner, None), data.store.memory_kept(owner))?;
-    let open: BTreeSet<Date> = blocks
-        .iter()
-        .filter(|block| block.value.archived_by.is_none())
-        .map(|block| block.value.date)
-        .collect();
+    let (mut blocks, kept) =
+        futures::try_join!(data.store.open_blocks(owner), data.store.memory_kept(owner))?;
+    let open: BTreeSet<Date> = blocks.iter().map(|block| block.value.date).collect();
+    // Some of these days may be archived in part.
+    if let Some(first) = open.first() {
+        blocks.extend(data.store.archived_blocks(owner, Some(*first)).await?);
+    }
     let blocks = blocks.into_iter().map(|block| block.value).filter(|block| open.contains(&block.date));
     let MemoryKept { daily, weekly, failure, .. } = kept.value;
     Ok(Days { data: entries(blocks), synced: daily, tidied: weekly, failure })
@@ -253,7 +254,7 @@ pub async fn day(data: &Data, owner: &Owner, date: Date) -> Result<DayView> {
     if blocks.is_empty() {
         return Err(Error::NotFound("day in the memory"));
     }
-    let ids = blocks.iter().flat_map(|block| block.value.facts.iter().copied());
+    let ids = blocks.iter().flat_map(|block| block.facts.iter().copied());
     let facts = facts_by_id(data, owner, ids).await?;
     let view = |block: Block| BlockView {
         facts: views(&facts, &block.facts),
@@ -265,7 +266,7 @@ pub async fn day(data: &Data, owner: &Owner, date: Date) -> Result<DayView> {
         archived_by: block.archived_by,
     };
     // The title of a block may say what a deleted fact said.
-    let views = blocks.into_iter().map(|block| view(block.value)).filter(|block| !block.facts.is_empty());
+    let views = blocks.into_iter().map(view).filter(|block| !block.facts.is_empty());
     Ok(DayView { date, blocks: views.collect() })
 }
 
@@ -278,7 +279,7 @@ pub async fn day_markdown(data: &Data, owner: &Owner, date: Date) -> Result<Stri
     if blocks.is_empty() {
         return Err(Error::NotFound("day in the memory"));
     }
-    let ids = blocks.iter().flat_map(|block| block.value.facts.iter().copied());
+    let ids = blocks.iter().flat_map(|block| block.facts.iter().copied());
     let facts = facts_by_id(data, owner, ids).await?;
     let of = |block: Block| {
         let of_block =
@@ -286,7 +287,7 @@ pub async fn day_markdown(data: &Data, owner: &Owner, date: Date) -> Result<Stri
         let of_block: Vec<Fact> = of_block.collect();
         (block, of_block)
     };
-    let all: Vec<(Block, Vec<Fact>)> = blocks.into_iter().map(|block| of(block.value)).collect();
+    let all: Vec<(Block, Vec<Fact>)> = blocks.into_iter().map(of).collect();
     Ok(markdown::day(date, &all))
 }
 
@@ -349,7 +350,8 @@ pub async fn long_term(data: &Data, owner: &Owner) -> Result<LongTermView> {
 /// # Errors
 /// 404 if there is none.
 pub async fn week(data: &Data, owner: &Owner, monday: Date) -> Result<(Week, WeekView)> {
-    let week = data.store.memory_week(owner, monday).await?.ok_or(Error::NotFound("summary of this week"))?;
+    let week =
+        data.store.memory_week(owner, monday).await?.ok_or(Error::NotFound("summary of this week"))?.value;
     let facts =
         facts_by_id(data, owner, week.lines.iter().flat_map(|line| line.facts.iter().copied())).await?;
     let view = WeekView {
@@ -366,9 +368,10 @@ pub async fn week(data: &Data, owner: &Owner, monday: Date) -> Result<(Week, Wee
 /// # Errors
 /// If the table does not answer.
 pub async fn archive(data: &Data, owner: &Owner, year: i16) -> Result<ArchiveView> {
-    let (blocks, weeks) = futures::try_join!(data.store.blocks(owner, None), data.store.memory_weeks(owner))?;
-    let of_year = blocks.into_iter().map(|block| block.value);
-    let of_year = of_year.filter(|block| block.date.year() == year && block.archived_by.is_some());
+    let first = Date::new(year, 1, 1).ok();
+    let (blocks, weeks) =
+        futures::try_join!(data.store.archived_blocks(owner, first), data.store.memory_weeks(owner))?;
+    let of_year = blocks.into_iter().map(|block| block.value).filter(|block| block.date.year() == year);
     let weeks = weeks.into_iter().map(|week| week.value.monday).filter(|monday| monday.year() == year).rev();
     Ok(ArchiveView { year, days: entries(of_year), weeks: weeks.collect() })
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::learn::{self, Known, Worker};
-use super::{Unfinished, index, sources};
+use super::{Interrupted, Unfinished, index, sources};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::flows::lease::ClaimedJob;
@@ -25,6 +25,10 @@ use crate::store::memory::{MemoryKept, MemoryMark};
 
 /// How far a synchronisation looks back: two hours more than a day, so that nothing falls between two of them.
 const LOOKS_BACK: SignedDuration = SignedDuration::from_hours(26);
+
+/// After so many failures in a row, a conversation about which no model gives a usable answer is left until the person says something in
+/// it again. Otherwise it would keep the whole memory from being tidied.
+const GIVE_UP: u32 = 4;
 
 /// What a synchronisation has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
@@ -69,6 +73,12 @@ pub struct SyncedSource {
     pub rejected: Vec<Rejected>,
 }
 
+impl SyncedSource {
+    fn skipped(source: &Source, skip: Skip) -> Self {
+        Self { source: source.clone(), skipped: Some(skip), block_id: None, facts: 0, rejected: Vec::new() }
+    }
+}
+
 /// Learns from all conversations that were active since the last synchronisation.
 pub(super) async fn day(
     cx: &Cx,
@@ -78,15 +88,15 @@ pub(super) async fn day(
     zone: &TimeZone,
 ) -> Result<Synced, Unfinished> {
     let now = cx.clock.now();
-    let active = cx.store.active_conversations(owner).await?;
-    // The first synchronisation may be late: the models or the platform did not answer before.
-    let earliest = match claimed.job.synced_at {
-        Some(at) => Some(at - SignedDuration::from_hours(2)),
-        None => active.iter().map(|mark| mark.at).min(),
+    // Before the first synchronisation, what counts is when there was something to learn. It may have failed for days.
+    let last = match claimed.job.synced_at {
+        Some(at) => Some(at),
+        None => cx.store.memory_due(owner).await?.map(|due| due.value.since),
     };
-    let since = earliest.map_or(now - LOOKS_BACK, |at| at.min(now - LOOKS_BACK));
+    let since = now - LOOKS_BACK;
+    let since = last.map_or(since, |at| since.min(at - SignedDuration::from_hours(2)));
     let mut by_source: BTreeMap<Source, Vec<MemoryMark>> = BTreeMap::new();
-    for mark in active {
+    for mark in cx.store.active_conversations(owner).await? {
         if let Some(source) = sources::source_of(&mark.part.of) {
             by_source.entry(source.clone()).or_default().push(mark);
         }
@@ -94,9 +104,22 @@ pub(super) async fn day(
     let mut synced = Synced { date, ..Synced::default() };
     let mut known = None;
     let mut worker = Worker::new(cx, claimed.deadline())?;
+    let mut failed = None;
     for (source, marks) in by_source {
         claimed.keep().await?;
-        let found = one(cx, owner, (&mut worker, &mut known), &source, since, (date, zone)).await?;
+        let found = match one(cx, owner, (&mut worker, &mut known), &source, since, (date, zone)).await {
+            Ok(found) => found,
+            // There is no usable answer about this conversation. It does not hold up the others.
+            Err(Unfinished::Unusable { reason }) if claimed.job.failures < GIVE_UP => {
+                failed.get_or_insert(reason);
+                continue;
+            }
+            Err(Unfinished::Unusable { reason }) => {
+                tracing::warn!(reason, "nothing is learned from this state of a conversation");
+                Some(SyncedSource::skipped(&source, Skip::Unreadable))
+            }
+            Err(error) => return Err(error),
+        };
         for mark in &marks {
             cx.store.unmark_active(owner, mark).await?;
         }
@@ -109,6 +132,10 @@ pub(super) async fn day(
     }
     synced.cost_micros = worker.budget.spent;
     index::refresh(cx, owner).await?;
+    index::clean(cx, owner).await?;
+    if let Some(reason) = failed {
+        return Err(Unfinished::Unusable { reason });
+    }
     claimed.job.synced_at = Some(now);
     tracing::info!(
         conversations = synced.sources.len(),
@@ -130,27 +157,28 @@ async fn one(
 ) -> Result<Option<SyncedSource>, Unfinished> {
     let Some(session) = sources::session(cx, owner, source).await? else { return Ok(None) };
     let learned = cx.store.learned(owner, source).await?;
-    let last = learned.as_ref().map(|learned| learned.fingerprint.as_str());
-    let skipped = |skip| SyncedSource {
-        source: source.clone(),
-        skipped: Some(skip),
-        block_id: None,
-        facts: 0,
-        rejected: Vec::new(),
-    };
+    let before = learned.as_ref().map_or(0, |learned| learned.version);
+    let last = learned.as_ref().map(|learned| learned.value.fingerprint.as_str());
+    let skipped = |skip| SyncedSource::skipped(source, skip);
     let fingerprint = match worth_learning(&session, last, since, cx.clock.now()) {
         Ok(fingerprint) => fingerprint,
         Err(skip) => return Ok(Some(skipped(skip))),
     };
-    let known = match known {
+    let all_known = match known {
         Some(known) => known,
         None => known.insert(Known::of(cx, owner).await?),
     };
-    let up_to = learned.map(|learned| learned.at);
-    let lesson = learn::from(cx, owner, worker, known, (&session, fingerprint, up_to), (date, zone)).await?;
-    let written = cx.store.create_block(owner, &lesson.block, &lesson.facts, cx.clock.uuid()).await?;
-    if !written.done() {
-        // Another synchronisation has written this block meanwhile.
+    let up_to = learned.map(|learned| learned.value.at);
+    let of = (&session, fingerprint, up_to);
+    let lesson = learn::from(cx, owner, worker, all_known, of, (date, zone)).await?;
+    let new = (&lesson.block, lesson.facts.as_slice());
+    if !cx.store.create_block(owner, new, before, cx.clock.uuid()).await?.done() {
+        // Another synchronisation has learned from it meanwhile. If it has read another state, this one is left to do.
+        let learned = cx.store.learned(owner, source).await?;
+        if learned.is_none_or(|learned| learned.value.fingerprint != lesson.block.fingerprint) {
+            return Err(Interrupted::Lost.into());
+        }
+        *known = None;
         return Ok(Some(skipped(Skip::Unchanged)));
     }
     Ok(Some(SyncedSource {

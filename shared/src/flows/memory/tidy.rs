@@ -1,12 +1,12 @@
 //! The weekly tidying: the facts of the week go into the long-term memory, which stays short, and the week gets a summary.
 //!
-//! All of it is one transaction: the new version of the long-term memory, the summary of the week, and the record of the tidying. The
-//! blocks of the week are archived after it, because they may be many. A tidying that is repeated after a crash finds its record and only
-//! archives what is left.
+//! All of it is one transaction: the new version of the long-term memory, the summary of the week, the record of the tidying, and the
+//! blocks, which move into the archive. A week with more blocks than a transaction can move has several tidyings. So a crash leaves a
+//! tidying done or not begun, and so does a crash of a rollback.
 
 use domain::ids::{FactId, Owner, TidyId};
 use domain::memory::tidy::{self, LineChange};
-use domain::memory::{Block, Fact, LongTerm, Week};
+use domain::memory::{Fact, LongTerm, MAX_LINES, Week};
 use domain::models::{ModelTier, ToolSpec};
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
@@ -24,6 +24,9 @@ use crate::store::{Store, Tries, Versioned, keys};
 
 /// The most text that a model gets, in bytes.
 const MAX_SHOWN: usize = 60_000;
+
+/// How many blocks one tidying takes at most. DynamoDB accepts a hundred writes together, and a block needs two.
+const AT_ONCE: usize = 40;
 
 /// How many versions of the long-term memory are kept.
 const VERSIONS: usize = 60;
@@ -53,34 +56,44 @@ pub struct TidyView {
     pub rolled_back_at: Option<Timestamp>,
 }
 
-/// Tidies the week that begins with this Monday.
+/// Tidies the week that begins with this Monday, and what is left of the weeks before it. Returns the last tidying.
 pub(super) async fn week(
     cx: &Cx,
     owner: &Owner,
     claimed: &mut ClaimedJob<'_, MemoryKept>,
     monday: Date,
 ) -> Result<Option<TidyRecord>, Unfinished> {
-    let sunday = monday.saturating_add(6.days());
-    let is_open = |block: &Versioned<Block>| block.value.archived_by.is_none() && block.value.date <= sunday;
-    let mut open: Vec<Versioned<Block>> = cx.store.blocks(owner, None).await?;
-    open.retain(is_open);
-    // What a tidying that was cut off has taken is only archived.
-    let tidies = cx.store.memory_tidies(owner).await?;
-    if let Some(last) = tidies.iter().rfind(|tidy| tidy.monday == monday && tidy.rolled_back_at.is_none()) {
-        let (taken, rest): (Vec<_>, Vec<_>) =
-            open.into_iter().partition(|block| block.value.created_at <= last.at);
-        archive(cx, owner, taken, Some(last.tidy_id)).await?;
-        open = rest;
+    let mut worker = Worker::new(cx, claimed.deadline())?;
+    let mut last = None;
+    while let Some(record) = some(cx, owner, (claimed, &mut worker), monday).await? {
+        last = Some(record);
     }
+    if last.is_some() {
+        forget_versions(cx, owner).await?;
+    }
+    Ok(last)
+}
+
+/// One tidying, of at most [`AT_ONCE`] blocks, the oldest first. `None` if nothing is left.
+async fn some(
+    cx: &Cx,
+    owner: &Owner,
+    (claimed, worker): (&mut ClaimedJob<'_, MemoryKept>, &mut Worker),
+    monday: Date,
+) -> Result<Option<TidyRecord>, Unfinished> {
+    let sunday = monday.saturating_add(6.days());
+    let spent = worker.budget.spent;
+    let before = cx.store.long_term(owner).await?;
+    let mut open = cx.store.open_blocks(owner).await?;
+    open.retain(|block| block.value.date <= sunday);
+    open.truncate(AT_ONCE);
     if open.is_empty() {
         return Ok(None);
     }
     let ids: Vec<FactId> = open.iter().flat_map(|block| block.value.facts.iter().copied()).collect();
     let of_week: Vec<Fact> = cx.store.facts(owner, &ids).await?;
-    let before = cx.store.long_term(owner).await?;
     let old = before.as_ref().map(|before| before.value.memory.clone()).unwrap_or_default();
     let known = facts::known(cx, owner, old.facts().chain(ids).collect()).await?;
-    let mut worker = Worker::new(cx, claimed.deadline())?;
     let new: Vec<Fact> = of_week.into_iter().filter(Fact::is_current).collect();
     let (memory, lines, rejected) = if new.is_empty() {
         (old.clone(), Vec::new(), 0)
@@ -93,8 +106,7 @@ pub(super) async fn week(
         };
         let answer = worker.ask(cx, owner, ModelTier::Standard, (tidy::RULES, tool, question)).await?;
         let tidied = tidy::read(&answer, &known);
-        let tidied =
-            tidied.map_err(|error| Unfinished::Failed { reason: error.to_string(), again_at: None })?;
+        let tidied = tidied.map_err(|error| Unfinished::Unusable { reason: error.to_string() })?;
         let (memory, dropped) = tidy::fit(tidy::merge(&old, tidied.sections, &known), &known);
         (memory, tidied.week, tidied.rejected.len() + dropped.len())
     };
@@ -109,29 +121,33 @@ pub(super) async fn week(
         after: before.as_ref().map_or(1, |before| before.version + 1),
         blocks: open.len() as u64,
         rejected: rejected as u64,
-        cost_micros: worker.budget.spent,
+        cost_micros: worker.budget.spent - spent,
         rolled_back_at: None,
     };
     let earlier = cx.store.memory_week(owner, monday).await?;
+    let week_version = earlier.as_ref().map_or(0, |week| week.version);
     let week = Week {
         monday,
         // A block of a Sunday evening comes after the tidying, and the next one adds it to its own week.
-        lines: earlier.into_iter().flat_map(|week| week.lines).chain(lines).collect(),
+        lines: earlier.into_iter().flat_map(|week| week.value.lines).chain(lines).take(MAX_LINES).collect(),
         tidy_id,
         created_at: now,
     };
     let next = LongTermRecord { memory, by: LongTermBy::Tidy, tidy_id: Some(tidy_id), at: now };
     let mut writes = Store::long_term_writes(owner, before.as_ref(), &next)?;
     let plain = Extras::default();
-    writes.push(Write::Put { key: keys::memory_week(owner, monday), item: item(&week, &plain)? });
+    writes.push(Write::over(keys::memory_week(owner, monday), week_version, item(&week, &plain)?));
     writes.push(Write::Create { key: keys::memory_tidy(owner, tidy_id), item: item(&record, &plain)? });
+    for block in open {
+        writes.extend(Store::archive_writes(owner, block, tidy_id)?);
+    }
+    // While a model was asked, another executor may have begun, or a fact may have been deleted or corrected.
+    writes.push(Write::Unchanged { key: keys::memory_kept(owner), version: claimed.version() });
     if !cx.store.write_all(writes).await?.done() {
-        // A person has just changed the long-term memory. The next try reads it again.
-        let reason = "the long-term memory was changed meanwhile".to_owned();
+        // Or a person has just changed the long-term memory. The next try reads all of it again.
+        let reason = "the memory was changed meanwhile".to_owned();
         return Err(Unfinished::Failed { reason, again_at: Some(now) });
     }
-    archive(cx, owner, open, Some(tidy_id)).await?;
-    forget_versions(cx, owner).await?;
     tracing::info!(
         blocks = record.blocks,
         rejected,
@@ -139,21 +155,6 @@ pub(super) async fn week(
         "a week of memory was tidied"
     );
     Ok(Some(record))
-}
-
-/// Puts blocks into the archive, or takes them out. A block that has changed meanwhile stays as it is.
-async fn archive(
-    cx: &Cx,
-    owner: &Owner,
-    blocks: impl IntoIterator<Item = Versioned<Block>>,
-    archived_by: Option<TidyId>,
-) -> Result<()> {
-    for Versioned { value, version } in blocks {
-        let key = keys::memory_block(owner, value.date, value.block_id);
-        let item = item(&Block { archived_by, ..value }, &Extras::default())?;
-        let _ = cx.store.write_all(vec![Write::Replace { key, version, item }]).await?;
-    }
-    Ok(())
 }
 
 /// Deletes the oldest versions of the long-term memory.
@@ -235,6 +236,8 @@ pub async fn roll_back(cx: &Cx, owner: &Owner, id: TidyId) -> Result<TidyView> {
             let told = format!("undo the later one first: {}, of {}", later.tidy_id, later.at);
             return Err(Error::conflict("later_tidying", told));
         }
+        // A fact that is deleted or corrected from here on refuses the transaction.
+        let kept = cx.store.memory_kept(owner).await?;
         let before = version(cx, owner, record.before).await?;
         let before = before.ok_or_else(|| {
             Error::conflict("version_gone", "the memory before this tidying is no longer kept")
@@ -251,16 +254,23 @@ pub async fn roll_back(cx: &Cx, owner: &Owner, id: TidyId) -> Result<TidyView> {
             item: item(&rolled_back, &Extras::default())?,
         });
         if let Some(week) =
-            cx.store.memory_week(owner, record.monday).await?.filter(|week| week.tidy_id == id)
+            cx.store.memory_week(owner, record.monday).await?.filter(|week| week.value.tidy_id == id)
         {
-            writes.push(Write::Delete { key: keys::memory_week(owner, week.monday), must_exist: false });
+            let key = keys::memory_week(owner, week.value.monday);
+            writes.push(Write::Remove { key, version: week.version });
         }
+        let archived = cx.store.archived_blocks(owner, None).await?;
+        for block in archived.into_iter().filter(|block| block.value.archived_by == Some(id)) {
+            writes.extend(Store::unarchive_writes(owner, block)?);
+        }
+        writes.push(Store::memory_wakes_up(owner, now)?);
+        writes.push(match kept.version {
+            0 => Write::Absent { key: keys::memory_kept(owner) },
+            version => Write::Unchanged { key: keys::memory_kept(owner), version },
+        });
         if !cx.store.write_all(writes).await?.done() {
             continue;
         }
-        let mut blocks = cx.store.blocks(owner, None).await?;
-        blocks.retain(|block| block.value.archived_by == Some(id));
-        archive(cx, owner, blocks, None).await?;
         return view(cx, owner, rolled_back).await;
     }
 }

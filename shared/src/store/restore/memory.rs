@@ -14,7 +14,11 @@ use crate::store::memory::{
 pub(super) fn block(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let block: Block = read(record)?;
     valid(block.check())?;
-    keep(keys::memory_block(place.owner, block.date, block.block_id), &block)
+    let key = match block.archived_by {
+        None => keys::memory_block,
+        Some(_) => keys::archived_block,
+    };
+    keep(key(place.owner, block.date, block.block_id), &block)
 }
 
 pub(super) fn card(place: &Location<'_>, record: &Value) -> KeptOrNot {

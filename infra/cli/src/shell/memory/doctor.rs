@@ -1,4 +1,5 @@
-//! `memory doctor`: whether what is written can be found, and what the last synchronisation said.
+//! `memory doctor`: whether what is written can be found, what the last synchronisation said, and which facts are there twice, have lost
+//! their conversations, or are never used.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,11 +12,14 @@ use crate::output;
 use crate::server::Change;
 use crate::shell::api::{Api, patiently};
 use crate::shell::screen::{Look, line, print_json};
-use crate::shell::values::Fields;
+use crate::shell::values::{Fields, counted};
 use crate::url::segment;
 
 /// How long the probe may take to be found.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many facts of each kind are shown. With `--json`, all that the server names are.
+const SHOWN: usize = 5;
 
 /// The pause between two searches.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -36,11 +40,12 @@ pub fn run(api: &Api, json: bool) -> Result<(), Failure> {
     let found = find(api, &word, card_id);
     let deleted = patiently(|| api.server.delete(&format!("/memory/cards/{}", segment(card_id))));
     let days = api.get("/memory/days", &[]);
+    let health = api.get("/memory/health", &[]);
     let found_after = found?;
     deleted.map_err(|error| {
         Failure::Message(format!("{error}\nthe probe is still there: the card {}", line(card_id)))
     })?;
-    let days = days?;
+    let (days, health) = (days?, health?);
 
     let millis = found_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
     if json {
@@ -50,9 +55,13 @@ pub fn run(api: &Api, json: bool) -> Result<(), Failure> {
             "synced": days["synced"],
             "tidied": days["tidied"],
             "failure": days["failure"],
+            "facts": health["facts"],
+            "duplicates": health["duplicates"],
+            "orphans": health["orphans"],
+            "unused": health["unused"],
         }))?;
     } else {
-        output::print(report(api, millis, &days))?;
+        output::print(report(api, millis, &days) + &findings(&health))?;
     }
     match millis {
         Some(_) => Ok(()),
@@ -99,6 +108,27 @@ fn report(api: &Api, millis: Option<u64>, days: &Value) -> String {
     }
     if let Some(failure) = days.some("failure") {
         text.push_str(&format!("{:<14}{}\n", "failure", api.screen.painted(&line(failure), Look::Bad)));
+    }
+    text
+}
+
+/// What is wrong with facts, with the newest of each kind.
+fn findings(health: &Value) -> String {
+    let mut text =
+        format!("{:<14}{}\n", "facts", counted(health.number("facts").unwrap_or(0), "fact", "facts"));
+    for (name, field, told) in [
+        ("duplicates", "duplicates", "nearly the same as an earlier one"),
+        ("orphans", "orphans", "from a conversation that does not exist any more"),
+        ("never used", "unused", "not found by a search and told to no model in 30 days"),
+    ] {
+        let of = &health[field];
+        let count = of.number("count").unwrap_or(0);
+        let told = if count == 0 { "none".to_owned() } else { format!("{count}: {told}") };
+        text.push_str(&format!("{name:<14}{told}\n"));
+        for fact in of.items("facts").iter().take(SHOWN) {
+            let like = fact.some("like").map(|like| format!(" (like {})", line(like))).unwrap_or_default();
+            text.push_str(&format!("  {}  {}{like}\n", line(fact.text("fact_id")), line(fact.text("text"))));
+        }
     }
     text
 }

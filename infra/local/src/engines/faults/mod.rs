@@ -72,6 +72,16 @@ struct State {
     /// The last answer to each read of an index.
     index: HashMap<String, String>,
     stop: Option<Stop>,
+    figures: Option<Figures>,
+}
+
+/// What was asked of the table and the bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Figures {
+    /// How many requests there were.
+    pub requests: u64,
+    /// The most items of one answer to a query.
+    pub most_items: u64,
 }
 
 /// The state of a stop.
@@ -120,6 +130,7 @@ impl Faults {
             injected: [0; Fault::ALL.len()],
             index: HashMap::new(),
             stop: None,
+            figures: None,
         })))
     }
 
@@ -144,6 +155,24 @@ impl Faults {
         }
         stop.writes -= u64::from(is_write);
         false
+    }
+
+    /// From now on requests are counted.
+    pub fn count(&self) {
+        self.state().figures = Some(Figures::default());
+    }
+
+    /// What was counted, if anything.
+    pub fn figures(&self) -> Option<Figures> {
+        self.state().figures
+    }
+
+    /// Counts a request, whose answer has so many items.
+    fn counted(&self, items: u64) {
+        if let Some(figures) = &mut self.state().figures {
+            figures.requests += 1;
+            figures.most_items = figures.most_items.max(items);
+        }
     }
 
     pub fn set_rates(&self, rates: FaultRates) {

@@ -148,8 +148,18 @@ impl Proxy {
 
     async fn forward(&self, head: http::request::Parts, body: Bytes) -> Result<Response<Body>, Hangup> {
         // All headers are passed on, including the host, because the signature covers them.
+        let is_query = operation(&head.headers) == "Query";
         let mut request = Request::from_parts(head, Body::from(body));
         request.headers_mut().remove(header::TRANSFER_ENCODING);
-        self.behind.call(request).await
+        let answer = self.behind.call(request).await?;
+        if !is_query || self.faults.figures().is_none() {
+            self.faults.counted(0);
+            return Ok(answer);
+        }
+        let (head, body) = answer.into_parts();
+        let body = body.collect().await.map_err(|_| Hangup)?.to_bytes();
+        let found: Value = serde_json::from_slice(&body).unwrap_or_default();
+        self.faults.counted(found["Count"].as_u64().unwrap_or(0));
+        Ok(Response::from_parts(head, Body::from(body)))
     }
 }
