@@ -96,6 +96,8 @@ impl<E: Into<Error>> From<E> for Failure {
 
 /// How much a piece of work has spent, and how much it may spend, in micro-dollars.
 pub(super) struct WorkBudget {
+    /// What the ceiling is called in an error.
+    pub name: &'static str,
     pub spent: i64,
     pub ceiling: i64,
 }
@@ -302,7 +304,7 @@ async fn reserve(
         return Ok(None);
     }
     if budget.spent.saturating_add(micros) > budget.ceiling {
-        return Err(too_dear("the ceiling of this work", budget.ceiling, micros, None));
+        return Err(too_dear(budget.name, budget.ceiling, micros, None));
     }
     let (spender, at) = (Spender::owner(owner), cx.clock.now());
     let (mut ceilings, zone) = ceilings::of_owner(cx, owner).await?;

@@ -605,6 +605,11 @@ const MAY_WRITE: &[&str] = &[
     "AGENT.prp",
     "ASSET.",
     "CHAT.",
+    // What a program writes for each message and each run. No fact is among it.
+    "MEMORY.ACTIVE",
+    "MEMORY.CARD",
+    "MEMORY.CHANGED",
+    "MEMORY.DUE",
     "PROPOSAL.",
     "RUN.",
     "SPEND.",

@@ -41,7 +41,7 @@ impl Worker {
         let call = jiff::SignedDuration::try_from(ask::CALL).unwrap_or_default();
         Ok(Self {
             models: ask::models(cx)?,
-            budget: WorkBudget { spent: 0, ceiling: MAX_MICROS },
+            budget: WorkBudget { name: "the ceiling of one day of memory", spent: 0, ceiling: MAX_MICROS },
             last_call: deadline - crate::flows::lease::RESERVE - call,
         })
     }

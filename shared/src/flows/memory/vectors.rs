@@ -41,6 +41,10 @@ const QUESTION_PATIENCE: Duration = Duration::from_millis(700);
 /// What one question may cost, in micro-dollars.
 const QUESTION_MICROS: i64 = 1_000;
 
+const fn budget(ceiling: i64) -> WorkBudget {
+    WorkBudget { name: "the ceiling of vectors", spent: 0, ceiling }
+}
+
 /// What makes vectors for an owner. `None` if the person has chosen nothing, or if the provider can't be called.
 async fn embedder(cx: &Cx, owner: &Owner) -> Result<Option<Embedder>> {
     let Some(vendor) = cx.store.account(owner).await?.value.memory_vectors.vendor() else { return Ok(None) };
@@ -64,7 +68,7 @@ pub(super) async fn weekly(
         None => (String::new(), 0),
     };
     let mut vectors = Vectors::new(&model, dimension);
-    let mut budget = WorkBudget { spent: 0, ceiling: WEEK_MICROS };
+    let mut budget = budget(WEEK_MICROS);
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
@@ -117,7 +121,7 @@ async fn ask_all(
         let one = |texts: &Vec<String>| {
             let texts = texts.clone();
             async move {
-                let mut budget = WorkBudget { spent: 0, ceiling: share };
+                let mut budget = budget(share);
                 let answer = ask::embed(cx, owner, embedder, texts.clone(), (&mut budget, PATIENCE)).await;
                 (texts, answer, budget.spent)
             }
@@ -184,7 +188,7 @@ pub(super) async fn of_question(
     if let Some(known) = cx.memories.question(owner, &name, text) {
         return Ok(Some((name, known)));
     }
-    let mut budget = WorkBudget { spent: 0, ceiling: QUESTION_MICROS };
+    let mut budget = budget(QUESTION_MICROS);
     let asked = (&mut budget, QUESTION_PATIENCE);
     match ask::embed(cx, owner, &embedder, vec![text.to_owned()], asked).await {
         Ok(found) => Ok(found.into_iter().next().map(|vector| {

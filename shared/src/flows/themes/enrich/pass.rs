@@ -60,7 +60,11 @@ pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -
         notes,
         stored: found.notes,
         tier: None,
-        budget: WorkBudget { spent: found.pass_micros, ceiling: cx.config.budget.enrichment_micros },
+        budget: WorkBudget {
+            name: "the ceiling of one pass",
+            spent: found.pass_micros,
+            ceiling: cx.config.budget.enrichment_micros,
+        },
         booked: found.pass_micros,
         model: found.model,
         empty_answers: 0,
