@@ -317,6 +317,11 @@ impl Store {
         Ok(self.get(&keys::learned(owner, source)).await?.map(|found| found.value))
     }
 
+    /// What was learned of all conversations.
+    pub async fn all_learned(&self, owner: &Owner) -> Result<Vec<Learned>, StoreError> {
+        Ok(self.all_of(&keys::all_learned(owner)).await?.into_iter().map(|found| found.value).collect())
+    }
+
     /// Stores a block with its facts, and that the conversation was learned up to here. Refused if the block exists.
     pub async fn create_block(
         &self,
