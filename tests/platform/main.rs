@@ -120,6 +120,7 @@ mod memory {
     mod many;
     mod recall;
     mod sync;
+    mod take;
 }
 
 /// What pages and the command show first: what waits for a person, a day, all runs, a search.

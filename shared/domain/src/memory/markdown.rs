@@ -352,14 +352,14 @@ pub fn parse_long_term(text: &str) -> Result<Vec<ParsedSection>, FieldErrors> {
     wrong.0.into_result(sections)
 }
 
-/// Reads a long-term memory from its top, as far as it is within the limits, and counts the lines that are left out: those that are too
-/// long, and those after the end.
+/// Reads a long-term memory from its top, as far as it is within the limits, as sections that a person has written. Counts the lines that
+/// are left out: those that are too long, and those after the end.
 #[must_use]
 pub fn parse_long_term_from_top(text: &str) -> (Vec<ParsedSection>, u64) {
     let (mut kept, mut left_out, mut is_full): (Vec<ParsedSection>, _, _) = (Vec::new(), 0, false);
-    for ParsedSection { mut title, by_hand, lines } in sections_in(text, |_, _| false) {
+    for ParsedSection { mut title, lines, .. } in sections_in(text, |_, _| false) {
         title.truncate(title.floor_char_boundary(MAX_HEADING));
-        kept.push(ParsedSection { title: heading(&title), by_hand, lines: Vec::new() });
+        kept.push(ParsedSection { title: heading(&title), by_hand: true, lines: Vec::new() });
         for line in lines {
             if is_full || line.len() > MAX_FACT {
                 left_out += 1;
@@ -500,9 +500,9 @@ mod tests {
 
     #[test]
     fn a_long_term_memory_is_read_from_its_top() {
-        let text = "# Memory\n\n## One\n- a\n- b\n";
-        let (sections, left_out) = parse_long_term_from_top(text);
-        assert_eq!((&sections, left_out), (&parse_long_term(text).unwrap(), 0));
+        let (sections, left_out) = parse_long_term_from_top("# Memory\n\n- z\n## One\n- a\n- b\n");
+        let written = "# Memory\n\n<!-- by hand -->\n- z\n\n## One <!-- by hand -->\n- a\n- b\n";
+        assert_eq!((parsed_long_term(&sections).as_str(), left_out), (written, 0));
         // A line that is too long, a heading that is too long, and an empty section.
         let (heading, line) = ("ü".repeat(100), "x".repeat(501));
         let (sections, left_out) =

@@ -146,11 +146,17 @@ static FALLBACK: LazyLock<SessionId> = LazyLock::new(|| {
 /// The namespace of an agent's sessions.
 #[must_use]
 pub fn namespace(agent: Option<&str>) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    match agent {
-        None | Some(MAIN) => String::new(),
-        Some(agent) => agent.chars().map(|c| if allowed(c) { c } else { '-' }).take(MAX_NAMESPACE).collect(),
-    }
+    agent
+        .filter(|agent| *agent != MAIN)
+        .map(|agent| namespace_named(&agent.replace('/', "-")))
+        .unwrap_or_default()
+}
+
+/// A namespace with this name, as far as a namespace can have it.
+#[must_use]
+pub fn namespace_named(name: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+    name.chars().map(|c| if allowed(c) { c } else { '-' }).take(MAX_NAMESPACE).collect()
 }
 
 /// A name from outside for a sentence: one line, in quotation marks, and cut.
@@ -294,6 +300,7 @@ mod tests {
             prop_assert_ne!(id.as_str(), "openclaw");
             let mut errors = crate::validate::FieldErrors::default();
             crate::memory::check_namespace(&mut errors, &namespace(agent.as_deref()));
+            crate::memory::check_namespace(&mut errors, &namespace_named(&name));
             prop_assert!(errors.0.is_empty());
             let _ = known(&name);
         }
