@@ -143,7 +143,8 @@ fn a_folder_is_sent_with_what_the_platform_knows() {
     assert_eq!((&asked["format"], &asked["bytes"]), (&json!("openclaw"), &json!(put.body.len())));
     assert_eq!((put.header("x-sum"), put.header("authorization")), (Some("7"), None));
     let mut zip = zip::ZipArchive::new(std::io::Cursor::new(put.body.clone())).unwrap();
-    let names: Vec<String> = (0..zip.len()).map(|at| zip.by_index(at).unwrap().name().to_owned()).collect();
+    let names: Vec<String> =
+        (0..zip.len()).map(|at| zip.by_index(at).unwrap().name().unwrap().into_owned()).collect();
     assert_eq!(
         names,
         [
