@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use domain::accounts::import::AccountImportState;
+use domain::accounts::import::{AccountImportState, ImportFormat};
 use domain::ids::Owner;
 use jiff::Timestamp;
 use rand::SeedableRng;
@@ -509,7 +509,15 @@ pub async fn stored(cx: &Cx, owner: &Owner) -> Vec<String> {
 /// # Panics
 /// If the request is refused, or if the storage does not answer.
 pub async fn uploaded(cx: &Cx, owner: &Owner, zip: &[u8]) {
-    let new = NewAccountImport { bytes: zip.len() as u64, sha256: None };
+    uploaded_as(cx, owner, zip, ImportFormat::Account).await;
+}
+
+/// Requests an import of this format and uploads the archive.
+///
+/// # Panics
+/// If the request is refused, or if the storage does not answer.
+pub async fn uploaded_as(cx: &Cx, owner: &Owner, zip: &[u8], format: ImportFormat) {
+    let new = NewAccountImport { bytes: zip.len() as u64, format, ..NewAccountImport::default() };
     let begun = import::request(cx, owner, &Once::none(), &new).await.expect("an import begins");
     assert_eq!(begun.state, AccountImportState::Waiting);
     let target = begun.upload.expect("an upload");
@@ -526,6 +534,16 @@ pub async fn uploaded(cx: &Cx, owner: &Owner, zip: &[u8]) {
 /// If the request is refused, or if the import fails in a way that it must report.
 pub async fn imported_at_once(cx: &Cx, owner: &Owner, zip: &[u8]) -> AccountImportView {
     uploaded(cx, owner, zip).await;
+    route::process(cx, &DueItem::import(owner), Timestamp::MAX).await.expect("an import ends");
+    import::read(cx, owner).await.expect("the import is read")
+}
+
+/// Imports the files of OpenClaw without HTTP. Returns the import after its end.
+///
+/// # Panics
+/// If the request is refused, or if the import fails in a way that it must report.
+pub async fn brought_in(cx: &Cx, owner: &Owner, zip: &[u8]) -> AccountImportView {
+    uploaded_as(cx, owner, zip, ImportFormat::OpenClaw).await;
     route::process(cx, &DueItem::import(owner), Timestamp::MAX).await.expect("an import ends");
     import::read(cx, owner).await.expect("the import is read")
 }

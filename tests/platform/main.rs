@@ -121,6 +121,7 @@ mod memory {
     mod many;
     mod recall;
     mod sync;
+    mod take;
     mod thirty_days;
     mod vectors;
 }

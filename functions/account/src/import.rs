@@ -13,7 +13,8 @@ shared::routes!(request, read);
 ///
 /// Makes the archive of an export the contents of this account, which must be empty. Upload the archive to `upload.url` with
 /// `upload.headers`; it is looked for once a minute, for an hour. Nothing is written unless all of it is valid. Actions must be
-/// approved again before they run.
+/// approved again before they run. With the format `openclaw`, the archive is a zip of OpenClaw's files, or of `GET /memory/export`:
+/// its memory, sessions, cards and jobs become a part of the account. The same archive again changes nothing.
 #[utoipa::path(
     post, path = "/account/import", tag = "account", operation_id = "import_account",
     responses((status = 202, body = AccountImportView)),

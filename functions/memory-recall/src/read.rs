@@ -1,6 +1,7 @@
 //! What can be read: days, weeks, the long-term memory, the archive, cards, and the search. With `Accept: text/markdown`, the answer is
 //! Markdown.
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -13,6 +14,7 @@ use shared::edge::extract::{Caller, Id, Query};
 use shared::flows::memory::health::{self, Health};
 use shared::flows::memory::search::{self, Asked, Found};
 use shared::flows::memory::shown::{self, ArchiveView, DayView, Days, LongTermView, WeekView};
+use shared::flows::memory::take;
 use shared::flows::memory::tidy::{self, TidyView};
 use shared::flows::memory::{cards, facts};
 use shared::{Cx, Result};
@@ -28,7 +30,8 @@ shared::routes!(
     search_memory,
     tidies,
     read_fact,
-    read_health
+    read_health,
+    export_memory
 );
 
 /// Whether a client prefers Markdown.
@@ -251,6 +254,24 @@ async fn read_fact(
 )]
 async fn read_health(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<Health>> {
     health::health(&cx, &caller.owner).await.map(axum::Json)
+}
+
+/// Export the memory as a zip of files
+///
+/// `MEMORY.md`, `memory/{date}.md`, `memory/archive/{year}/{date}.md`, `memory/weekly/{monday}.md`, `memory/tasks/{date}.md` with the
+/// cards, `sessions/{session_id}.jsonl` with what took place elsewhere, and `memory/state/processed-sessions.json`.
+/// `POST /account/import` with the format `openclaw` reads them.
+#[utoipa::path(
+    get, path = "/memory/export", tag = "memory", operation_id = "export_memory",
+    responses((status = 200, description = "The archive", body = Vec<u8>, content_type = "application/zip")),
+)]
+async fn export_memory(State(cx): State<Cx>, caller: Caller) -> Response {
+    let archive = take::archive(cx, caller.owner);
+    let headers = [
+        (header::CONTENT_TYPE, "application/zip"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"memory.zip\""),
+    ];
+    (headers, Body::from_stream(archive)).into_response()
 }
 
 /// A day in a path.

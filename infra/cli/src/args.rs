@@ -700,6 +700,26 @@ pub enum MemoryCommand {
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },
+    /// Write everything as a zip of files
+    #[command(after_help = "Example:\n  lamplighter memory export memory.zip")]
+    Export {
+        /// The zip
+        file: PathBuf,
+        /// Replace it if it exists
+        #[arg(long)]
+        force: bool,
+    },
+    /// Bring in the memory, sessions, cards and jobs of OpenClaw, and wait until they are there
+    #[command(
+        after_help = "Examples:\n  lamplighter memory import ~/.openclaw\n  lamplighter memory import memory.zip"
+    )]
+    Import {
+        /// A folder, or a zip of one
+        #[arg(value_name = "FOLDER")]
+        from: PathBuf,
+        #[command(flatten)]
+        json: Json,
+    },
     /// Check that the search finds what was just written, and show the last failure and facts that are twice or never used
     #[command(after_help = "Example:\n  lamplighter memory doctor")]
     Doctor {

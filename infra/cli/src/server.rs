@@ -1,5 +1,6 @@
 //! Calls of the server.
 
+use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
 
@@ -316,6 +317,26 @@ impl Server {
     /// See [`ServerError`].
     pub fn delete(&self, path: &str) -> Result<(), ServerError> {
         self.answer(self.authorized(self.agent.delete(self.url.at(path, &[]))).call()).map(drop)
+    }
+
+    /// Uploads a file to an address that the server has given. Our credentials do not go there.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub fn upload<'h>(
+        &self,
+        url: &str,
+        headers: impl IntoIterator<Item = (&'h str, &'h str)>,
+        file: &File,
+    ) -> Result<(), ServerError> {
+        let mut request = self.agent.put(url);
+        for (name, value) in headers {
+            // They are those of the connection.
+            if !name.eq_ignore_ascii_case("host") && !name.eq_ignore_ascii_case("content-length") {
+                request = request.header(name, value);
+            }
+        }
+        self.answer(request.send(file)).map(drop)
     }
 
     fn authorized<Kind>(&self, request: ureq::RequestBuilder<Kind>) -> ureq::RequestBuilder<Kind> {

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use domain::validate::FieldErrors;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 use zip::read::{Config, ZipFile};
 use zip::result::ZipError;
 use zip::write::{SimpleFileOptions, StreamWriter};
@@ -18,6 +20,9 @@ use zip::unstable::read::ZipIterable;
 use zip::{CompressionMethod, ZipReadOptions, ZipWriter};
 
 use crate::error::Error;
+
+/// The approximate size of a piece of an archive that is sent while it is written, in bytes.
+const PIECE: usize = 64 * 1024;
 
 /// The fewest bytes of the header before an entry's data.
 const LOCAL_HEADER: u64 = 30;
@@ -452,6 +457,88 @@ impl Growing {
     #[must_use]
     pub fn take(&mut self) -> Bytes {
         std::mem::take(&mut *self.waiting.bytes()).into()
+    }
+}
+
+/// A zip that is sent while it is written, so only a little of it is in memory.
+pub struct Sent {
+    zip: Growing,
+    out: mpsc::Sender<Result<Bytes, Error>>,
+}
+
+/// Why the writing of such a zip ended early.
+#[derive(Debug)]
+pub enum Stopped {
+    /// The client has disconnected.
+    Disconnected,
+    Failed(Error),
+}
+
+impl<E: Into<Error>> From<E> for Stopped {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// The archive that `write` writes, piece by piece. It ends with an error if something could not be read.
+pub fn sent<W>(write: impl FnOnce(Sent) -> W) -> ReceiverStream<Result<Bytes, Error>>
+where
+    W: Future<Output = Result<(), Stopped>> + Send + 'static,
+{
+    let (sender, receiver) = mpsc::channel(2);
+    let written = write(Sent { zip: Growing::default(), out: sender.clone() });
+    tokio::spawn(async move {
+        if let Err(Stopped::Failed(error)) = written.await {
+            tracing::error!(cause = %error.causes(), "an export ended early");
+            let _ = sender.send(Err(error)).await;
+        }
+    });
+    ReceiverStream::new(receiver)
+}
+
+impl Sent {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// If the path can't be in a zip.
+    pub fn file(&mut self, path: &str) -> Result<(), Stopped> {
+        Ok(self.zip.file(path)?)
+    }
+
+    /// Adds to the file.
+    ///
+    /// # Errors
+    /// If the client has disconnected, or if no file has begun.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Stopped> {
+        for bytes in bytes.chunks(PIECE) {
+            self.zip.write(bytes)?;
+            if self.zip.waiting() >= PIECE {
+                self.send().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a whole file.
+    ///
+    /// # Errors
+    /// As [`Self::file`] and [`Self::write`].
+    pub async fn whole_file(&mut self, path: &str, text: &str) -> Result<(), Stopped> {
+        self.file(path)?;
+        self.write(text.as_bytes()).await
+    }
+
+    /// Ends the archive.
+    ///
+    /// # Errors
+    /// If the client has disconnected, or if the last file can't be ended.
+    pub async fn finish(mut self) -> Result<(), Stopped> {
+        self.zip.finish()?;
+        self.send().await
+    }
+
+    async fn send(&mut self) -> Result<(), Stopped> {
+        self.out.send(Ok(self.zip.take())).await.map_err(|_| Stopped::Disconnected)
     }
 }
 

@@ -330,6 +330,11 @@ impl Store {
         self.get(&keys::learned(owner, source)).await
     }
 
+    /// What was learned of all conversations.
+    pub async fn all_learned(&self, owner: &Owner) -> Result<Vec<Learned>, StoreError> {
+        Ok(self.all_of(&keys::all_learned(owner)).await?.into_iter().map(|found| found.value).collect())
+    }
+
     /// Stores a block with its facts, and that the conversation was learned up to here. `before`: the version of what was learned of it
     /// last, 0 if nothing was. Refused if that has changed, so the same state is not learned twice, whatever its day and wherever its
     /// block is now.

@@ -326,9 +326,14 @@ async fn an_import_continues_where_it_was_interrupted_and_replaces_nothing() {
     let mut record = found_item(cx, &agent).await;
     record.insert("name".into(), aws_sdk_dynamodb::types::AttributeValue::S("Mine".into()));
     table.put_item().table_name(name).set_item(Some(record)).send().await.unwrap();
-    let refused = import::request(cx, &me, &Once::none(), &NewAccountImport { bytes: 1, sha256: None })
-        .await
-        .unwrap_err();
+    let refused = import::request(
+        cx,
+        &me,
+        &Once::none(),
+        &NewAccountImport { bytes: 1, ..NewAccountImport::default() },
+    )
+    .await
+    .unwrap_err();
     assert!(refused.to_string().ends_with("an import needs an empty account"), "{refused}");
     left_as(cx, &me, |import| {
         (import.state, import.position) = (AccountImportState::Failed, Position { objects: 1, lines: 1 });

@@ -72,6 +72,7 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /memory/long-term",
     "PUT /memory/long-term",
     "GET /memory/archive/{year}",
+    "GET /memory/export",
     "GET /memory/search",
     "GET /memory/cards",
     "POST /memory/cards",

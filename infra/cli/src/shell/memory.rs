@@ -2,6 +2,7 @@
 
 mod doctor;
 mod edit;
+mod take;
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::url::segment;
 
 const MARKDOWN: &str = "text/markdown";
 
-/// How long a synchronisation or a tidying may take: a model is asked about each conversation.
+/// How long a synchronisation or a tidying may take, for which a model is asked about each conversation, and the transfer of an archive.
 const UPDATE: Patience = Patience { connect: Duration::from_secs(5), answer: Duration::from_secs(15 * 60) };
 
 /// Does what the person asks of the memory.
@@ -60,6 +61,8 @@ pub fn run(api: &Api, args: &Memory) -> Result<(), Failure> {
             told(&undone, json.json, "Undone. The long-term memory is as it was before this tidying.")
         }
         MemoryCommand::Edit { from } => edit::run(api, from.as_deref()),
+        MemoryCommand::Export { file, force } => take::export(api, file, *force),
+        MemoryCommand::Import { from, json } => take::import(api, from, json.json),
         MemoryCommand::Doctor { json } => doctor::run(api, json.json),
     }
 }

@@ -85,3 +85,110 @@ fn an_edit_names_the_version_that_was_read() {
     let sent: Value = serde_json::from_slice(&requests[1].body).unwrap();
     assert_eq!(sent, json!({"markdown": "- The user has a dog.\n"}));
 }
+
+fn zipped(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in files {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut zip, text.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+#[test]
+fn a_memory_is_written_as_a_zip() {
+    let archive = zipped(&[("MEMORY.md", "- x\n"), ("memory/2026-02-01.md", "- y\n")]);
+    let sent = archive.clone();
+    let server = Server::start(move |_| Reply::ok(sent.clone()));
+    let bed = Bed::new(&server.url);
+    bed.run(&["memory", "export", "memory.zip"]).printed("2 files, in memory.zip\n");
+    assert_eq!(std::fs::read(bed.path("project/memory.zip")).unwrap(), archive);
+    let again = bed.run(&["memory", "export", "memory.zip"]);
+    assert!(again.code == 1 && again.err.contains("memory.zip exists (--force replaces it)"), "{again:?}");
+    bed.run(&["memory", "export", "memory.zip", "--force"]).printed("2 files, in memory.zip\n");
+    // An export that ends early is not kept.
+    let server = Server::start(move |_| Reply::ok(archive[..40].to_vec()));
+    let bed = Bed::new(&server.url);
+    let torn = bed.run(&["memory", "export", "torn.zip"]);
+    assert!(torn.code == 1 && torn.err.contains("failed to read the archive"), "{torn:?}");
+    assert!(!bed.path("project/torn.zip").exists());
+}
+
+#[test]
+fn a_folder_is_sent_with_what_the_platform_knows() {
+    let state = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+    let address = std::sync::Arc::clone(&state);
+    let server = Server::start(move |request| {
+        match (request.method.as_str(), request.target.as_str()) {
+        ("POST", "/account/import") => {
+            let url = format!("{}/bucket/archive?signed=1", address.lock().unwrap());
+            let upload = json!({"method": "PUT", "url": url, "headers": {"content-type": "application/zip", "x-sum": "7"}});
+            Reply::status(202, json!({"state": "waiting", "upload": upload}).to_string())
+        }
+        ("PUT", _) => Reply::ok(""),
+        _ => Reply::ok(json!({"state": "done", "records": {"agents": 1}, "left_out": {"files": 2}, "notes": ["a: left\u{1b}[2J."]}).to_string()),
+    }
+    });
+    state.lock().unwrap().clone_from(&server.url);
+    let bed = Bed::new(&server.url);
+    for (name, text) in [
+        ("claw/openclaw.json", "{\"token\": \"secret\"}"),
+        ("claw/credentials/oauth.json", "secret"),
+        ("claw/cron/jobs.json", "{}"),
+        ("claw/cron/runs/1.jsonl", "x"),
+        ("claw/workspace/MEMORY.md", "- x\n"),
+        ("claw/workspace/SOUL.md", "x"),
+        ("claw/workspace/memory/2026-02-01.md", "- y\n"),
+        ("claw/workspace/memory/archive/2025/2025-12-30.md", "- z\n"),
+        ("claw/agents/main/sessions/a.jsonl", "{}"),
+        ("claw/agents/main/sessions/sessions.json", "{}"),
+        ("claw/agents/main/agent/auth-profiles.json", "secret"),
+        ("elsewhere/b.jsonl", "secret"),
+    ] {
+        bed.write(name, text);
+    }
+    let folder = bed.write("claw/x", "").parent().unwrap().to_owned();
+    std::os::unix::fs::symlink(folder.parent().unwrap().join("elsewhere"), folder.join("sessions")).unwrap();
+    std::os::unix::fs::symlink(folder.join("openclaw.json"), folder.join("workspace/memory/2026-02-02.md"))
+        .unwrap();
+    let said = bed.run(&["memory", "import", folder.to_str().unwrap()]);
+    let told = "brought in: 1 agents\nleft out: 2 files\na: left\\u{1b}[2J.\n";
+    assert_eq!((said.code, said.out.as_str()), (0, told), "{said:?}");
+    let requests = server.requests();
+    let asked: Value = serde_json::from_slice(&requests[0].body).unwrap();
+    let put = requests.iter().find(|it| it.method == "PUT").unwrap();
+    assert_eq!((&asked["format"], &asked["bytes"]), (&json!("openclaw"), &json!(put.body.len())));
+    assert_eq!((put.header("x-sum"), put.header("authorization")), (Some("7"), None));
+    let mut zip = zip::ZipArchive::new(std::io::Cursor::new(put.body.clone())).unwrap();
+    let names: Vec<String> =
+        (0..zip.len()).map(|at| zip.by_index(at).unwrap().name().unwrap().into_owned()).collect();
+    assert_eq!(
+        names,
+        [
+            "agents/main/sessions/a.jsonl",
+            "agents/main/sessions/sessions.json",
+            "cron/jobs.json",
+            "workspace/MEMORY.md",
+            "workspace/memory/2026-02-01.md",
+            "workspace/memory/archive/2025/2025-12-30.md",
+        ]
+    );
+    let empty = bed.write("empty/readme.txt", "x");
+    let said = bed.run(&["memory", "import", empty.parent().unwrap().to_str().unwrap()]);
+    assert!(said.code == 1 && said.err.contains("has none of MEMORY.md"), "{said:?}");
+}
+
+#[test]
+fn an_import_that_fails_ends_with_1() {
+    let server = Server::start(|request| match request.method.as_str() {
+        "POST" => {
+            Reply::status(202, json!({"upload": {"url": "file:///etc/passwd", "headers": {}}}).to_string())
+        }
+        _ => Reply::ok("{}"),
+    });
+    let bed = Bed::new(&server.url);
+    let file = bed.write("a.zip", "PK");
+    let said = bed.run(&["memory", "import", file.to_str().unwrap()]);
+    assert!(said.code == 1 && !said.err.is_empty(), "{said:?}");
+    assert!(server.requests().iter().all(|it| it.method == "POST"));
+}

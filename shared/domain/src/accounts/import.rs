@@ -28,6 +28,27 @@ pub const UPLOAD_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 /// How often an import is begun again without any progress in between.
 pub const MAX_ATTEMPTS: u32 = 5;
 
+/// The most notes of an import.
+pub const MAX_NOTES: usize = 50;
+
+/// What an archive is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = AccountImportFormat)]
+pub enum ImportFormat {
+    /// The export of an account.
+    #[default]
+    Account,
+    /// The files of OpenClaw: its memory, sessions, cards and jobs. `GET /memory/export` writes them too.
+    OpenClaw,
+}
+
+impl ImportFormat {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How far an import has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -42,7 +63,8 @@ pub enum AccountImportState {
     Failed,
 }
 
-/// What of an archive has been written. An executor that takes an import over continues here.
+/// What of an archive has been written. An executor that takes an import over continues here. Of the files of OpenClaw, `lines` are whole
+/// files, and `objects` are the messages of the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     pub objects: u64,
@@ -52,6 +74,9 @@ pub struct Position {
 /// An import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccountImport {
+    /// What the archive is.
+    #[serde(default, skip_serializing_if = "ImportFormat::is_default")]
+    pub format: ImportFormat,
     /// How far the import has come.
     pub state: AccountImportState,
     /// When the import was requested.
@@ -71,6 +96,9 @@ pub struct AccountImport {
     /// object that the archive does not have, and what exists here already. Objects that no record names are `objects`.
     #[serde(default)]
     pub left_out: BTreeMap<String, u64>,
+    /// What was left out and why: the first 50 sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Why the import failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -86,6 +114,7 @@ impl AccountImport {
     #[must_use]
     pub fn new(bytes: u64, now: Timestamp) -> Self {
         Self {
+            format: ImportFormat::default(),
             state: AccountImportState::Waiting,
             requested_at: now,
             finished_at: None,
@@ -93,6 +122,7 @@ impl AccountImport {
             records: BTreeMap::new(),
             objects: 0,
             left_out: BTreeMap::new(),
+            notes: Vec::new(),
             error: None,
             position: Position::default(),
             attempts: 0,
@@ -115,6 +145,13 @@ impl AccountImport {
         self.position.objects = self.position.objects.saturating_add(objects);
         self.position.lines = self.position.lines.saturating_add(lines);
         self.attempts = 1;
+    }
+
+    /// Adds a note, unless there are enough.
+    pub fn note(&mut self, note: String) {
+        if self.notes.len() < MAX_NOTES {
+            self.notes.push(note);
+        }
     }
 
     pub fn finish(&mut self, now: Timestamp) {
@@ -152,5 +189,20 @@ mod tests {
         }
         assert!(!import.begin(Timestamp::UNIX_EPOCH));
         assert!(import.has_ended() && import.error.is_some());
+    }
+
+    #[test]
+    fn an_import_has_a_format_and_few_notes() {
+        let mut import = AccountImport::new(7, Timestamp::UNIX_EPOCH);
+        let stored = serde_json::to_value(&import).unwrap();
+        assert!(stored.get("format").is_none() && stored.get("notes").is_none(), "{stored}");
+        (0..MAX_NOTES + 9).for_each(|n| import.note(n.to_string()));
+        import.format = ImportFormat::OpenClaw;
+        let stored = serde_json::to_value(&import).unwrap();
+        assert_eq!(
+            (&stored["format"], stored["notes"].as_array().unwrap().len()),
+            (&"openclaw".into(), MAX_NOTES)
+        );
+        assert_eq!(serde_json::from_value::<AccountImport>(stored).unwrap(), import);
     }
 }

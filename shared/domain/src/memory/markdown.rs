@@ -30,7 +30,7 @@ const SPECIAL: [char; 13] = ['#', '-', '*', '+', '>', '`', '~', '=', '|', '\\', 
 const MAX_WRONG: usize = 20;
 
 /// A text on one line, without characters that nobody sees or that control something.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     let text: String =
         text.chars().filter(|c| !is_hidden(*c) || matches!(c, '\u{300}'..='\u{36F}')).collect();
     let is_blank = |c: char| c.is_whitespace() || c.is_control() || breaks_line(c);
@@ -48,7 +48,7 @@ fn unescaped(text: &str) -> &str {
 }
 
 /// A heading, which can't end with the mark of the person's sections or with the signs that close a heading.
-fn heading(title: &str) -> String {
+pub(super) fn heading(title: &str) -> String {
     let title = clean(title).replace("<!--", "< !--");
     clean(title.trim_end_matches(['#', ' ']))
 }
@@ -83,7 +83,7 @@ pub fn day(date: Date, blocks: &[(Block, Vec<Fact>)]) -> String {
 const PARTS: [&str; 7] = ["goal", "boundary", "acceptance", "actions", "artifacts", "status", "next"];
 
 impl CardText {
-    fn part_mut(&mut self, name: &str) -> Option<&mut String> {
+    pub(super) fn part_mut(&mut self, name: &str) -> Option<&mut String> {
         Some(match name {
             "goal" => &mut self.goal,
             "boundary" => &mut self.boundary,
@@ -97,7 +97,7 @@ impl CardText {
     }
 }
 
-fn is_time(text: &str) -> bool {
+pub(super) fn is_time(text: &str) -> bool {
     let digits = text.as_bytes();
     let number = |at: usize| text[at..at + 2].parse::<u8>().ok();
     digits.len() == 5
@@ -156,7 +156,7 @@ impl ParsedCard {
 }
 
 /// What a line of Markdown is.
-enum Row<'a> {
+pub(super) enum Row<'a> {
     Heading {
         level: usize,
         text: &'a str,
@@ -167,7 +167,7 @@ enum Row<'a> {
 }
 
 /// The lines that are not empty, with their numbers.
-fn rows(text: &str) -> impl Iterator<Item = (usize, Row<'_>)> {
+pub(super) fn rows(text: &str) -> impl Iterator<Item = (usize, Row<'_>)> {
     let rows = text.split('\n').enumerate().map(|(at, line)| (at + 1, line.trim()));
     rows.filter(|(_, line)| !line.is_empty()).map(|(at, line)| {
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
@@ -196,7 +196,7 @@ impl Wrong {
 }
 
 /// Adds the rest of an item.
-fn append(to: &mut String, text: &str) {
+pub(super) fn append(to: &mut String, text: &str) {
     let text = clean(text);
     if !to.is_empty() && !text.is_empty() {
         to.push(' ');
@@ -345,6 +345,42 @@ pub(super) fn check_size(errors: &mut FieldErrors, field: &str, text: &str) {
 /// The lines and headings that are too long, or that the whole is too long, with the limits.
 pub fn parse_long_term(text: &str) -> Result<Vec<ParsedSection>, FieldErrors> {
     let mut wrong = Wrong(FieldErrors::default());
+    let sections = sections_in(text, |line, told| wrong.add(line, told));
+    if wrong.0.0.is_empty() {
+        check_size(&mut wrong.0, "text", &parsed_long_term(&sections));
+    }
+    wrong.0.into_result(sections)
+}
+
+/// Reads a long-term memory from its top, as far as it is within the limits, as sections that a person has written. Counts the lines that
+/// are left out: those that are too long, and those after the end.
+#[must_use]
+pub fn parse_long_term_from_top(text: &str) -> (Vec<ParsedSection>, u64) {
+    let (mut kept, mut left_out, mut is_full): (Vec<ParsedSection>, _, _) = (Vec::new(), 0, false);
+    for ParsedSection { mut title, lines, .. } in sections_in(text, |_, _| false) {
+        title.truncate(title.floor_char_boundary(MAX_HEADING));
+        kept.push(ParsedSection { title: heading(&title), by_hand: true, lines: Vec::new() });
+        for line in lines {
+            if is_full || line.len() > MAX_FACT {
+                left_out += 1;
+                continue;
+            }
+            if let Some(section) = kept.last_mut() {
+                section.lines.push(line);
+            }
+            if !fits(&parsed_long_term(&kept)) {
+                (is_full, left_out) = (true, left_out + 1);
+                kept.last_mut().and_then(|section| section.lines.pop());
+            }
+        }
+        // A heading alone says nothing.
+        kept.pop_if(|section| section.lines.is_empty());
+    }
+    (kept, left_out)
+}
+
+/// The sections of a text. `wrong` is told the lines that are wrong, and says whether that is enough.
+fn sections_in(text: &str, mut wrong: impl FnMut(usize, &str) -> bool) -> Vec<ParsedSection> {
     let mut sections: Vec<ParsedSection> = Vec::new();
     // Whether a line without a mark belongs to the item before it, and where that began.
     let mut open: Option<usize> = None;
@@ -363,7 +399,7 @@ pub fn parse_long_term(text: &str) -> Result<Vec<ParsedSection>, FieldErrors> {
                 if title.len() > MAX_HEADING {
                     let told =
                         format!("must be a heading of at most {MAX_HEADING} bytes, is {}", title.len());
-                    if wrong.add(at, &told) {
+                    if wrong(at, &told) {
                         break;
                     }
                 }
@@ -397,16 +433,13 @@ pub fn parse_long_term(text: &str) -> Result<Vec<ParsedSection>, FieldErrors> {
                 };
                 open = Some(begin);
                 let is = section.lines.last().map_or(0, String::len);
-                if is > MAX_FACT && wrong.add(begin, &format!("must be at most {MAX_FACT} bytes, is {is}")) {
+                if is > MAX_FACT && wrong(begin, &format!("must be at most {MAX_FACT} bytes, is {is}")) {
                     break;
                 }
             }
         }
     }
-    if wrong.0.0.is_empty() {
-        check_size(&mut wrong.0, "text", &parsed_long_term(&sections));
-    }
-    wrong.0.into_result(sections)
+    sections
 }
 
 /// The summary of a week.
@@ -464,6 +497,33 @@ mod tests {
             namespace: String::new(),
             created_at: Timestamp::UNIX_EPOCH,
         }
+    }
+
+    #[test]
+    fn a_long_term_memory_is_read_from_its_top() {
+        let (sections, left_out) = parse_long_term_from_top("# Memory\n\n- z\n## One\n- a\n- b\n");
+        let written = "# Memory\n\n<!-- by hand -->\n- z\n\n## One <!-- by hand -->\n- a\n- b\n";
+        assert_eq!((parsed_long_term(&sections).as_str(), left_out), (written, 0));
+        // A line that is too long, a heading that is too long, and an empty section.
+        let (heading, line) = ("ü".repeat(100), "x".repeat(501));
+        let (sections, left_out) =
+            parse_long_term_from_top(&format!("- a\n- {line}\n## Empty\n## {heading}\n- b"));
+        assert_eq!((sections.len(), left_out), (2, 1));
+        assert_eq!(
+            (sections[1].title.len(), sections[1].lines.as_slice()),
+            (120, ["b".to_owned()].as_slice())
+        );
+        for long in
+            ["- x\n".repeat(200), format!("- {}\n", "x".repeat(450)).repeat(20), "## t\n- x\n".repeat(90)]
+        {
+            let (sections, left_out) = parse_long_term_from_top(&long);
+            let text = parsed_long_term(&sections);
+            assert!(fits(&text) && left_out > 0 && text.len() > 200, "{left_out} {text}");
+            assert_eq!(parse_long_term(&text).unwrap(), sections);
+            let lines: usize = sections.iter().map(|section| section.lines.len()).sum();
+            assert_eq!(lines as u64 + left_out, long.matches("- x").count() as u64);
+        }
+        assert_eq!(parse_long_term_from_top(""), (Vec::new(), 0));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod learn;
 #[cfg(test)]
 mod learn_tests;
 pub mod markdown;
+pub mod openclaw;
 pub mod part;
 pub mod recall;
 pub mod session;

@@ -3,12 +3,14 @@
 //! The client uploads the archive to a presigned address. An executor first reads all of it: nothing is written if anything is
 //! invalid. Then it writes the objects, and then the records, which name them. It creates records and never replaces one, so
 //! what exists here stays, and another executor can continue at any time.
+//!
+//! The files of OpenClaw come the same way; `openclaw` reads them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
 
 use domain::accounts::import::{
-    AccountImport, AccountImportState, MAX_ARCHIVE, Position, UPLOAD_WITHIN, most_inflated,
+    AccountImport, AccountImportState, ImportFormat, MAX_ARCHIVE, Position, UPLOAD_WITHIN, most_inflated,
 };
 use domain::chats::conversation::check_images;
 use domain::dispatch::SWEEP_EVERY;
@@ -25,6 +27,8 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
+use super::openclaw;
+use super::stopped::{Stop, Unreadable};
 use crate::agent_loop::journal;
 use crate::blobs::{BlobKey, BlobReader};
 use crate::context::Cx;
@@ -84,11 +88,16 @@ pub struct NewAccountImport {
     #[serde(default)]
     #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     pub sha256: Option<String>,
+    /// What the archive is. `account` (the default) needs an empty account. `openclaw` adds to what there is.
+    #[serde(default)]
+    pub format: ImportFormat,
 }
 
 /// An import as its owner sees it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AccountImportView {
+    /// What the archive is.
+    pub format: ImportFormat,
     /// How far the import has come.
     pub state: AccountImportState,
     /// When the import was requested.
@@ -105,6 +114,9 @@ pub struct AccountImportView {
     /// How many things were left out, by kind: what had not ended, what only mattered to the other deployment, what needs an
     /// object that the archive does not have, and what exists here already. Objects that no record names are `objects`.
     pub left_out: BTreeMap<String, u64>,
+    /// What was left out and why, with the name of the file: at most 50 sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Why the import failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -116,9 +128,31 @@ pub struct AccountImportView {
 impl AccountImportView {
     fn of(import: AccountImport, upload: Option<UploadTarget>) -> Self {
         let AccountImport {
-            state, requested_at, finished_at, bytes, records, objects, left_out, error, ..
+            format,
+            state,
+            requested_at,
+            finished_at,
+            bytes,
+            records,
+            objects,
+            left_out,
+            notes,
+            error,
+            ..
         } = import;
-        Self { state, requested_at, finished_at, bytes, records, objects, left_out, error, upload }
+        Self {
+            format,
+            state,
+            requested_at,
+            finished_at,
+            bytes,
+            records,
+            objects,
+            left_out,
+            notes,
+            error,
+            upload,
+        }
     }
 }
 
@@ -137,23 +171,23 @@ pub async fn request(
     let sha256 = new.check(MAX_ARCHIVE.min(most_inflated(plan)))?;
     let found = cx.store.account_import(owner).await?;
     let version = found.as_ref().map_or(0, |found| found.version);
+    let mut must_be_empty_now = input.format == ImportFormat::Account;
     if let Some(Versioned { value: earlier, .. }) = found {
         if earlier.state == AccountImportState::Running {
             let view = AccountImportView::of(earlier, None);
             return Err(Error::conflict_with("import_running", "an import is running", &view));
         }
         // What a failed import has written is no obstacle to the next one: nothing is written twice.
-        let has_begun = earlier.position != Position::default();
-        if !(earlier.state == AccountImportState::Failed && has_begun) {
-            must_be_empty(cx, owner).await?;
-        }
-    } else {
+        let has_begun = earlier.format == ImportFormat::Account && earlier.position != Position::default();
+        must_be_empty_now &= !(earlier.state == AccountImportState::Failed && has_begun);
+    }
+    if must_be_empty_now {
         must_be_empty(cx, owner).await?;
     }
     // The record of a stopped account exists, and an import only creates records. So it would leave out the settings.
     stopped::check(cx, owner).await?;
     let now = cx.clock.now();
-    let import = AccountImport::new(input.bytes, now);
+    let import = AccountImport { format: input.format, ..AccountImport::new(input.bytes, now) };
     let write = import.write(owner, version, now + FIRST_LOOK)?;
     if !cx.store.commit(once, vec![write]).await?.done() {
         return Err(Error::conflict("import_running", "another import was requested at the same time"));
@@ -206,21 +240,33 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
         return Ok(());
     };
     let Some(claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
-    let mut work = Work {
-        cx,
-        owner,
-        claimed,
-        reader: BlobReader::new(&cx.blobs, &key, size, Handle::current()),
-        unfinished: HashSet::new(),
-        most_bytes: most_inflated(plans::plan_of(cx, owner).await?),
-        named: HashMap::new(),
-        logs: HashMap::new(),
-        found: HashMap::new(),
-        projects: 0,
-        counted: BTreeMap::new(),
+    let reader = BlobReader::new(&cx.blobs, &key, size, Handle::current());
+    let most_bytes = most_inflated(plans::plan_of(cx, owner).await?);
+    let (mut claimed, ended) = match claimed.job.format {
+        ImportFormat::Account => {
+            let mut work = Work {
+                cx,
+                owner,
+                claimed,
+                reader,
+                unfinished: HashSet::new(),
+                most_bytes,
+                named: HashMap::new(),
+                logs: HashMap::new(),
+                found: HashMap::new(),
+                projects: 0,
+                counted: BTreeMap::new(),
+            };
+            let ended = work.everything().await;
+            (work.claimed, ended)
+        }
+        ImportFormat::OpenClaw => {
+            let mut work = openclaw::Work { cx, owner, claimed, reader, most_bytes };
+            let ended = work.everything().await;
+            (work.claimed, ended)
+        }
     };
-    let ended = work.everything().await;
-    let (mut claimed, now) = (work.claimed, cx.clock.now());
+    let now = cx.clock.now();
     match ended {
         Ok(()) => claimed.job.finish(now),
         Err(Stop::Invalid(told)) => claimed.job.fail(&told, now),
@@ -239,19 +285,6 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
         tracing::info!(state = ?claimed.job.state, objects = claimed.job.objects, "an account was imported");
     }
     Ok(())
-}
-
-/// Why the work ends before everything is written.
-enum Stop {
-    /// The archive is not valid.
-    Invalid(String),
-    Interrupted(Interrupted),
-}
-
-impl<E: Into<Interrupted>> From<E> for Stop {
-    fn from(interrupted: E) -> Self {
-        Self::Interrupted(interrupted.into())
-    }
 }
 
 /// What a pass over the archive is for.
@@ -626,12 +659,7 @@ impl Work<'_> {
         if let Some(failure) = self.reader.failure() {
             return Err(failure.into());
         }
-        match ended {
-            Ok(()) => Ok(()),
-            Err(Unreadable::Archive(error)) => Err(Stop::Invalid(error.to_string())),
-            Err(Unreadable::Content(told)) => Err(Stop::Invalid(told)),
-            Err(Unreadable::Unwanted) => Err(Interrupted::Lost.into()),
-        }
+        ended.map_err(Unreadable::stop)
     }
 }
 
@@ -644,20 +672,6 @@ fn object_key(owner: &Owner, rest: &str) -> Result<Option<BlobKey>, String> {
         }
         "exports" | "imports" | "proposals" => Ok(None),
         _ => Err(format!("the object {rest:?} is unknown")),
-    }
-}
-
-/// Why an archive was not read to its end.
-enum Unreadable {
-    Archive(ArchiveError),
-    Content(String),
-    /// Nobody receives what is read.
-    Unwanted,
-}
-
-impl From<ArchiveError> for Unreadable {
-    fn from(error: ArchiveError) -> Self {
-        Self::Archive(error)
     }
 }
 

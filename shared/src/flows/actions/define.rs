@@ -1,6 +1,7 @@
 //! Defines an action, directly or from a proposal.
 
 use domain::actions::DefineAction;
+use domain::agents::Agent;
 use domain::ceilings::CeilingOf;
 use domain::chats::{Proposal, ProposalBody};
 use domain::history::{Change, ChangedBy};
@@ -73,6 +74,28 @@ pub async fn define(
         Written::Refused(Guard::Proposal) => Err(Error::NotFound("proposal")),
         Written::Refused(_) => Err(Error::NotFound("agent")),
     }
+}
+
+/// Defines an action of an agent under this id, as an import does. `false` if the id is taken, or if the agent is gone.
+///
+/// # Errors
+/// 400 with every invalid field and its limit.
+pub(crate) async fn define_imported(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    agent: &Agent,
+    input: DefineAction,
+) -> Result<bool> {
+    let mut new = input.complete(None, agent, cx.config.budget.run_micros)?;
+    if let Some(schedule) = new.schedule.take() {
+        new.schedule = Some(schedules::in_zone_of(cx, owner, Some(agent), schedule).await?);
+    }
+    let action = new.validate()?.define(id, agent.agent_id, cx.clock.now());
+    let mut writes = Store::action_writes(owner, &action)?;
+    let change = Change::defined(&action, ChangedBy::Import);
+    writes.push(Store::change_write(owner, Ledger::Action(id), &change)?);
+    Ok(cx.store.commit(&Once::none(), writes).await?.done())
 }
 
 fn refused(message: &str) -> Error {

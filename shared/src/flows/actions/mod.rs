@@ -53,6 +53,7 @@ pub use approvals::{
     stale_after, withdraws,
 };
 pub use define::define;
+pub(crate) use define::define_imported;
 pub use delete::{delete, delete_if_there};
 pub use pauses::tell as tell_pause;
 pub use records::end_run;

@@ -8,22 +8,17 @@ use domain::ids::{Owner, ProjectId};
 use domain::log::{Entry, InstanceId, SessionId, layout};
 use futures::Stream;
 use jiff::Timestamp;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 
 use super::read::{Pages, parse};
 use super::segments::Log;
 use crate::context::Cx;
-use crate::error::{Error, Result};
-use crate::flows::archive::Growing;
+use crate::error::Result;
+use crate::flows::archive::{self, Sent, Stopped};
 use crate::store::logs::LogSession;
 use crate::store::table::Order;
 
 /// How many sessions, or logs of one session, a query reads.
 const PAGE: usize = 100;
-
-/// The approximate size of a piece of the archive, in bytes.
-const PIECE: usize = 64 * 1024;
 
 /// What is exported.
 #[derive(Clone, Debug, Default)]
@@ -36,31 +31,10 @@ pub struct Selection {
 
 /// The archive, piece by piece. It ends with an error if something could not be read.
 pub fn archive(cx: Cx, owner: Owner, selection: Selection) -> impl Stream<Item = Result<Bytes>> + use<> {
-    let (sender, receiver) = mpsc::channel(2);
-    tokio::spawn(async move {
-        let archive = Archive::new(sender.clone());
-        if let Err(Stopped::Failed(error)) = write(&cx, &owner, &selection, archive).await {
-            tracing::error!(cause = %error.causes(), "an export ended early");
-            let _ = sender.send(Err(error)).await;
-        }
-    });
-    ReceiverStream::new(receiver)
+    archive::sent(|zip| async move { write(&cx, &owner, &selection, zip).await })
 }
 
-/// Why the writing ended early.
-enum Stopped {
-    /// The client has disconnected.
-    Disconnected,
-    Failed(Error),
-}
-
-impl From<Error> for Stopped {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-async fn write(cx: &Cx, owner: &Owner, selection: &Selection, mut zip: Archive) -> Result<(), Stopped> {
+async fn write(cx: &Cx, owner: &Owner, selection: &Selection, mut zip: Sent) -> Result<(), Stopped> {
     let mut sessions = Sessions::new(owner, selection);
     while let Some(session) = sessions.next(cx).await? {
         for agent in agents(cx, owner, &session).await? {
@@ -135,7 +109,7 @@ async fn agents(cx: &Cx, owner: &Owner, session: &SessionId) -> Result<Vec<Insta
 }
 
 /// Writes the lines of all agents of a session, ordered by time.
-async fn merged(cx: &Cx, owner: &Owner, session: &SessionId, zip: &mut Archive) -> Result<(), Stopped> {
+async fn merged(cx: &Cx, owner: &Owner, session: &SessionId, zip: &mut Sent) -> Result<(), Stopped> {
     let agents = agents(cx, owner, session).await?;
     let mut logs = Vec::with_capacity(agents.len());
     let mut order = BinaryHeap::new();
@@ -188,40 +162,5 @@ impl<'a> Lines<'a> {
     /// Takes the next line, with its newline.
     fn take(&mut self) -> Bytes {
         self.page.split_to(self.length())
-    }
-}
-
-/// A zip that is sent while it is written.
-struct Archive {
-    zip: Growing,
-    out: mpsc::Sender<Result<Bytes>>,
-}
-
-impl Archive {
-    fn new(out: mpsc::Sender<Result<Bytes>>) -> Self {
-        Self { zip: Growing::default(), out }
-    }
-
-    fn file(&mut self, path: &str) -> Result<()> {
-        Ok(self.zip.file(path)?)
-    }
-
-    async fn write(&mut self, bytes: &[u8]) -> Result<(), Stopped> {
-        for bytes in bytes.chunks(PIECE) {
-            self.zip.write(bytes).map_err(Error::from)?;
-            if self.zip.waiting() >= PIECE {
-                self.send().await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn finish(mut self) -> Result<(), Stopped> {
-        self.zip.finish().map_err(Error::from)?;
-        self.send().await
-    }
-
-    async fn send(&mut self) -> Result<(), Stopped> {
-        self.out.send(Ok(self.zip.take())).await.map_err(|_| Stopped::Disconnected)
     }
 }

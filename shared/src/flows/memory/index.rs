@@ -358,15 +358,21 @@ async fn all_sources(cx: &Cx, owner: &Owner) -> Result<Vec<Source>> {
 }
 
 /// The messages that no search may find, because facts that came from them were deleted.
-struct Hidden(BTreeSet<(Source, String)>);
+pub(super) struct Hidden(BTreeSet<(Source, String)>);
 
 impl Hidden {
-    async fn of(cx: &Cx, owner: &Owner) -> Result<Self> {
+    pub(super) async fn of(cx: &Cx, owner: &Owner) -> Result<Self> {
         let tombstones = cx.store.tombstones(owner).await?.into_iter();
         let deleted = tombstones.filter(|it| it.kind == TombstoneKind::Deleted).flat_map(|it| it.sources);
         let messages = deleted
             .flat_map(|quoted| quoted.message_ids.into_iter().map(move |id| (quoted.source.clone(), id)));
         Ok(Self(messages.collect()))
+    }
+
+    /// The ids of those of a conversation.
+    pub(super) fn in_source(&self, source: &Source) -> BTreeSet<&str> {
+        let of = self.0.iter().filter(|(hidden, _)| hidden == source);
+        of.map(|(_, id)| id.as_str()).collect()
     }
 }
 

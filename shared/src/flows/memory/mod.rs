@@ -10,6 +10,7 @@
 //! - `recall`: what a model is told
 //! - `outside`: messages of sessions that took place elsewhere
 //! - `shown`: days, weeks, and the archive, as JSON and as Markdown
+//! - `take`: everything as files
 //!
 //! `go_on` is what an executor does if the memory of an owner is due.
 
@@ -24,6 +25,7 @@ pub mod search;
 pub mod shown;
 mod sources;
 pub mod sync;
+pub mod take;
 pub mod tidy;
 mod vectors;
 

@@ -279,8 +279,18 @@ pub async fn day_markdown(data: &Data, owner: &Owner, date: Date) -> Result<Stri
     if blocks.is_empty() {
         return Err(Error::NotFound("day in the memory"));
     }
-    let ids = blocks.iter().flat_map(|block| block.facts.iter().copied());
-    let facts = facts_by_id(data, owner, ids).await?;
+    blocks_markdown(data, owner, date, blocks).await
+}
+
+/// These blocks of a day as Markdown.
+pub(super) async fn blocks_markdown(
+    data: &Data,
+    owner: &Owner,
+    date: Date,
+    blocks: impl IntoIterator<Item = Block>,
+) -> Result<String> {
+    let blocks: Vec<Block> = blocks.into_iter().collect();
+    let facts = facts_by_id(data, owner, blocks.iter().flat_map(|block| block.facts.iter().copied())).await?;
     let of = |block: Block| {
         let of_block =
             block.facts.iter().filter_map(|id| facts.get(id)).filter(|fact| is_shown(fact)).cloned();

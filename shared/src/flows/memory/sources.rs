@@ -99,7 +99,7 @@ fn said(message: &ChatMessage) -> Option<Said> {
 }
 
 /// An outside message without a time was written when it arrived.
-fn timed(message: OutsideMessage) -> Said {
+pub(super) fn timed(message: OutsideMessage) -> Said {
     let arrived = instant_of(message.arrived);
     let at = message.said.at.or_else(|| message.said.date_text.is_none().then_some(arrived));
     Said { at, ..message.said }

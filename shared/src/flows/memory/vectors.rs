@@ -41,7 +41,7 @@ const QUESTION_PATIENCE: Duration = Duration::from_millis(700);
 /// What one question may cost, in micro-dollars.
 const QUESTION_MICROS: i64 = 1_000;
 
-const fn budget(ceiling: i64) -> WorkBudget {
+const fn at_most(ceiling: i64) -> WorkBudget {
     WorkBudget { name: "the ceiling of vectors", spent: 0, ceiling }
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn weekly(
         None => (String::new(), 0),
     };
     let mut vectors = Vectors::new(&model, dimension);
-    let mut budget = budget(WEEK_MICROS);
+    let mut budget = at_most(WEEK_MICROS);
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
@@ -121,7 +121,7 @@ async fn ask_all(
         let one = |texts: &Vec<String>| {
             let texts = texts.clone();
             async move {
-                let mut budget = budget(share);
+                let mut budget = at_most(share);
                 let answer = ask::embed(cx, owner, embedder, texts.clone(), (&mut budget, PATIENCE)).await;
                 (texts, answer, budget.spent)
             }
@@ -188,7 +188,7 @@ pub(super) async fn of_question(
     if let Some(known) = cx.memories.question(owner, &name, text) {
         return Ok(Some((name, known)));
     }
-    let mut budget = budget(QUESTION_MICROS);
+    let mut budget = at_most(QUESTION_MICROS);
     let asked = (&mut budget, QUESTION_PATIENCE);
     match ask::embed(cx, owner, &embedder, vec![text.to_owned()], asked).await {
         Ok(found) => Ok(found.into_iter().next().map(|vector| {
