@@ -41,7 +41,7 @@ fn answered(session: &Session) -> Value {
 /// What the program believes of it.
 fn learned(session: &Session) -> learn::Learned {
     let messages: Vec<&Said> = session.messages.iter().collect();
-    learn::read(&answered(session), session, &messages, &TimeZone::UTC).unwrap()
+    learn::read(&answered(session), session, &messages, &TimeZone::UTC, |_| None).unwrap()
 }
 
 #[test]
@@ -125,6 +125,7 @@ fn known(number: u128, text: &str) -> Fact {
         said_at: "2026-11-26T09:00:00Z".parse().unwrap(),
         block_id: None,
         corrects: None,
+        used_on: None,
         namespace: String::new(),
         created_at: "2026-11-26T09:00:00Z".parse().unwrap(),
     }

@@ -53,7 +53,7 @@ impl Default for ModelLimits {
 #[derive(Clone)]
 pub struct Endpoint {
     base: Arc<str>,
-    headers: HeaderMap,
+    pub(super) headers: HeaderMap,
     /// Signs each request, for AWS.
     signer: Option<Arc<Signer>>,
     pub(crate) limits: ModelLimits,

@@ -14,7 +14,8 @@ use memory::{Index, Kind, Layer, Query, Vector};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{health, index, schedules, vectors};
+use super::vectors::{self, QuestionVector};
+use super::{health, index, schedules};
 use crate::context::Cx;
 use crate::error::Result;
 
@@ -152,7 +153,7 @@ pub async fn search(cx: &Cx, owner: &Owner, asked: &Asked) -> Result<Found> {
 pub(super) async fn look(
     cx: &Cx,
     index: Arc<Index>,
-    (text, vector): (&str, Option<(String, Arc<[f32]>)>),
+    (text, vector): (&str, Option<QuestionVector>),
     (limit, depth): (usize, Depth),
     namespace: Option<String>,
     zone: &TimeZone,

@@ -168,14 +168,17 @@ fn calls(texts: Vec<String>, most: usize) -> Vec<Vec<String>> {
     calls
 }
 
-/// The vector of a question, with the name of its model. `None` if the index has no vectors, if the person has chosen no provider, or
+/// The vector of a question, with the name of its model.
+pub(super) type QuestionVector = (String, Arc<[f32]>);
+
+/// The vector of a question. `None` if the index has no vectors, if the person has chosen no provider, or
 /// if the provider does not answer in time.
 pub(super) async fn of_question(
     cx: &Cx,
     owner: &Owner,
     index: &Index,
     text: &str,
-) -> Result<Option<(String, Arc<[f32]>)>> {
+) -> Result<Option<QuestionVector>> {
     let text = text.trim();
     if index.model().is_empty() || text.is_empty() {
         return Ok(None);

@@ -462,9 +462,7 @@ mod tests {
             .map(|n| link(&format!("l{n}"), (n > 0).then(|| format!("l{}", n - 1)).as_deref()))
             .collect();
         lines.extend((0..2_000).map(|n| user(&format!("m{n}"), Some("l19999"))));
-        let began = std::time::Instant::now();
         assert_eq!(read(&lines).messages.len(), 2_000);
-        assert!(began.elapsed() < std::time::Duration::from_secs(20));
     }
 
     #[test]
