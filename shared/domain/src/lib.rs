@@ -23,6 +23,7 @@
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
+//! - [`jobs`]: one record for every background job
 //! - [`reach`]: which servers may be reached outside
 //! - [`json_schema`]: the JSON Schemas of replies, and the check of values against them
 
@@ -39,6 +40,7 @@ pub mod context;
 pub mod dispatch;
 pub mod history;
 pub mod ids;
+pub mod jobs;
 pub mod json_schema;
 pub mod lease;
 pub mod log;
