@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::JobId;
-use crate::quoting::one_line;
+use crate::quoting::{one_line, short_line};
 use crate::validate::{FieldErrors, MAX_STORED};
 
 /// How many days a record is kept after its job's due time: long enough for five weekly jobs.
@@ -175,7 +175,7 @@ impl JobRun {
     /// would look like a success without work. A job that is tried again keeps what it has cost.
     #[must_use]
     pub fn begin(before: Option<Self>, kind: JobKind, subject: &str, due: Timestamp, now: Timestamp) -> Self {
-        let subject = cut(subject, MAX_SUBJECT);
+        let subject = short_line(subject, MAX_SUBJECT);
         match before {
             Some(before) if before.state == JobState::Succeeded => before,
             before => Self {
@@ -214,7 +214,7 @@ impl JobRun {
             work_found: outcome.work_found.min(MAX_STORED),
             artefacts: outcome.artefacts.min(MAX_STORED),
             cost_micros,
-            error: outcome.error.map(|error| cut(&one_line(&error), MAX_ERROR)),
+            error: outcome.error.map(|error| short_line(&error, MAX_ERROR)),
             ..self
         }
     }
@@ -277,15 +277,6 @@ impl JobRun {
         }
         errors.into_result(())
     }
-}
-
-/// At most `max` bytes of a text.
-fn cut(text: &str, max: usize) -> String {
-    if text.len() <= max {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(max - '…'.len_utf8());
-    format!("{}…", &text[..end])
 }
 
 #[cfg(test)]

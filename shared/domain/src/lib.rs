@@ -24,6 +24,8 @@
 //! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
 //! - [`jobs`]: one record for every background job
+//! - [`witness`]: schedules that something else runs, and whether it ran
+//! - [`watchdog`]: what is looked at every two hours, and when an alert is raised
 //! - [`reach`]: which servers may be reached outside
 //! - [`json_schema`]: the JSON Schemas of replies, and the check of values against them
 
@@ -57,6 +59,8 @@ pub mod schedule;
 pub mod tools;
 pub mod validate;
 pub mod watch;
+pub mod watchdog;
+pub mod witness;
 pub mod wording;
 pub mod work;
 
