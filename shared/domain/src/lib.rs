@@ -26,6 +26,7 @@
 //! - [`jobs`]: one record for every background job
 //! - [`witness`]: schedules that something else runs, and whether it ran
 //! - [`watchdog`]: what is looked at every two hours, and when an alert is raised
+//! - [`notices`]: who is told, when, and in which words
 //! - [`reach`]: which servers may be reached outside
 //! - [`json_schema`]: the JSON Schemas of replies, and the check of values against them
 
@@ -48,6 +49,7 @@ pub mod lease;
 pub mod log;
 pub mod memory;
 pub mod models;
+pub mod notices;
 pub mod places;
 pub mod practices;
 pub mod projects;
