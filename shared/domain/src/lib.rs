@@ -61,6 +61,8 @@ pub mod schedule;
 pub mod tools;
 pub mod validate;
 pub mod watch;
+#[cfg(test)]
+mod watch_simulation;
 pub mod watchdog;
 pub mod witness;
 pub mod wording;
