@@ -272,7 +272,7 @@ impl JobRun {
         match u64::try_from(self.cost_micros) {
             Ok(micros) => errors.most("cost_micros", micros, MAX_STORED),
             Err(_) => {
-                errors.add("cost_micros", format!("must be 0 to {MAX_STORED}, is {}", self.cost_micros))
+                errors.add("cost_micros", format!("must be 0 to {MAX_STORED}, is {}", self.cost_micros));
             }
         }
         errors.into_result(())

@@ -348,7 +348,7 @@ fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
         block[..key.len()].copy_from_slice(key);
     }
     let inner = Sha256::new().chain_update(block.map(|byte| byte ^ 0x36));
-    let inner = parts.iter().fold(inner, |hash, part| hash.chain_update(part)).finalize();
+    let inner = parts.iter().fold(inner, Digest::chain_update).finalize();
     Sha256::new().chain_update(block.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize().into()
 }
 

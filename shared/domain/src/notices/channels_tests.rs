@@ -313,7 +313,7 @@ proptest! {
                 let is_plain = |c: char| c.is_ascii_graphic() && !"<>,".contains(c);
                 let is_url = matches!(channel, Channel::Webhook { .. });
                 prop_assert!(is_url || text.chars().all(is_plain), "{:?}", text);
-                prop_assert!(!text.contains(|c: char| c.is_control()));
+                prop_assert!(!text.contains(char::is_control));
             }
             let _ = channel.shown();
         }

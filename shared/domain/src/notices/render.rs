@@ -157,7 +157,7 @@ fn inert(text: &str) -> String {
         match c {
             '@' | '\u{FF20}' | '\u{FE6B}' => out.push_str("(at)"),
             ':' if after.is_some_and(|next| !next.is_whitespace() && !next.is_ascii_digit()) => {
-                out.push_str("[:]")
+                out.push_str("[:]");
             }
             // Clients also take these for dots in names of hosts.
             '.' | '\u{3002}' | '\u{FF0E}' | '\u{FF61}' if joins(before, after) || is_address(&text, at) => {

@@ -1,6 +1,6 @@
 //! The watchdog: every two hours it looks at the timers, the jobs and the queues of the platform, and at what people own.
 //!
-//! A look judges facts ([`judge`]) and gives one [`Observed`] for each check of each item. A [`Counter`] per check and item remembers
+//! A look judges facts (`judge_job` and others) and gives one [`Observed`] for each check of each item. A [`Counter`] per check and item remembers
 //! how many anomalies there were in a row. The first one is silent, because a single look may be unlucky. The second one in a row
 //! alerts, once. The end of the row is said once, and only after an alert.
 //!
