@@ -141,6 +141,12 @@ ids! {
     ExportId("export_id") = "exp_";
     /// The receipt of the deletion of an account. Whoever knows it may read the receipt, so it is random.
     ReceiptId("receipt_id") = "rcp_";
+    /// A background job: what is to be done about one thing at one due time.
+    JobId("job_id") = "job_";
+    /// A schedule that something else runs, and that is watched.
+    WatchedId("watched_id") = "wch_";
+    /// A notice to a person. It is the same in every try to deliver it.
+    NoticeId("notice_id") = "ntc_";
 }
 
 fn parse_uuid(text: &str, prefix: &'static str) -> Result<Uuid, InvalidId> {
@@ -195,6 +201,40 @@ impl RunId {
     #[must_use]
     pub fn instant(self) -> Timestamp {
         instant_of(self.0)
+    }
+}
+
+impl JobId {
+    /// The id of the job of this kind about `subject` that is due at `due`. It is always the same, so a job that is repeated has
+    /// one record. It sorts by its due time.
+    #[must_use]
+    pub fn of(kind: &str, subject: &str, due: Timestamp) -> Self {
+        let millis = due.as_millisecond().max(0) as u64;
+        let hash = Sha256::new()
+            .chain_update(b"job\0")
+            .chain_update((kind.len() as u64).to_be_bytes())
+            .chain_update(kind)
+            .chain_update(subject)
+            .chain_update([0])
+            .chain_update(millis.to_be_bytes())
+            .finalize();
+        Self(derived(millis, &hash))
+    }
+}
+
+impl NoticeId {
+    /// The id of the notice about `key` that is said at `at`. It is always the same, so a notice that is stored again is not sent
+    /// again.
+    #[must_use]
+    pub fn of(key: &str, at: Timestamp) -> Self {
+        let millis = at.as_millisecond().max(0) as u64;
+        let hash = Sha256::new()
+            .chain_update(b"notice\0")
+            .chain_update(key)
+            .chain_update([0])
+            .chain_update(at.as_nanosecond().to_be_bytes())
+            .finalize();
+        Self(derived(millis, &hash))
     }
 }
 

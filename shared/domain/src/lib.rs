@@ -23,6 +23,10 @@
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
+//! - [`jobs`]: one record for every background job
+//! - [`witness`]: schedules that something else runs, and whether it ran
+//! - [`watchdog`]: what is looked at every two hours, and when an alert is raised
+//! - [`notices`]: who is told, when, and in which words
 //! - [`reach`]: which servers may be reached outside
 //! - [`json_schema`]: the JSON Schemas of replies, and the check of values against them
 
@@ -39,11 +43,13 @@ pub mod context;
 pub mod dispatch;
 pub mod history;
 pub mod ids;
+pub mod jobs;
 pub mod json_schema;
 pub mod lease;
 pub mod log;
 pub mod memory;
 pub mod models;
+pub mod notices;
 pub mod places;
 pub mod practices;
 pub mod projects;
@@ -55,6 +61,10 @@ pub mod schedule;
 pub mod tools;
 pub mod validate;
 pub mod watch;
+#[cfg(test)]
+mod watch_simulation;
+pub mod watchdog;
+pub mod witness;
 pub mod wording;
 pub mod work;
 

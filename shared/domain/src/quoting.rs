@@ -29,3 +29,15 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     let is_out = |c: char| c.is_control() || breaks_line(c);
     if text.contains(is_out) { text.replace(is_out, " ").into() } else { text.into() }
 }
+
+/// At most `max` bytes of a text on one line. A text that was cut ends in an ellipsis.
+#[must_use]
+pub fn short_line(text: &str, max: usize) -> String {
+    let line = one_line(text);
+    let line = line.trim();
+    if line.len() <= max {
+        return line.to_owned();
+    }
+    let end = line.floor_char_boundary(max.saturating_sub('…'.len_utf8()));
+    format!("{}…", line[..end].trim_end())
+}

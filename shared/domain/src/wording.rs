@@ -1,5 +1,7 @@
 //! Rewrites serde's error messages for people who know neither serde nor our types.
 
+use jiff::SignedDuration;
+
 use crate::validate::FieldErrors;
 
 /// The message for an unknown field.
@@ -26,6 +28,24 @@ pub fn refusal(whole: &str, path: &str, message: &str) -> FieldErrors {
     }
     let field = if within.is_empty() { whole } else { within };
     FieldErrors::one(field, plain(message))
+}
+
+/// A length of time in its two largest units: "3 days 4 hours", "2 hours 5 minutes", "40 seconds".
+#[must_use]
+pub fn span_in_words(span: SignedDuration) -> String {
+    const UNITS: [(i64, &str); 4] = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")];
+    let seconds = span.as_secs().max(0);
+    let largest = UNITS.iter().position(|(size, _)| seconds >= *size).unwrap_or(UNITS.len() - 1);
+    let mut rest = seconds;
+    let mut words = Vec::new();
+    for (size, unit) in UNITS.iter().skip(largest).take(2) {
+        let count = rest / size;
+        rest %= size;
+        if count > 0 || words.is_empty() {
+            words.push(format!("{count} {unit}{}", if count == 1 { "" } else { "s" }));
+        }
+    }
+    words.join(" ")
 }
 
 /// Serde's list of fields: "one of `a`, `b`", or "there are no fields".
@@ -166,5 +186,23 @@ mod tests {
         );
         let long = format!("invalid type: string \"{}\", expected u64", "x".repeat(81));
         check("a", &long, "a: must be a whole number from 0, is a longer text");
+    }
+
+    #[test]
+    fn lengths_of_time_have_two_units() {
+        for (seconds, expected) in [
+            (-5, "0 seconds"),
+            (0, "0 seconds"),
+            (1, "1 second"),
+            (60, "1 minute"),
+            (61, "1 minute 1 second"),
+            (3_600, "1 hour"),
+            (3_601, "1 hour"),
+            (7_500, "2 hours 5 minutes"),
+            (90_061, "1 day 1 hour"),
+            (86_400 * 40, "40 days"),
+        ] {
+            assert_eq!(span_in_words(SignedDuration::from_secs(seconds)), expected);
+        }
     }
 }

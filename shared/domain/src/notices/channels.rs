@@ -1,0 +1,419 @@
+//! Where notices go: the channels that a person configures, the signatures of webhooks, and when a delivery is tried again.
+//!
+//! The addresses of webhooks, of Slack and of Discord, and the token of Telegram are secrets: whoever knows them can write there. So
+//! they are stored encrypted, and [`Channel::shown`] gives only their last four characters.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use url::Url;
+use utoipa::ToSchema;
+
+use crate::reach::{self, Policy, is_name};
+use crate::validate::FieldErrors;
+
+/// The longest address of a channel, in bytes.
+pub const MAX_URL: usize = 2_000;
+
+/// The longest e-mail address, in bytes (RFC 5321).
+pub const MAX_EMAIL: usize = 254;
+
+/// How long a delivery waits for an answer.
+pub const TIMEOUT: SignedDuration = SignedDuration::from_secs(15);
+
+/// The times before each try: the first is at once. After the tenth, nothing is tried any more.
+pub const RETRIES: [SignedDuration; 10] = [
+    SignedDuration::ZERO,
+    SignedDuration::from_secs(5),
+    SignedDuration::from_mins(5),
+    SignedDuration::from_mins(30),
+    SignedDuration::from_hours(2),
+    SignedDuration::from_hours(5),
+    SignedDuration::from_hours(10),
+    SignedDuration::from_hours(14),
+    SignedDuration::from_hours(20),
+    SignedDuration::from_hours(24),
+];
+
+/// The longest time that a server may ask us to wait.
+pub const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(24);
+
+/// Where a person wants to be told.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Channel {
+    Email {
+        /// One address without a name, at most 254 bytes.
+        #[schema(max_length = 254, example = "me@example.com")]
+        to: String,
+    },
+    /// A server that verifies Standard Webhooks.
+    Webhook {
+        /// An `https` address of a public host, at most 2,000 bytes.
+        #[schema(max_length = 2_000, example = "https://example.com/hooks/lamplighter")]
+        url: String,
+    },
+    Slack {
+        /// The address of an incoming webhook: `https://hooks.slack.com/services/…`.
+        #[schema(max_length = 2_000)]
+        url: String,
+    },
+    Discord {
+        /// The address of a webhook: `https://discord.com/api/webhooks/…`.
+        #[schema(max_length = 2_000)]
+        url: String,
+    },
+    Telegram {
+        /// The token of a bot.
+        token: String,
+        /// A number, or the name of a channel with `@`.
+        chat_id: String,
+    },
+}
+
+/// A kind of channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelKind {
+    Email,
+    Webhook,
+    Slack,
+    Discord,
+    Telegram,
+}
+
+/// A channel as it may be shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ShownChannel {
+    pub kind: ChannelKind,
+    /// Where it goes, without what is secret.
+    #[schema(example = "https://hooks.slack.com/…k3Xz")]
+    pub target: String,
+}
+
+/// Without its secrets.
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ShownChannel { kind, target } = self.shown();
+        write!(f, "{kind:?}({target})")
+    }
+}
+
+impl Channel {
+    #[must_use]
+    pub const fn kind(&self) -> ChannelKind {
+        match self {
+            Self::Email { .. } => ChannelKind::Email,
+            Self::Webhook { .. } => ChannelKind::Webhook,
+            Self::Slack { .. } => ChannelKind::Slack,
+            Self::Discord { .. } => ChannelKind::Discord,
+            Self::Telegram { .. } => ChannelKind::Telegram,
+        }
+    }
+
+    /// What of it is secret.
+    #[must_use]
+    pub fn secret(&self) -> Option<&str> {
+        match self {
+            Self::Email { .. } => None,
+            Self::Webhook { url } | Self::Slack { url } | Self::Discord { url } => Some(url),
+            Self::Telegram { token, .. } => Some(token),
+        }
+    }
+
+    /// Where it goes, with the last four characters of what is secret.
+    #[must_use]
+    pub fn shown(&self) -> ShownChannel {
+        let target = match self {
+            Self::Email { to } => to.clone(),
+            Self::Webhook { url } | Self::Slack { url } | Self::Discord { url } => {
+                let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+                let host = host.unwrap_or_default();
+                // The path and the query are secret, and the host is not.
+                let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+                format!("https://{host}/…{}", tail(path.map_or("", |(_, path)| path)))
+            }
+            Self::Telegram { token, chat_id } => format!("{chat_id} by the bot …{}", tail(token)),
+        };
+        ShownChannel { kind: self.kind(), target }
+    }
+
+    /// Checks what a person has written.
+    ///
+    /// # Errors
+    /// Every invalid field, with its limit. No error repeats a secret.
+    pub fn validate(&self, policy: &Policy) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        match self {
+            Self::Email { to } => {
+                if let Err(message) = check_email(to) {
+                    errors.add("to", message);
+                }
+            }
+            Self::Webhook { url } => {
+                let _ = checked(&mut errors, url, policy);
+            }
+            Self::Slack { url } => {
+                let is_hook = |url: &Url| {
+                    let parts = segments(url);
+                    url.host_str() == Some("hooks.slack.com")
+                        && matches!(parts.as_slice(), ["services", a, b, c] if [a, b, c].iter().all(|part| is_word(part)))
+                };
+                if checked(&mut errors, url, policy).is_some_and(|url| !is_hook(&url)) {
+                    errors.add("url", "must be https://hooks.slack.com/services/ and three more parts");
+                }
+            }
+            Self::Discord { url } => {
+                let is_hook = |url: &Url| {
+                    let parts = segments(url);
+                    matches!(url.host_str(), Some("discord.com" | "discordapp.com"))
+                        && matches!(parts.as_slice(), ["api", "webhooks", id, token]
+                            if id.bytes().all(|byte| byte.is_ascii_digit()) && is_word(id) && is_word(token))
+                };
+                if checked(&mut errors, url, policy).is_some_and(|url| !is_hook(&url)) {
+                    errors.add("url", "must be https://discord.com/api/webhooks/ and two more parts");
+                }
+            }
+            Self::Telegram { token, chat_id } => {
+                if !is_token(token) {
+                    errors.add(
+                        "token",
+                        "must be the token of a bot: digits, a colon, and 30 to 50 letters and digits",
+                    );
+                }
+                if !is_chat(chat_id) {
+                    errors.add(
+                        "chat_id",
+                        "must be a number of at most 20 digits, or @ and 5 to 32 letters and digits",
+                    );
+                }
+            }
+        }
+        errors.into_result(())
+    }
+}
+
+/// The end of a secret. Of a short one, nothing: the end would be most of it.
+fn tail(secret: &str) -> &str {
+    if secret.chars().count() < 16 {
+        return "";
+    }
+    secret.char_indices().rev().nth(3).map_or("", |(at, _)| &secret[at..])
+}
+
+fn checked(errors: &mut FieldErrors, text: &str, policy: &Policy) -> Option<Url> {
+    if text.len() > MAX_URL {
+        errors.add("url", format!("must be at most {MAX_URL} bytes, is {}", text.len()));
+        return None;
+    }
+    match reach::check(text, policy) {
+        // A host that the operator allows may be one without certificates.
+        Ok(checked) if checked.url().scheme() != "https" && !checked.is_allowed() => {
+            errors.add("url", "must begin with https://");
+            None
+        }
+        Ok(checked) => Some(checked.url().clone()),
+        Err(refused) => {
+            errors.add("url", format!("must be a public https address: {}", refused.reason));
+            None
+        }
+    }
+}
+
+/// The parts of a path. Nothing may follow it.
+fn segments(url: &Url) -> Vec<&str> {
+    let is_plain = url.query().is_none() && url.port().is_none() && url.scheme() == "https";
+    url.path_segments().filter(|_| is_plain).map(Iterator::collect).unwrap_or_default()
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+}
+
+fn is_token(token: &str) -> bool {
+    token.split_once(':').is_some_and(|(bot, secret)| {
+        (6..=12).contains(&bot.len())
+            && bot.bytes().all(|byte| byte.is_ascii_digit())
+            && (30..=50).contains(&secret.len())
+            && is_word(secret)
+    })
+}
+
+fn is_chat(chat_id: &str) -> bool {
+    let number = chat_id.strip_prefix('-').unwrap_or(chat_id);
+    let is_number = (1..=20).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = chat_id.strip_prefix('@').is_some_and(|name| {
+        (5..=32).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    });
+    is_number || is_name
+}
+
+/// One address as almost everybody has it: no name, no comment, no quotes, no characters outside of ASCII.
+fn check_email(to: &str) -> Result<(), String> {
+    const EXPECTED: &str = "must be one e-mail address such as me@example.com, without a name";
+    if to.len() > MAX_EMAIL {
+        return Err(format!("must be at most {MAX_EMAIL} bytes, is {}", to.len()));
+    }
+    let (local, domain) = to.split_once('@').ok_or(EXPECTED)?;
+    let is_atom = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&b))
+    };
+    if local.len() > 64 {
+        return Err(format!("must have at most 64 bytes before the @, has {}", local.len()));
+    }
+    let has_hyphens_inside = domain.split('.').all(|label| !label.starts_with('-') && !label.ends_with('-'));
+    // An end of digits would be an address of a machine.
+    let has_end =
+        domain.rsplit_once('.').is_some_and(|(_, end)| end.bytes().any(|b| b.is_ascii_alphabetic()));
+    let is_domain = is_name(domain) && has_end && has_hyphens_inside && !domain.contains('_');
+    if local.split('.').all(is_atom) && is_domain { Ok(()) } else { Err(EXPECTED.to_owned()) }
+}
+
+/// The secret with which webhooks are signed: `whsec_` and the base64 of 24 to 64 bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+/// The text is not a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be `whsec_` and the base64 of 24 to 64 bytes")]
+pub struct InvalidSecret;
+
+const PREFIX: &str = "whsec_";
+
+impl Secret {
+    /// # Errors
+    /// [`InvalidSecret`] if there are less than 24 or more than 64 bytes.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, InvalidSecret> {
+        if (24..=64).contains(&bytes.len()) { Ok(Self(bytes)) } else { Err(InvalidSecret) }
+    }
+
+    /// # Errors
+    /// [`InvalidSecret`].
+    pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
+        let encoded = text.strip_prefix(PREFIX).filter(|encoded| encoded.len() <= 88).ok_or(InvalidSecret)?;
+        Self::from_bytes(BASE64.decode(encoded).map_err(|_| InvalidSecret)?)
+    }
+
+    /// The text that the receiver needs.
+    #[must_use]
+    pub fn reveal(&self) -> String {
+        format!("{PREFIX}{}", BASE64.encode(&self.0))
+    }
+}
+
+/// Without the secret.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The signature of a webhook: `v1,` and the base64 of the HMAC-SHA-256 over `id.timestamp.body`.
+#[must_use]
+pub fn sign(secret: &Secret, id: &str, timestamp: Timestamp, body: &[u8]) -> String {
+    let seconds = timestamp.as_second().to_string();
+    let signed = hmac_sha256(&secret.0, &[id.as_bytes(), b".", seconds.as_bytes(), b".", body]);
+    format!("v1,{}", BASE64.encode(signed))
+}
+
+/// The headers of a webhook. While a secret is replaced, both sign: the receiver needs only one of them.
+#[must_use]
+pub fn headers(
+    secrets: &[&Secret],
+    id: &str,
+    timestamp: Timestamp,
+    body: &[u8],
+) -> [(&'static str, String); 3] {
+    let signatures: Vec<String> = secrets.iter().map(|secret| sign(secret, id, timestamp, body)).collect();
+    [
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", timestamp.as_second().to_string()),
+        ("webhook-signature", signatures.join(" ")),
+    ]
+}
+
+/// HMAC (RFC 2104) with SHA-256, over the parts one after another.
+fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    const BLOCK: usize = 64;
+    let mut block = [0_u8; BLOCK];
+    if key.len() > BLOCK {
+        block[..32].copy_from_slice(&Sha256::digest(key));
+    } else {
+        block[..key.len()].copy_from_slice(key);
+    }
+    let inner = Sha256::new().chain_update(block.map(|byte| byte ^ 0x36));
+    let inner = parts.iter().fold(inner, Digest::chain_update).finalize();
+    Sha256::new().chain_update(block.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize().into()
+}
+
+/// What a channel answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A status, and how long the server asks us to wait.
+    Status { code: u16, retry_after: Option<SignedDuration> },
+    /// No connection, or no answer in time.
+    None,
+    /// An e-mail could not be delivered. `is_permanent`: there is no such recipient.
+    Bounced { is_permanent: bool },
+    /// The recipient has called it spam.
+    Complained,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Done,
+    /// It is tried again at this time.
+    Again(Timestamp),
+    /// The receiver is gone: nothing is sent to this channel any more, until a person enables it.
+    Disable,
+    /// The recipient of e-mail must not be written to, until a person confirms it again.
+    Suspend,
+    /// All tries are used up. It is shown as undelivered.
+    GiveUp,
+}
+
+/// Decides what follows an answer. `tries`: how many tries there were, with this one.
+#[must_use]
+pub fn after(kind: ChannelKind, tries: usize, answer: Answer, now: Timestamp) -> Next {
+    let wait = match answer {
+        Answer::Status { code: 200..=299, .. } => return Next::Done,
+        Answer::Status { code: 410, .. } => return Next::Disable,
+        // They answer so when the webhook was deleted, or when a person has blocked the bot.
+        Answer::Status { code: 404, .. } if matches!(kind, ChannelKind::Slack | ChannelKind::Discord) => {
+            return Next::Disable;
+        }
+        Answer::Status { code: 401 | 403, .. } if kind == ChannelKind::Telegram => return Next::Disable,
+        Answer::Bounced { is_permanent: true } | Answer::Complained => return Next::Suspend,
+        Answer::Status { retry_after, .. } => {
+            retry_after.map_or(SignedDuration::ZERO, |wait| wait.clamp(SignedDuration::ZERO, LONGEST_WAIT))
+        }
+        Answer::None | Answer::Bounced { is_permanent: false } => SignedDuration::ZERO,
+    };
+    match RETRIES.get(tries.max(1)) {
+        Some(pause) => Next::Again(now.saturating_add(wait.max(*pause)).unwrap_or(Timestamp::MAX)),
+        None => Next::GiveUp,
+    }
+}
+
+/// The header `Retry-After`: seconds, or a date.
+#[must_use]
+pub fn retry_after(header: &str, now: Timestamp) -> Option<SignedDuration> {
+    let header = header.trim();
+    if !header.is_empty() && header.bytes().all(|byte| byte.is_ascii_digit()) {
+        // A number that does not fit is a long time.
+        return Some(SignedDuration::from_secs(header.parse().unwrap_or(i64::MAX)));
+    }
+    let at = jiff::fmt::rfc2822::parse(header).ok()?.timestamp();
+    Some(at.duration_since(now).max(SignedDuration::ZERO))
+}
+
+#[cfg(test)]
+#[path = "channels_tests.rs"]
+mod tests;

@@ -1,0 +1,338 @@
+//! Channels as people write them, signatures compared with published vectors, and retries.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn said(channel: Value) -> String {
+    let channel: Channel = serde_json::from_value(channel).unwrap();
+    channel.validate(&Policy::default()).map_or_else(|errors| errors.to_string(), |()| String::new())
+}
+
+const SLACK: &str = "https://hooks.slack.com/services/T0000/B0000/abcdefghijklmnop";
+const DISCORD: &str = "https://discord.com/api/webhooks/1234567890/abc-DEF_ghijklmnop";
+const TOKEN: &str = "1234567890:AAbbCCddEEffGGhhIIjjKKllMMnnOOppQQr";
+
+#[test]
+fn good_channels_are_taken_and_shown_without_their_secrets() {
+    for (channel, target) in [
+        (json!({"kind": "email", "to": "a.b+c@mail.example.com"}), "a.b+c@mail.example.com"),
+        (
+            json!({"kind": "webhook", "url": "https://example.com/hooks/0123456789?key=7"}),
+            "https://example.com/…ey=7",
+        ),
+        (json!({"kind": "webhook", "url": "https://example.com/x"}), "https://example.com/…"),
+        (json!({"kind": "slack", "url": SLACK}), "https://hooks.slack.com/…mnop"),
+        (json!({"kind": "discord", "url": DISCORD}), "https://discord.com/…mnop"),
+        (
+            json!({"kind": "discord", "url": DISCORD.replace("discord.com", "discordapp.com")}),
+            "https://discordapp.com/…mnop",
+        ),
+        (
+            json!({"kind": "telegram", "token": TOKEN, "chat_id": "-1001234567890"}),
+            "-1001234567890 by the bot …pQQr",
+        ),
+        (
+            json!({"kind": "telegram", "token": TOKEN, "chat_id": "@my_channel"}),
+            "@my_channel by the bot …pQQr",
+        ),
+    ] {
+        assert_eq!(said(channel.clone()), "", "{channel}");
+        let channel: Channel = serde_json::from_value(channel).unwrap();
+        assert_eq!(channel.shown().target, target);
+        let debug = format!("{channel:?}");
+        if let Some(secret) = channel.secret() {
+            assert!(!debug.contains(secret), "{debug}");
+        }
+        let json = serde_json::to_value(&channel).unwrap();
+        assert_eq!(serde_json::from_value::<Channel>(json).unwrap(), channel);
+    }
+}
+
+#[test]
+fn hostile_addresses_are_refused_with_the_field() {
+    let local = "a".repeat(65);
+    for to in [
+        "",
+        "me",
+        "@example.com",
+        "me@",
+        "me@localhost",
+        "me@example",
+        "me@example.com.",
+        "me@-example.com",
+        "me@127.0.0.1",
+        "me@[127.0.0.1]",
+        "Me <me@example.com>",
+        "me@example.com,you@example.com",
+        "me@example.com\r\nBcc: you@example.com",
+        "me@exa mple.com",
+        "a..b@example.com",
+        ".a@example.com",
+        "\"a b\"@example.com",
+        "me@you@example.com",
+        "mé@example.com",
+        "me@exämple.com",
+        "me@example.com\0",
+        &format!("{local}@example.com"),
+        &format!("a@{}.com", "b.".repeat(130)),
+    ] {
+        let message = said(json!({"kind": "email", "to": to}));
+        assert!(message.starts_with("to: must "), "{to:?}: {message:?}");
+    }
+    for url in [
+        "http://example.com/x",
+        "ftp://example.com/x",
+        "https://127.0.0.1/x",
+        "https://2130706433/x",
+        "https://0x7f.1/x",
+        "https://[::1]/x",
+        "https://[::ffff:10.0.0.1]/x",
+        "https://169.254.169.254/latest",
+        "https://localhost/x",
+        "https://db.internal/x",
+        "https://user:secret-word@example.com/x",
+        "https://example.com:8443/x",
+        " https://example.com/x",
+        "https://example.com/x\r\nHost: y",
+        "https:\\\\10.0.0.1",
+        "javascript:alert(1)",
+        "x",
+        "",
+    ] {
+        let message = said(json!({"kind": "webhook", "url": url}));
+        assert!(message.starts_with("url: must "), "{url:?}: {message:?}");
+        assert!(!message.contains("secret-word"), "{message}");
+    }
+    let long = format!("https://example.com/{}", "x".repeat(1_981));
+    assert_eq!(said(json!({"kind": "webhook", "url": long})), "url: must be at most 2000 bytes, is 2001");
+    for url in [
+        "https://hooks.slack.com.evil.com/services/T/B/x",
+        "https://evil.com/services/T/B/x",
+        "https://hooks.slack.com/services/T/B",
+        "https://hooks.slack.com/services/T/B/x/y",
+        "https://hooks.slack.com/services/T/../x",
+        "https://hooks.slack.com/services/T/B/x?y=1",
+        "https://hooks.slack.com/services/T//x",
+    ] {
+        let message = said(json!({"kind": "slack", "url": url}));
+        assert_eq!(message, "url: must be https://hooks.slack.com/services/ and three more parts", "{url}");
+    }
+    for url in [
+        "https://discord.com/api/webhooks/abc/def",
+        "https://discord.com/api/webhooks/123",
+        "https://discord.com.evil.com/api/webhooks/123/def",
+        "https://discord.com/api/webhooks/123/def/slack",
+        "https://evil.com/api/webhooks/123/def",
+    ] {
+        let message = said(json!({"kind": "discord", "url": url}));
+        assert_eq!(message, "url: must be https://discord.com/api/webhooks/ and two more parts", "{url}");
+    }
+    for token in [
+        "",
+        "1234567890",
+        "12345:x",
+        &TOKEN.replace(':', "/"),
+        &format!("{TOKEN}/../x"),
+        &TOKEN.replace("AA", "A/"),
+    ] {
+        let message = said(json!({"kind": "telegram", "token": token, "chat_id": "1"}));
+        assert!(message.starts_with("token: must be the token of a bot"), "{token}: {message}");
+        assert!(token.is_empty() || !message.contains(token));
+    }
+    for chat_id in ["", "-", "@ab", "1 2", "me", "@a-b-c-d", &"1".repeat(21)] {
+        let message = said(json!({"kind": "telegram", "token": TOKEN, "chat_id": chat_id}));
+        assert!(message.starts_with("chat_id: must be a number"), "{chat_id}: {message}");
+    }
+    for wrong in [json!({"kind": "sms", "to": "1"}), json!({"kind": "email", "to": "a@b.c", "name": "x"})] {
+        assert!(serde_json::from_value::<Channel>(wrong).is_err());
+    }
+}
+
+#[test]
+fn a_host_that_the_operator_allows_may_have_no_certificate() {
+    let policy = Policy { allowed_hosts: vec!["127.0.0.1:9000".parse().unwrap()], ..Policy::default() };
+    let channel = |url: &str| Channel::Webhook { url: url.to_owned() }.validate(&policy);
+    assert_eq!(channel("http://127.0.0.1:9000/hook"), Ok(()));
+    assert!(channel("http://127.0.0.1:9001/hook").is_err());
+    assert!(channel("http://example.com/hook").is_err());
+}
+
+/// RFC 4231, test cases 1 to 4, 6 and 7.
+#[test]
+fn the_hmac_is_the_one_of_the_standard() {
+    let counting: Vec<u8> = (1..=25).collect();
+    let long = "This is a test using a larger than block-size key and a larger than block-size data. The key needs to be hashed \
+                before being used by the HMAC algorithm.";
+    let cases: [(&[u8], &[u8], &str); 6] = [
+        (&[0x0b; 20], b"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+        (
+            b"Jefe",
+            b"what do ya want for nothing?",
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+        ),
+        (&[0xaa; 20], &[0xdd; 50], "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"),
+        (&counting, &[0xcd; 50], "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b"),
+        (
+            &[0xaa; 131],
+            b"Test Using Larger Than Block-Size Key - Hash Key First",
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+        ),
+        (&[0xaa; 131], long.as_bytes(), "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2"),
+    ];
+    for (key, data, expected) in cases {
+        assert_eq!(crate::hex(&hmac_sha256(key, &[data])), expected);
+        let (one, two) = data.split_at(data.len() / 2);
+        assert_eq!(crate::hex(&hmac_sha256(key, &[one, b"", two])), expected, "in parts");
+    }
+}
+
+/// The example of the specification of Standard Webhooks.
+#[test]
+fn a_webhook_is_signed_as_the_standard_says() {
+    let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    let at = Timestamp::from_second(1_614_265_330).unwrap();
+    let body = br#"{"test": 2432232314}"#;
+    let expected = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+    assert_eq!(sign(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", at, body), expected);
+    let newer = Secret::from_bytes(vec![7; 32]).unwrap();
+    let [id, timestamp, signature] = headers(&[&newer, &secret], "msg_p5jXN8AQM9LWM0D4loKWxJek", at, body);
+    assert_eq!(id, ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek".to_owned()));
+    assert_eq!(timestamp, ("webhook-timestamp", "1614265330".to_owned()));
+    let (first, second) = signature.1.split_once(' ').unwrap();
+    assert!(first.starts_with("v1,") && first != expected);
+    assert_eq!((signature.0, second), ("webhook-signature", expected));
+}
+
+#[test]
+fn a_secret_has_24_to_64_bytes() {
+    for (bytes, is_good) in [(0, false), (23, false), (24, true), (64, true), (65, false), (200, false)] {
+        let secret = Secret::from_bytes(vec![1; bytes]);
+        assert_eq!(secret.is_ok(), is_good, "{bytes}");
+        let text = format!("whsec_{}", BASE64.encode(vec![1; bytes]));
+        assert_eq!(Secret::parse(&text).is_ok(), is_good, "{bytes}");
+        if let Ok(secret) = secret {
+            assert_eq!(secret.reveal(), text);
+            assert_eq!(format!("{secret:?}"), "Secret(…)");
+        }
+    }
+    for wrong in
+        ["", "whsec_", "sec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS!"]
+    {
+        assert_eq!(Secret::parse(wrong), Err(InvalidSecret), "{wrong}");
+    }
+}
+
+fn now() -> Timestamp {
+    "2026-11-22T09:00:00Z".parse().unwrap()
+}
+
+fn status(code: u16) -> Answer {
+    Answer::Status { code, retry_after: None }
+}
+
+#[test]
+fn ten_tries_are_made_and_then_it_is_given_up() {
+    let mut at = now();
+    let mut tries = 1;
+    while let Next::Again(next) = after(ChannelKind::Webhook, tries, Answer::None, at) {
+        assert_eq!(next.duration_since(at), RETRIES[tries]);
+        (at, tries) = (next, tries + 1);
+    }
+    assert_eq!(tries, 10);
+    assert_eq!(after(ChannelKind::Webhook, 10, status(500), at), Next::GiveUp);
+    assert_eq!(after(ChannelKind::Webhook, usize::MAX, status(500), at), Next::GiveUp);
+    // Three days and a few hours.
+    assert_eq!(at.duration_since(now()), SignedDuration::from_secs(75 * 3_600 + 35 * 60 + 5));
+}
+
+#[test]
+fn only_2xx_counts_and_who_is_gone_is_not_asked_again() {
+    let next = |kind, answer| match after(kind, 1, answer, now()) {
+        Next::Again(at) => format!("again in {}", at.duration_since(now()).as_secs()),
+        other => format!("{other:?}"),
+    };
+    let asked =
+        |code, seconds| Answer::Status { code, retry_after: Some(SignedDuration::from_secs(seconds)) };
+    for (kind, answer, expected) in [
+        (ChannelKind::Webhook, status(200), "Done"),
+        (ChannelKind::Webhook, status(204), "Done"),
+        (ChannelKind::Webhook, status(299), "Done"),
+        (ChannelKind::Webhook, status(199), "again in 5"),
+        (ChannelKind::Webhook, status(301), "again in 5"),
+        (ChannelKind::Webhook, status(400), "again in 5"),
+        (ChannelKind::Webhook, status(404), "again in 5"),
+        (ChannelKind::Webhook, status(403), "again in 5"),
+        (ChannelKind::Webhook, status(410), "Disable"),
+        (ChannelKind::Slack, status(404), "Disable"),
+        (ChannelKind::Discord, status(404), "Disable"),
+        (ChannelKind::Telegram, status(403), "Disable"),
+        (ChannelKind::Telegram, status(400), "again in 5"),
+        (ChannelKind::Webhook, asked(429, 60), "again in 60"),
+        (ChannelKind::Webhook, asked(429, 1), "again in 5"),
+        (ChannelKind::Webhook, asked(429, -7), "again in 5"),
+        (ChannelKind::Webhook, asked(503, i64::MAX), "again in 86400"),
+        (ChannelKind::Webhook, Answer::None, "again in 5"),
+        (ChannelKind::Email, Answer::Bounced { is_permanent: true }, "Suspend"),
+        (ChannelKind::Email, Answer::Bounced { is_permanent: false }, "again in 5"),
+        (ChannelKind::Email, Answer::Complained, "Suspend"),
+    ] {
+        assert_eq!(next(kind, answer), expected, "{kind:?} {answer:?}");
+    }
+}
+
+#[test]
+fn a_server_asks_to_wait_in_seconds_or_with_a_date() {
+    for (header, expected) in [
+        ("120", Some(120)),
+        (" 0 ", Some(0)),
+        ("Sun, 22 Nov 2026 09:01:00 GMT", Some(60)),
+        ("Sun, 22 Nov 2026 08:59:00 GMT", Some(0)),
+        ("", None),
+        ("-5", None),
+        ("1.5", None),
+        ("soon", None),
+    ] {
+        assert_eq!(retry_after(header, now()).map(|wait| wait.as_secs()), expected, "{header:?}");
+    }
+    assert_eq!(retry_after("99999999999999999999", now()), Some(SignedDuration::from_secs(i64::MAX)));
+}
+
+proptest! {
+    #[test]
+    fn hostile_texts_are_never_a_channel_with_line_breaks(text in "(a|b|@|\\.|:|/|\r|\n|\u{0}| |<|>|,|com|https){0,20}") {
+        for channel in [
+            Channel::Email { to: text.clone() },
+            Channel::Webhook { url: text.clone() },
+            Channel::Slack { url: text.clone() },
+            Channel::Discord { url: text.clone() },
+            Channel::Telegram { token: text.clone(), chat_id: text.clone() },
+        ] {
+            if channel.validate(&Policy::default()).is_ok() {
+                let is_plain = |c: char| c.is_ascii_graphic() && !"<>,".contains(c);
+                let is_url = matches!(channel, Channel::Webhook { .. });
+                prop_assert!(is_url || text.chars().all(is_plain), "{:?}", text);
+                prop_assert!(!text.contains(char::is_control));
+            }
+            let _ = channel.shown();
+        }
+    }
+
+    #[test]
+    fn a_signature_depends_on_every_part(
+        key in proptest::collection::vec(any::<u8>(), 24..=64), id in "[a-z0-9_]{1,40}", seconds in 0..2_000_000_000_i64,
+        body in proptest::collection::vec(any::<u8>(), 0..200), at in 0..200_usize,
+    ) {
+        let secret = Secret::from_bytes(key).unwrap();
+        let when = Timestamp::from_second(seconds).unwrap();
+        let signature = sign(&secret, &id, when, &body);
+        prop_assert_eq!(signature.len(), 3 + 44);
+        prop_assert_ne!(&signature, &sign(&secret, &format!("{id}x"), when, &body));
+        prop_assert_ne!(&signature, &sign(&secret, &id, Timestamp::from_second(seconds + 1).unwrap(), &body));
+        let mut other = body.clone();
+        match other.get_mut(at) { Some(byte) => *byte ^= 1, None => other.push(0) }
+        prop_assert_ne!(&signature, &sign(&secret, &id, when, &other));
+        prop_assert_eq!(Secret::parse(&secret.reveal()).unwrap(), secret);
+    }
+}

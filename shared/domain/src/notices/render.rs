@@ -1,0 +1,476 @@
+//! The text of a notice for each channel.
+//!
+//! Titles and reasons come from outside: from models, from programs, from error messages. A text cannot
+//! - change a header, or begin a line of its own: it has one line, without control characters;
+//! - hide or reverse a part of itself: characters that nobody sees are left out;
+//! - become a link or mention anybody: addresses and `@` are broken up so that no client recognises them;
+//! - format anything: what has a meaning in the format of a channel is escaped.
+//!
+//! The only link is the one that the platform builds from its own address and an id.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::digest::{Digest, DigestItem};
+use super::plan::Notice;
+use super::{About, LeadsTo, NoticeKind};
+use crate::quoting::breaks_line;
+
+/// The longest subject of an e-mail, in characters.
+pub const MAX_SUBJECT: usize = 150;
+
+/// The longest message that Discord takes, in characters.
+pub const DISCORD_MAX: usize = 2_000;
+
+/// The longest message that Telegram takes, in UTF-16 code units.
+pub const TELEGRAM_MAX: usize = 4_096;
+
+/// The longest message for Slack, in characters. Slack takes 40,000, and folds long ones.
+pub const SLACK_MAX: usize = 10_000;
+
+/// How many characters of a title and of a reason are shown, after they were made harmless. With every character escaped, both and the
+/// link fit into each channel, so no text can push the link out.
+const SHOWN_TITLE: usize = 150;
+const SHOWN_REASON: usize = 600;
+
+/// How many combining characters may follow each other: letters of all languages need no more, and more of them cover other lines.
+const COMBINING: usize = 3;
+
+/// The address of the platform, for links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site(Url);
+
+/// The text is not an address of a platform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an http or https address without a user name, a query and a fragment")]
+pub struct InvalidSite;
+
+impl Site {
+    /// # Errors
+    /// [`InvalidSite`].
+    pub fn new(base: &str) -> Result<Self, InvalidSite> {
+        let url = Url::parse(base).map_err(|_| InvalidSite)?;
+        let is_plain = url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none();
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !is_plain {
+            return Err(InvalidSite);
+        }
+        Ok(Self(url))
+    }
+
+    fn base(&self) -> &str {
+        self.0.as_str().trim_end_matches('/')
+    }
+
+    /// The page of a thing in the console.
+    #[must_use]
+    pub fn link(&self, leads_to: LeadsTo) -> String {
+        let page = match leads_to {
+            LeadsTo::Run { run_id } => format!("runs/{run_id}"),
+            LeadsTo::Action { action_id } => format!("actions/{action_id}"),
+            LeadsTo::Agent { agent_id } => format!("agents/{agent_id}"),
+            LeadsTo::Watched { watched_id } => format!("watch/{watched_id}"),
+            LeadsTo::Watch => "watch".to_owned(),
+            LeadsTo::Usage => "usage".to_owned(),
+        };
+        format!("{}/console/#/{page}", self.base())
+    }
+
+    /// The page where a person says what to be told.
+    #[must_use]
+    pub fn settings(&self) -> String {
+        format!("{}/console/#/notices", self.base())
+    }
+}
+
+/// What is said.
+#[derive(Clone, Copy, Debug)]
+pub enum Message<'a> {
+    Notice(&'a Notice),
+    /// `at`: when it is sent.
+    Digest {
+        date: Date,
+        at: Timestamp,
+        digest: &'a Digest,
+    },
+}
+
+/// An e-mail without its sender and its recipient.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Email {
+    pub subject: String,
+    pub text: String,
+    pub html: String,
+    /// Names and values. No value has a line break.
+    pub headers: Vec<(&'static str, String)>,
+}
+
+/// A text as it may be shown: one line without what nobody sees.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut marks = 0;
+    for c in text.chars() {
+        if c.is_control() || breaks_line(c) || c.is_whitespace() {
+            if !clean.is_empty() && !clean.ends_with(' ') {
+                clean.push(' ');
+            }
+        } else if is_combining(c) {
+            marks += 1;
+            if marks <= COMBINING {
+                clean.push(c);
+            }
+            continue;
+        } else if !is_invisible(c) {
+            clean.push(c);
+        }
+        marks = 0;
+    }
+    clean.truncate(clean.trim_end().len());
+    clean
+}
+
+const fn is_combining(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36F}' | '\u{483}'..='\u{489}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'
+        | '\u{20D0}'..='\u{20FF}' | '\u{FE20}'..='\u{FE2F}')
+}
+
+/// Marks of direction, characters without a width, fillers, tags and characters for private use.
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
+        | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}'
+        | '\u{E000}'..='\u{F8FF}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
+        | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{10FFFF}')
+}
+
+/// A text as it may be shown, in which no client finds an address or a mention.
+fn inert(text: &str) -> String {
+    let text: Vec<char> = visible(text).chars().take(SHOWN_REASON).collect();
+    let mut out = String::with_capacity(text.len());
+    for (at, &c) in text.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| text[at]);
+        let after = text.get(at + 1).copied();
+        match c {
+            '@' | '\u{FF20}' | '\u{FE6B}' => out.push_str("(at)"),
+            ':' if after.is_some_and(|next| !next.is_whitespace() && !next.is_ascii_digit()) => {
+                out.push_str("[:]");
+            }
+            // Clients also take these for dots in names of hosts.
+            '.' | '\u{3002}' | '\u{FF0E}' | '\u{FF61}' if joins(before, after) || is_address(&text, at) => {
+                out.push_str("[.]");
+            }
+            // A command of a bot.
+            '/' if before.is_none_or(char::is_whitespace) => out.push_str("[/]"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whether a dot between these may be one in the name of a host: `a.b`, and not `3.1 GB` or the end of a sentence.
+fn joins(before: Option<char>, after: Option<char>) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    before.is_some_and(is_part) && after.is_some_and(|c| is_part(c) && !c.is_ascii_digit())
+}
+
+/// Whether the dot stands in four numbers, as in the address of a machine.
+fn is_address(text: &[char], at: usize) -> bool {
+    let is_part = |c: &char| c.is_ascii_digit() || *c == '.';
+    let begin = text[..at].iter().rposition(|c| !is_part(c)).map_or(0, |at| at + 1);
+    let dots = text[begin..].iter().take_while(|c| is_part(c)).filter(|c| **c == '.').count();
+    dots >= 3
+}
+
+/// At most `max` characters of a text.
+fn cut(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// What happened, in a sentence without a full stop.
+fn headline(kind: NoticeKind, about: &About, count: u32, is_over: bool) -> String {
+    let title = match cut(&inert(&about.title), SHOWN_TITLE) {
+        title if title.is_empty() => "(without a name)".to_owned(),
+        title => title,
+    };
+    let times = |once: &str| match count {
+        0 | 1 => format!("{title} {once}"),
+        n => format!("{title} {once} {n} times"),
+    };
+    match (kind, is_over) {
+        (NoticeKind::NeedsAnswer, _) => match count {
+            0 | 1 => format!("{title} needs an answer"),
+            n => format!("{title} needs {n} answers"),
+        },
+        (NoticeKind::Watchdog, false) => format!("Watchdog: {title}"),
+        (NoticeKind::Watchdog, true) => format!("Watchdog: {title} is right again"),
+        (NoticeKind::Failed, false) => times("has failed"),
+        (NoticeKind::Failed, true) => format!("{title} works again"),
+        (NoticeKind::Held, false) => times("was held back"),
+        (NoticeKind::Held, true) => format!("{title} is not held back any more"),
+        (NoticeKind::Budget, false) => format!("Costs: {title}"),
+        (NoticeKind::Budget, true) => format!("Costs: {title} is right again"),
+        (NoticeKind::Succeeded, _) => times("has succeeded"),
+        (NoticeKind::NothingNew, _) => times("found nothing new"),
+    }
+}
+
+/// The name of a group of a digest.
+const fn group_name(kind: NoticeKind) -> &'static str {
+    match kind {
+        NoticeKind::NeedsAnswer => "Needs an answer",
+        NoticeKind::Watchdog => "Watchdog",
+        NoticeKind::Failed => "Failed",
+        NoticeKind::Held => "Held back",
+        NoticeKind::Budget => "Costs",
+        NoticeKind::Succeeded => "Succeeded",
+        NoticeKind::NothingNew => "Nothing new",
+    }
+}
+
+/// A line, without the format of any channel. `link` is one of ours.
+struct Line {
+    text: String,
+    link: Option<String>,
+    is_heading: bool,
+}
+
+impl Line {
+    fn text(text: String) -> Self {
+        Self { text, link: None, is_heading: false }
+    }
+}
+
+impl Message<'_> {
+    fn subject(&self) -> String {
+        match self {
+            Self::Notice(notice) => headline(notice.key.kind, &notice.about, notice.count, notice.is_over),
+            Self::Digest { date, digest, .. } => {
+                let count = digest.lines() + digest.more;
+                format!("{date}: {count} {}", if count == 1 { "thing" } else { "things" })
+            }
+        }
+    }
+
+    fn lines(&self, site: &Site) -> Vec<Line> {
+        let mut lines = vec![Line { text: self.subject(), link: None, is_heading: true }];
+        match self {
+            Self::Notice(Notice { about, count, since, is_over, .. }) => {
+                if !about.reason.is_empty() {
+                    lines.push(Line::text(cut(&inert(&about.reason), SHOWN_REASON)));
+                }
+                let since = since.strftime("%Y-%m-%d %H:%M UTC");
+                if *is_over {
+                    lines.push(Line::text(format!("It began at {since} and happened {count} times.")));
+                } else if *count > 1 {
+                    lines.push(Line::text(format!("It began at {since}.")));
+                }
+                lines.push(Line {
+                    text: "See it".to_owned(),
+                    link: Some(site.link(about.leads_to)),
+                    is_heading: false,
+                });
+            }
+            Self::Digest { digest, .. } => {
+                for group in &digest.groups {
+                    let name = group_name(group.kind).to_owned();
+                    lines.push(Line { text: name, link: None, is_heading: true });
+                    lines.extend(group.lines.iter().map(|item| digest_line(item, site)));
+                }
+                if digest.more > 0 {
+                    lines.push(Line::text(format!("and {} more", digest.more)));
+                }
+            }
+        }
+        lines
+    }
+
+    /// What is shown without any format: the lines that fit, and how many do not. `escape` makes a text harmless in the channel,
+    /// `size` measures what the channel counts.
+    fn fitted(
+        &self,
+        site: &Site,
+        escape: impl Fn(&str) -> String,
+        size: impl Fn(&str) -> usize,
+        max: usize,
+    ) -> String {
+        // "\nand 51 more"
+        const REST: usize = 20;
+        let lines = self.lines(site);
+        let mut text = String::new();
+        for (at, line) in lines.iter().enumerate() {
+            let shown = match &line.link {
+                Some(link) => format!("{}: {link}", escape(&line.text)),
+                None => escape(&line.text),
+            };
+            let begin = if text.is_empty() { "" } else { "\n" };
+            if size(&text) + size(&shown) + size(begin) + REST > max {
+                let rest = lines[at..].iter().filter(|line| line.link.is_some()).count();
+                let more = match self {
+                    Self::Notice(_) => 0,
+                    Self::Digest { digest, .. } => digest.more,
+                };
+                text.push_str(&format!("\nand {} more", rest + more));
+                break;
+            }
+            text.push_str(begin);
+            text.push_str(&shown);
+        }
+        text
+    }
+
+    /// An e-mail. `unsubscribe` is an address of the platform that ends these e-mails with a single POST.
+    #[must_use]
+    pub fn email(&self, site: &Site, unsubscribe: Option<&Url>) -> Email {
+        let mut text = String::new();
+        let mut html = String::from("<!doctype html><html><body>");
+        for line in self.lines(site) {
+            let shown = escape_html(&line.text);
+            match (&line.link, line.is_heading) {
+                (Some(link), _) => {
+                    text.push_str(&format!("{}: {link}\n", line.text));
+                    html.push_str(&format!("<p><a href=\"{}\">{shown}</a></p>", escape_html(link)));
+                }
+                (None, true) => {
+                    text.push_str(&format!("\n{}\n", line.text));
+                    html.push_str(&format!("<h3>{shown}</h3>"));
+                }
+                (None, false) => {
+                    text.push_str(&format!("{}\n", line.text));
+                    html.push_str(&format!("<p>{shown}</p>"));
+                }
+            }
+        }
+        let settings = site.settings();
+        text.push_str(&format!("\nWhat you are told: {settings}\n"));
+        html.push_str(&format!(
+            "<p><a href=\"{}\">What you are told</a></p></body></html>",
+            escape_html(&settings)
+        ));
+        // The URL was parsed, so it has no line break and no bracket.
+        let headers = unsubscribe.map_or_else(Vec::new, |url| {
+            vec![
+                ("List-Unsubscribe", format!("<{}>", url.as_str().replace('>', "%3E"))),
+                ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()),
+            ]
+        });
+        Email {
+            subject: cut(&self.subject(), MAX_SUBJECT),
+            text: text.trim_start().to_owned(),
+            html,
+            headers,
+        }
+    }
+
+    /// The body for an incoming webhook of Slack.
+    #[must_use]
+    pub fn slack(&self, site: &Site) -> Value {
+        let text = self.fitted(site, escape_slack, |text| text.chars().count(), SLACK_MAX);
+        json!({"text": text})
+    }
+
+    /// The body for a webhook of Discord.
+    #[must_use]
+    pub fn discord(&self, site: &Site) -> Value {
+        let content = self.fitted(site, escape_markdown, |text| text.chars().count(), DISCORD_MAX);
+        json!({"content": content, "allowed_mentions": {"parse": []}})
+    }
+
+    /// The body for `sendMessage` of Telegram. It names no `parse_mode`, so Telegram takes the text as it is.
+    #[must_use]
+    pub fn telegram(&self, site: &Site, chat_id: &str) -> Value {
+        let size = |text: &str| text.encode_utf16().count();
+        let text = self.fitted(site, str::to_owned, size, TELEGRAM_MAX);
+        json!({"chat_id": chat_id, "text": text, "link_preview_options": {"is_disabled": true}})
+    }
+
+    /// The body of a webhook. Its texts are visible, and are not changed otherwise: the receiver knows what it does with them.
+    #[must_use]
+    pub fn webhook(&self, site: &Site) -> Value {
+        match self {
+            Self::Notice(notice) => {
+                let data = json!({
+                    "notice_id": notice.notice_id,
+                    "kind": notice.key.kind,
+                    "action_id": notice.key.action_id,
+                    "cause": notice.key.cause,
+                    "title": visible(&notice.about.title),
+                    "reason": visible(&notice.about.reason),
+                    "count": notice.count,
+                    "since": notice.since,
+                    "last_at": notice.last_at,
+                    "is_over": notice.is_over,
+                    "url": site.link(notice.about.leads_to),
+                });
+                json!({"type": format!("notice.{}", notice.key.kind), "timestamp": notice.at, "data": data})
+            }
+            Self::Digest { date, at, digest } => {
+                let line = |item: &DigestItem| {
+                    json!({
+                        "kind": item.key.kind,
+                        "action_id": item.key.action_id,
+                        "cause": item.key.cause,
+                        "title": visible(&item.about.title),
+                        "reason": visible(&item.about.reason),
+                        "count": item.count,
+                        "last_at": item.last_at,
+                        "is_over": item.is_over,
+                        "url": site.link(item.about.leads_to),
+                    })
+                };
+                let lines: Vec<Value> =
+                    digest.groups.iter().flat_map(|group| &group.lines).map(line).collect();
+                json!({"type": "notice.digest", "timestamp": at, "data": {"date": date, "lines": lines, "more": digest.more}})
+            }
+        }
+    }
+}
+
+fn digest_line(item: &DigestItem, site: &Site) -> Line {
+    let head = headline(item.key.kind, &item.about, item.count, item.is_over);
+    Line { text: head, link: Some(site.link(item.about.leads_to)), is_heading: false }
+}
+
+fn escape_html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Slack reads `&`, `<` and `>`: links, mentions and names of channels need them.
+fn escape_slack(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn escape_markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(
+            c,
+            '\\' | '*' | '_' | '~' | '`' | '|' | '<' | '>' | '#' | '[' | ']' | '(' | ')' | ':' | '-' | '+'
+        ) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "render_tests.rs"]
+mod tests;

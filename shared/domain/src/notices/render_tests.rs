@@ -1,0 +1,330 @@
+//! Attacks: hostile texts in every field of every channel.
+
+use jiff::Timestamp;
+use jiff::civil::date;
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::super::digest::digest;
+use super::super::plan::Notice;
+use super::super::{Cause, NoticeKey};
+use super::*;
+use crate::ids::{ActionId, NoticeId, RunId};
+
+const RUN: RunId = RunId::from_uuid(Uuid::from_u128(9));
+
+fn site() -> Site {
+    Site::new("https://lamp.example/").unwrap()
+}
+
+fn now() -> Timestamp {
+    "2026-11-22T09:00:00Z".parse().unwrap()
+}
+
+fn notice(kind: NoticeKind, title: &str, reason: &str) -> Notice {
+    let action_id = Some(ActionId::from_uuid(Uuid::from_u128(5)));
+    Notice {
+        notice_id: NoticeId::of("x", now()),
+        key: NoticeKey { kind, action_id, cause: Cause::new("timeout") },
+        // Not by `About::new`, as a record of another version might have it.
+        about: About {
+            title: title.to_owned(),
+            reason: reason.to_owned(),
+            leads_to: LeadsTo::Run { run_id: RUN },
+        },
+        count: 1,
+        since: now(),
+        last_at: now(),
+        is_over: false,
+        at: now(),
+    }
+}
+
+/// What every channel sends.
+struct Sent {
+    email: Email,
+    slack: String,
+    discord: String,
+    telegram: String,
+    webhook: Value,
+}
+
+impl Sent {
+    fn of(message: Message<'_>) -> Self {
+        let site = site();
+        let text = |body: &Value, field: &str| body[field].as_str().unwrap().to_owned();
+        let discord = message.discord(&site);
+        assert_eq!(discord["allowed_mentions"], json!({"parse": []}));
+        assert_eq!(discord.as_object().unwrap().len(), 2);
+        let telegram = message.telegram(&site, "-100");
+        assert_eq!(telegram.get("parse_mode"), None);
+        assert_eq!(message.slack(&site).as_object().unwrap().len(), 1);
+        let unsubscribe = Url::parse("https://lamp.example/notifications/x").unwrap();
+        Self {
+            email: message.email(&site, Some(&unsubscribe)),
+            slack: text(&message.slack(&site), "text"),
+            discord: text(&discord, "content"),
+            telegram: text(&telegram, "text"),
+            webhook: message.webhook(&site),
+        }
+    }
+
+    fn chats(&self) -> [(&str, &str); 3] {
+        [("slack", &self.slack), ("discord", &self.discord), ("telegram", &self.telegram)]
+    }
+
+    /// What must hold whatever the texts are.
+    fn check(&self) -> Result<(), TestCaseError> {
+        let Email { subject, text, html, headers } = &self.email;
+        let is_hidden = |c: char| {
+            is_invisible(c) || (c.is_control() && c != '\n') || matches!(c, '\u{2028}' | '\u{2029}')
+        };
+        prop_assert!(subject.chars().count() <= MAX_SUBJECT && !subject.is_empty());
+        prop_assert!(!subject.contains(|c: char| c.is_control() || is_hidden(c)), "{:?}", subject);
+        for (name, value) in headers {
+            prop_assert!(!value.contains(['\r', '\n', '\0']) && !name.contains(' '));
+        }
+        prop_assert_eq!(headers.len(), 2);
+        for text in [text, html, &self.slack, &self.discord, &self.telegram] {
+            prop_assert!(!text.contains(is_hidden), "{:?}", text);
+        }
+        // Each tag of the HTML is one of ours.
+        for tag in html.split('<').skip(1) {
+            let name = tag.split_once('>').map_or(tag, |(name, _)| name);
+            let is_ours = matches!(
+                name,
+                "!doctype html" | "html" | "body" | "h3" | "/h3" | "p" | "/p" | "/a" | "/body" | "/html"
+            ) || name
+                .strip_prefix("a href=\"https://lamp.example/console/#/")
+                .is_some_and(|rest| rest.ends_with('"'));
+            prop_assert!(is_ours, "{}", name);
+        }
+        // Each address is one of ours, and nothing mentions anybody.
+        for text in [subject, text, html, &self.slack, &self.discord, &self.telegram] {
+            for (at, _) in text.match_indices("://") {
+                let ours =
+                    text[..at].ends_with("https") && text[at..].starts_with("://lamp.example/console/#/");
+                prop_assert!(ours, "{:?}", text);
+            }
+            prop_assert!(!text.contains('@'), "{:?}", text);
+        }
+        for text in [&self.slack, &self.discord, &self.telegram] {
+            let rest = text.replace("https://lamp.example/console/", "");
+            for (at, _) in rest.match_indices('.') {
+                let after = rest[at + 1..].chars().next();
+                prop_assert!(!joins(rest[..at].chars().next_back(), after), "a host: {:?}", text);
+            }
+        }
+        prop_assert!(self.discord.chars().count() <= DISCORD_MAX);
+        prop_assert!(self.telegram.encode_utf16().count() <= TELEGRAM_MAX);
+        prop_assert!(self.slack.chars().count() <= SLACK_MAX);
+        prop_assert!(!self.slack.contains(['<', '>']));
+        let ands = self.slack.matches('&').count();
+        let known =
+            ["&amp;", "&lt;", "&gt;"].iter().map(|entity| self.slack.matches(entity).count()).sum::<usize>();
+        prop_assert_eq!(ands, known);
+        Ok(())
+    }
+
+    /// The link is there, whatever the texts are.
+    fn has_link(&self) -> bool {
+        let link = format!("https://lamp.example/console/#/runs/{RUN}");
+        self.webhook["data"]["url"] == link
+            && self.email.text.contains(&link)
+            && self.email.html.contains(&format!("<a href=\"{link}\">"))
+            && self.chats().iter().all(|(_, text)| text.ends_with(&format!("See it: {link}")))
+    }
+}
+
+const ATTACKS: [&str; 34] = [
+    "x\r\nBcc: victim@example.com",
+    "x\nSubject: other",
+    "x\u{0}y",
+    "x\u{85}\u{2028}y",
+    "<!channel> <!here> <@U123> <#C1>",
+    "<https://evil.com|Click here>",
+    "@everyone @here",
+    "<@&123> <@123>",
+    "[x](javascript:alert(1))",
+    "[x](https://evil.com)",
+    "javascript:alert(1)",
+    "https://evil.com/approve",
+    "HTTPS:\\\\evil.com www.evil.com evil.com/a",
+    "evil\u{3002}com evil\u{FF0E}com",
+    "tg://resolve?domain=x t.me/x /start @name",
+    "mailto:a@b.com",
+    "{{7*7}} ${7*7} #{7*7} <%= 7*7 %> %s %n",
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "' onmouseover='alert(1)",
+    "&lt;script&gt; &amp; &",
+    "</p></body></html>",
+    "<!-- -->",
+    "abc\u{202e}moc.live",
+    "a\u{200b}b\u{feff}c\u{2060}d\u{e0041}e\u{ad}f\u{180e}g\u{3164}h",
+    "\u{2066}x\u{2069}\u{200f}",
+    "```\ncode\n``` **bold** __x__ ||spoiler|| ~~x~~ > quote # head",
+    "a\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}b",
+    "\u{1b}[2J\u{7}",
+    "127.0.0.1/x 169.254.169.254",
+    "-----BEGIN",
+    "=?utf-8?q?x?=",
+    "",
+    "\u{200b}",
+];
+
+#[test]
+fn no_attack_in_any_field_reaches_any_channel() {
+    let sent = |kind: NoticeKind, title: &str, reason: &str, is_over: bool| {
+        let notice = Notice { is_over, count: 3, ..notice(kind, title, reason) };
+        let sent = Sent::of(Message::Notice(&notice));
+        sent.check().unwrap_or_else(|error| panic!("{kind} {title:?} {reason:?}: {error}"));
+        assert!(sent.has_link(), "{kind} {title:?} {reason:?} {}", sent.discord);
+    };
+    for attack in ATTACKS {
+        let long = attack.repeat(60);
+        for kind in NoticeKind::ALL {
+            sent(kind, attack, attack, false);
+        }
+        for (title, reason) in [(attack, "reason"), ("title", attack), (&long, &long)] {
+            sent(NoticeKind::Failed, title, reason, true);
+        }
+        let Notice { key, about, .. } = notice(NoticeKind::Failed, &long, attack);
+        let item = DigestItem { key, about, count: 2, is_over: false, last_at: now() };
+        let digest = digest(vec![item; 52]);
+        let message = Message::Digest { date: date(2026, 11, 22), at: now(), digest: &digest };
+        Sent::of(message).check().unwrap_or_else(|error| panic!("{attack:?}: {error}"));
+    }
+}
+
+#[test]
+fn a_notice_in_each_channel() {
+    let failed = notice(NoticeKind::Failed, "Report <1>", "timeout: no answer from api.example.com at 09:00");
+    let failed = Notice { count: 3, ..failed };
+    let sent = Sent::of(Message::Notice(&failed));
+    let link = format!("https://lamp.example/console/#/runs/{RUN}");
+    assert_eq!(sent.email.subject, "Report <1> has failed 3 times");
+    assert_eq!(
+        sent.email.text,
+        format!(
+            "Report <1> has failed 3 times\ntimeout: no answer from api[.]example[.]com at 09:00\n\
+             It began at 2026-11-22 09:00 UTC.\nSee it: {link}\n\n\
+             What you are told: https://lamp.example/console/#/notices\n"
+        )
+    );
+    assert!(sent.email.html.contains("<h3>Report &lt;1&gt; has failed 3 times</h3>"));
+    assert_eq!(
+        sent.email.headers,
+        [
+            ("List-Unsubscribe", "<https://lamp.example/notifications/x>".to_owned()),
+            ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()),
+        ]
+    );
+    assert!(
+        sent.slack
+            .starts_with("Report &lt;1&gt; has failed 3 times\ntimeout: no answer from api[.]example[.]com")
+    );
+    assert!(sent.discord.starts_with("Report \\<1\\> has failed 3 times\ntimeout\\: no answer"));
+    assert_eq!(
+        sent.webhook,
+        json!({
+            "type": "notice.failed",
+            "timestamp": "2026-11-22T09:00:00Z",
+            "data": {
+                "notice_id": failed.notice_id, "kind": "failed", "action_id": failed.key.action_id, "cause": "timeout",
+                "title": "Report <1>", "reason": "timeout: no answer from api.example.com at 09:00", "count": 3,
+                "since": "2026-11-22T09:00:00Z", "last_at": "2026-11-22T09:00:00Z", "is_over": false, "url": link,
+            },
+        })
+    );
+    assert!(Message::Notice(&failed).email(&site(), None).headers.is_empty());
+}
+
+#[test]
+fn every_kind_has_its_words() {
+    for (kind, count, is_over, expected) in [
+        (NoticeKind::NeedsAnswer, 1, false, "R needs an answer"),
+        (NoticeKind::NeedsAnswer, 2, false, "R needs 2 answers"),
+        (NoticeKind::Watchdog, 2, false, "Watchdog: R"),
+        (NoticeKind::Watchdog, 2, true, "Watchdog: R is right again"),
+        (NoticeKind::Failed, 1, false, "R has failed"),
+        (NoticeKind::Failed, 2, true, "R works again"),
+        (NoticeKind::Held, 1, false, "R was held back"),
+        (NoticeKind::Held, 1, true, "R is not held back any more"),
+        (NoticeKind::Budget, 1, false, "Costs: R"),
+        (NoticeKind::Succeeded, 4, false, "R has succeeded 4 times"),
+        (NoticeKind::NothingNew, 1, false, "R found nothing new"),
+    ] {
+        let notice = Notice { count, is_over, ..notice(kind, "R", "") };
+        assert_eq!(Message::Notice(&notice).subject(), expected);
+    }
+}
+
+#[test]
+fn a_long_digest_says_what_is_missing() {
+    let item = |n: u128| DigestItem {
+        key: NoticeKey { kind: NoticeKind::Succeeded, action_id: None, cause: Cause::new("x") },
+        about: About::new(
+            &format!("Report {n}"),
+            "",
+            LeadsTo::Action { action_id: ActionId::from_uuid(Uuid::from_u128(n)) },
+        ),
+        count: 1,
+        is_over: false,
+        last_at: now(),
+    };
+    let digest = digest((0..62).map(item).collect());
+    let message = Message::Digest { date: date(2026, 11, 22), at: now(), digest: &digest };
+    let sent = Sent::of(message);
+    assert_eq!(sent.email.subject, "2026-11-22: 62 things");
+    assert_eq!(sent.email.html.matches("<a ").count(), 51);
+    assert!(sent.email.text.contains("\nand 12 more\n"));
+    for (name, text) in sent.chats() {
+        let lines = text.matches("https://").count();
+        let more: usize = text.rsplit_once("and ").unwrap().1.strip_suffix(" more").unwrap().parse().unwrap();
+        assert_eq!(lines + more, 62, "{name}");
+    }
+}
+
+#[test]
+fn an_address_of_the_platform_is_plain() {
+    for good in ["https://lamp.example", "http://127.0.0.1:9000/", "https://x.example/Prod"] {
+        let link = Site::new(good).unwrap().link(LeadsTo::Watch);
+        assert_eq!(link, format!("{}/console/#/watch", good.trim_end_matches('/')));
+    }
+    for bad in [
+        "",
+        "lamp.example",
+        "javascript:x",
+        "https://u:p@x.example",
+        "https://x.example/?a=1",
+        "https://x.example/#a",
+    ] {
+        assert_eq!(Site::new(bad), Err(InvalidSite), "{bad}");
+    }
+}
+
+#[test]
+fn what_is_no_address_is_left_alone() {
+    for text in ["3.1 GB at 09:00", "Done. Next", "a: b", "1/2 and 24/7", "v1.2.3"] {
+        assert_eq!(inert(text), text);
+    }
+    assert_eq!(inert("10.0.0.1 1.2"), "10[.]0[.]0[.]1 1.2");
+    assert_eq!(visible(" a \r\n\t b\u{a0}c "), "a b c");
+    assert_eq!(visible("Zo\u{308}e 日本 ناصر"), "Zo\u{308}e 日本 ناصر");
+}
+
+proptest! {
+    /// Whatever the texts are, nothing but our link and visible text leaves.
+    #[test]
+    fn any_text_is_harmless(
+        title in prop_oneof!["\\PC{0,300}", "(<|>|&|@|:|/|\\.|\\[|\\]|\\(|\\)|`|a|1| |\r|\n|\u{202e}|\u{200b}|www|com|https){0,60}"],
+        reason in prop_oneof![any::<String>(), Just("@".repeat(2_000)), Just("<".repeat(2_000)), Just(".a".repeat(2_000))],
+        kind in 0..7_usize, count: u32, is_over: bool,
+    ) {
+        let notice = Notice { count, is_over, ..notice(NoticeKind::ALL[kind], &title, &reason) };
+        let sent = Sent::of(Message::Notice(&notice));
+        sent.check()?;
+        prop_assert!(sent.has_link());
+    }
+}
