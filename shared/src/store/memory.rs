@@ -82,7 +82,7 @@ pub struct MemoryKept {
     #[serde(default)]
     pub failures: u32,
     /// The provider whose vectors the index has, or should have had: it was asked.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "MemoryVectors::is_off")]
     pub vectors: MemoryVectors,
 }
 

@@ -25,7 +25,7 @@ async fn an_account_has_defaults_and_is_changed_by_field() {
         read.expect(200),
         json!({
             "owner": "local", "timezone": "UTC", "plan": "unlimited", "billing_mode": "platform", "overage": "off",
-            "alerts": [], "budget": {}, "version": 0,
+            "alerts": [], "budget": {}, "memory_vectors": "off", "version": 0,
         })
     );
     let changed = h.patch("/account", json!({"timezone": "europe/berlin"})).await.expect(200);
@@ -49,6 +49,7 @@ async fn a_wrong_field_is_named_and_changes_nothing() {
         (json!({"plan": "free"}), "plan"),
         (json!({"billing_mode": "free"}), "billing_mode"),
         (json!({"overage": true}), "overage"),
+        (json!({"memory_vectors": "anthropic"}), "memory_vectors"),
         (json!({"alerts": [{"month_micros": 0}]}), "alerts[0].month_micros"),
         (json!({"alerts": [{"month_micros": i64::MAX}]}), "alerts[0].month_micros"),
         (json!({"alerts": vec![json!({"month_micros": 1}); 11]}), "alerts"),

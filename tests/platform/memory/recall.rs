@@ -1,5 +1,6 @@
 //! What a model is told of memory, and that a search finds what was just written.
 
+use domain::runs::Taint;
 use serde_json::json;
 use tests::memory::{learns, remembers};
 use tests::model::ScriptedModel;
@@ -67,4 +68,27 @@ async fn a_scheduled_run_leaves_a_card() {
         (&json!("cards"), &json!("card")),
         "{found:#}"
     );
+}
+
+#[tokio::test]
+async fn an_agent_is_told_what_its_runs_did_unless_strangers_had_a_hand_in_it() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    stage.approved(json!({"schedule": {"cron": "0 14 * * *", "timezone": "Europe/Berlin"}})).await;
+    stage.happens_at(61).await;
+    let cards = stage.h.get("/memory/cards?date=2026-11-21").await.expect(200);
+    let chat = format!("/agents/{}/chat", stage.agent);
+    let told = async || {
+        let turn = stage.h.post(&chat, json!({"message": "What is in the report about lamp oil?"})).await;
+        let recalled = turn.expect(200)["recalled"].as_array().cloned().unwrap_or_default();
+        recalled.iter().any(|one| one["ref"] == cards["data"][0]["card_id"])
+    };
+    assert!(told().await, "{cards:#}");
+    let store = &stage.h.platform.cx.store;
+    let id = cards["data"][0]["source"].as_str().unwrap().parse().unwrap();
+    let found = store.run(&stage.owner, id).await.unwrap().unwrap();
+    let mut run = found.value;
+    run.tainted = Some(Taint { at: stage.h.platform.cx.clock.now(), step: 1 });
+    assert!(store.replace_run(&stage.owner, &run, found.version).await.unwrap().done());
+    assert!(!told().await, "its titles may be what strangers want them to be");
 }

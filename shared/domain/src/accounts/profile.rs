@@ -51,6 +51,13 @@ pub enum MemoryVectors {
 }
 
 impl MemoryVectors {
+    /// Whether no text is sent.
+    #[must_use]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub const fn is_off(&self) -> bool {
+        matches!(self, Self::Off)
+    }
+
     /// `None` if no text is sent.
     #[must_use]
     pub const fn vendor(self) -> Option<Vendor> {
@@ -93,7 +100,7 @@ pub struct Account {
     /// Lowest first, each threshold once.
     pub alerts: Vec<Alert>,
     pub budget: AccountBudget,
-    #[serde(skip_serializing_if = "is_off")]
+    #[serde(skip_serializing_if = "MemoryVectors::is_off")]
     pub memory_vectors: MemoryVectors,
     /// When it was last changed.
     pub updated_at: Option<Timestamp>,
@@ -138,11 +145,6 @@ pub struct AccountPatch {
     /// The provider whose model turns the texts of memory into vectors, once a week: `off`, `bedrock`, `google` or `openai`. It gets the
     /// texts of your conversations, and each question that you search for.
     pub memory_vectors: Option<MemoryVectors>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_off(vectors: &MemoryVectors) -> bool {
-    *vectors == MemoryVectors::Off
 }
 
 /// Checks the number of alerts and each threshold.

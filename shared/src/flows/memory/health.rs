@@ -60,7 +60,9 @@ pub struct Findings {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = MemoryFinding)]
 pub struct Finding {
+    /// The fact.
     pub fact_id: FactId,
+    /// What it says.
     pub text: String,
     /// Of a duplicate: the earlier fact.
     #[serde(skip_serializing_if = "Option::is_none")]
