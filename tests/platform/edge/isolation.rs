@@ -73,6 +73,7 @@ const WITHOUT_IDS: &[&str] = &[
     "PUT /memory/long-term",
     "GET /memory/archive/{year}",
     "GET /memory/export",
+    "GET /memory/health",
     "GET /memory/search",
     "GET /memory/cards",
     "POST /memory/cards",

@@ -56,6 +56,12 @@ async fn finds(cx: &Cx, owner: &Owner, query: &str) -> Vec<String> {
 async fn all_of(cx: &Cx, name: &str) -> BTreeMap<(String, String), Value> {
     let mut found = scanned(cx, name).await;
     found.retain(|(_, sk), _| sk != "IMPORT");
+    // A search notes that it has found a fact, while nobody waits for that.
+    for fact in found.iter_mut().filter(|((_, sk), _)| sk.starts_with("FACT#")).map(|(_, fact)| fact) {
+        for noted in ["_v", "_w", "used_on"] {
+            fact.as_object_mut().unwrap().remove(noted);
+        }
+    }
     found
 }
 
