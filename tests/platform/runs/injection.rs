@@ -610,6 +610,8 @@ const MAY_WRITE: &[&str] = &[
     "MEMORY.CARD",
     "MEMORY.CHANGED",
     "MEMORY.DUE",
+    "MEMORY.INDEX",
+    "MEMORY.KEPT",
     "PROPOSAL.",
     "RUN.",
     "SPEND.",
