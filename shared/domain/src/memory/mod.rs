@@ -5,7 +5,7 @@
 //! memory ([`LongTerm`]), which stays within [`MAX_LINES`] and [`MAX_BYTES`]. Work that was delegated or scheduled gets a [`Card`].
 //!
 //! Everything that is shown is built from facts: blocks, the long-term memory and the summaries of weeks name the facts that each
-//! line comes from. So a fact that is deleted or corrected disappears from all of them, and a [`Tombstone`] keeps it away.
+//! line comes from. So a fact that is deleted or corrected disappears from all of them, and a [`tombstone::Tombstone`] keeps it away.
 
 mod dates;
 mod grounds;
