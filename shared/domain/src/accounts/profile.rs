@@ -53,7 +53,6 @@ pub enum MemoryVectors {
 impl MemoryVectors {
     /// Whether no text is sent.
     #[must_use]
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub const fn is_off(&self) -> bool {
         matches!(self, Self::Off)
     }
