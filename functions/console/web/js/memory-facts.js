@@ -141,7 +141,7 @@ function correctionForm(ctx, fact, isCut) {
   );
 }
 
-/** Facts that were forgotten on this page: what a run was told stays in its record. */
+/** Facts that were forgotten on this page: until the run is read again, it still has them. */
 const forgottenFacts = new Set();
 
 /** `more` says what else stays. With `isLine`, the text may be of several facts, so the fact itself is read first. */
@@ -229,6 +229,6 @@ function recalledItem(ctx, one, index) {
         one.until && `true until ${memoryDate(one.until)}`,
       ])),
     ),
-    isFact && h("div", { class: "mem-acts" }, forgottenFacts.has(one.ref) ? h("span", { class: "muted" }, "forgotten") : forgetPress(ctx, one.ref, one.text, { isLine: true, more: "The record of this run keeps what it was told." })),
+    isFact && h("div", { class: "mem-acts" }, forgottenFacts.has(one.ref) ? h("span", { class: "muted" }, "forgotten") : forgetPress(ctx, one.ref, one.text, { isLine: true, more: "The record of this run does not show it any more." })),
   );
 }
