@@ -108,7 +108,7 @@ fn installation() -> Vec<(&'static str, String)> {
         job("1", "Harbour report", json!({})),
         job("2", "memory-sync-daily", json!({})),
         job("3", "Disabled", json!({"enabled": false})),
-        job("4", "Other", json!({"agentId": "work", "schedule": {"kind": "every", "everyMs": 3_600_000}})),
+        job("4", "Other", json!({"agentId": "writer", "schedule": {"kind": "every", "everyMs": 3_600_000}})),
         job("5", "Past", json!({"schedule": {"kind": "at", "at": "2026-01-01T00:00:00Z"}})),
     ]});
     let keys =
@@ -149,7 +149,7 @@ fn installation() -> Vec<(&'static str, String)> {
         ),
         (".openclaw/agents/main/sessions/sessions.json", keys.to_string()),
         (
-            ".openclaw/agents/work/sessions/w1.jsonl",
+            ".openclaw/agents/writer/sessions/w1.jsonl",
             session(
                 "w1",
                 OLD,
@@ -319,7 +319,7 @@ async fn an_installation_is_brought_in() {
     let agents = stage.h.get("/agents").await.expect(200);
     let named =
         |name: &str| agents["data"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone();
-    let (main, work) = (named("OpenClaw main"), named("OpenClaw work"));
+    let (main, writer) = (named("OpenClaw main"), named("OpenClaw writer"));
     assert_eq!(main["status"], "active");
     let actions = stage.h.get("/actions").await.expect(200);
     let action = |title: &str| {
@@ -334,7 +334,7 @@ async fn an_installation_is_brought_in() {
         (&report["schedule"]["cron"], &report["schedule"]["timezone"]),
         (&json!("0 9 * * 1"), &json!("Europe/Berlin"))
     );
-    assert_eq!(action("Other")["agent_id"], work["agent_id"]);
+    assert_eq!(action("Other")["agent_id"], writer["agent_id"]);
     stage.moves_to("2026-12-08T12:00:00Z").await;
     assert_eq!(stage.h.get("/runs").await.expect(200)["data"], json!([]));
 
@@ -361,7 +361,7 @@ async fn an_installation_is_brought_in() {
     for (id, by_schedule, namespace) in [
         ("main-talk", false, ""),
         ("main-by-key", true, ""),
-        ("work-w1", true, "work"),
+        ("writer-w1", true, "writer"),
         ("memory-2026-02-01", true, ""),
         ("memory-2025-12-30", true, ""),
         ("memory-weekly-2026-02-02", true, ""),
