@@ -16,27 +16,12 @@ use crate::ids::{ActionId, WatchedId};
 use crate::jobs::{JobKind, JobRun, Outcome};
 use crate::notices::plan::{Decision, Event, Happening, NoticeState, due, note};
 use crate::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind, Preferences};
-use crate::schedule::{Schedule, ScheduleInput, zone_or_utc};
+use crate::schedule::{Schedule, ScheduleInput, TRIED_ZONES as ZONES, zone_or_utc};
 use crate::watchdog::{
     ActionFacts, BudgetFacts, Check, CheckSettings, Counter, JobFacts, LOOK_EVERY, Observed, QueueFacts, Say,
     judge_action, judge_budget, judge_heartbeat, judge_job, judge_queue, judge_timer, judge_watched, look,
 };
 use crate::witness::{NewWatched, Report, Watched, newest, reports_from};
-
-const ZONES: [&str; 12] = [
-    "UTC",
-    "Europe/Berlin",
-    "America/New_York",
-    "America/Nuuk",
-    "America/Santiago",
-    "Africa/Cairo",
-    "Asia/Beirut",
-    "Asia/Kathmandu",
-    "Australia/Lord_Howe",
-    "Antarctica/Troll",
-    "Pacific/Kiritimati",
-    "Etc/GMT+12",
-];
 
 const FAULTS: usize = 200;
 

@@ -12,7 +12,7 @@ use super::hours::{digest_time, may_be_sent, next_digest};
 use super::plan::*;
 use super::*;
 use crate::ids::NoticeId;
-use crate::schedule::zone_or_utc;
+use crate::schedule::{TRIED_ZONES as ZONES, zone_or_utc};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -236,21 +236,6 @@ fn a_clock_that_was_ahead_silences_nothing_for_long() {
     row.happens(0);
     row.says(&["1", "at 22T18:00"]);
 }
-
-const ZONES: [&str; 12] = [
-    "UTC",
-    "Europe/Berlin",
-    "America/New_York",
-    "America/Nuuk",
-    "America/Santiago",
-    "Africa/Cairo",
-    "Asia/Beirut",
-    "Asia/Kathmandu",
-    "Australia/Lord_Howe",
-    "Antarctica/Troll",
-    "Pacific/Kiritimati",
-    "Etc/GMT+12",
-];
 
 /// What a person knows about a key, and what must be true of it.
 #[derive(Default)]

@@ -42,6 +42,8 @@ pub use length::Length;
 pub use moment::Moment;
 pub(crate) use next::first_instant;
 pub use wire::ScheduleInput;
+#[cfg(test)]
+pub(crate) use zone::TRIED_ZONES;
 
 /// The IANA name of a time zone, in its usual spelling.
 ///

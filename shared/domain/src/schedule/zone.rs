@@ -108,6 +108,23 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// Zones that simulations try: with half hours, with changes of the clock at odd times, and at the date line.
+#[cfg(test)]
+pub(crate) const TRIED_ZONES: [&str; 12] = [
+    "UTC",
+    "Europe/Berlin",
+    "America/New_York",
+    "America/Nuuk",
+    "America/Santiago",
+    "Africa/Cairo",
+    "Asia/Beirut",
+    "Asia/Kathmandu",
+    "Australia/Lord_Howe",
+    "Antarctica/Troll",
+    "Pacific/Kiritimati",
+    "Etc/GMT+12",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
