@@ -62,9 +62,9 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
     let mut found = cx.store.memory_kept(owner).await?;
     begin(&mut found.value, &due.value, &zone);
     let jobs = when::due(&kept(&found.value), cx.clock.now(), &zone);
-    let chosen = cx.store.account(owner).await?.value.memory_vectors;
     // A tidying makes them too.
-    let only_vectors = found.value.vectors != chosen && !jobs.iter().any(|job| matches!(job, Job::Tidy(_)));
+    let only_vectors = found.value.vectors != vectors::choice(cx, owner).await?
+        && !jobs.iter().any(|job| matches!(job, Job::Tidy(_)));
     let works: Vec<Work> =
         jobs.into_iter().map(Work::Job).chain(only_vectors.then_some(Work::Vectors)).collect();
     let Some(first) = works.first() else { return rest(cx, owner, due, found, &zone).await };
@@ -87,9 +87,6 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
                 if let Work::Job(job) = work {
                     let next = kept(&claimed.job).after(job);
                     (claimed.job.daily, claimed.job.weekly) = (next.daily, next.weekly);
-                }
-                if matches!(work, Work::Job(Job::Tidy(_)) | Work::Vectors) {
-                    claimed.job.vectors = chosen;
                 }
                 (claimed.job.failure, claimed.job.failures) = (None, 0);
                 if !claimed.give_back().await? {

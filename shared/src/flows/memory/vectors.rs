@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::accounts::profile::MemoryVectors;
 use domain::ids::Owner;
 use futures::stream::{self, StreamExt};
 use memory::{Index, Vectors};
@@ -45,9 +46,14 @@ const fn at_most(ceiling: i64) -> WorkBudget {
     WorkBudget { name: "the ceiling of vectors", spent: 0, ceiling }
 }
 
-/// What makes vectors for an owner. `None` if the person has chosen nothing, or if the provider can't be called.
-async fn embedder(cx: &Cx, owner: &Owner) -> Result<Option<Embedder>> {
-    let Some(vendor) = cx.store.account(owner).await?.value.memory_vectors.vendor() else { return Ok(None) };
+/// What a person has chosen.
+pub(super) async fn choice(cx: &Cx, owner: &Owner) -> Result<MemoryVectors> {
+    Ok(cx.store.account(owner).await?.value.memory_vectors)
+}
+
+/// What makes these vectors for an owner. `None` if the person has chosen nothing, or if the provider can't be called.
+async fn embedder(cx: &Cx, owner: &Owner, choice: MemoryVectors) -> Result<Option<Embedder>> {
+    let Some(vendor) = choice.vendor() else { return Ok(None) };
     let chosen = model_choice::of_owner(cx, owner).await?;
     Ok(cx.models.embedder(&chosen, vendor))
 }
@@ -61,7 +67,12 @@ pub(super) async fn weekly(
     owner: &Owner,
     claimed: &mut ClaimedJob<'_, MemoryKept>,
 ) -> Result<(), Interrupted> {
-    let embedder = embedder(cx, owner).await?;
+    let choice = choice(cx, owner).await?;
+    if choice.is_off() && claimed.job.vectors.is_off() {
+        // Most people have none, so the index is not read for them.
+        return Ok(());
+    }
+    let embedder = embedder(cx, owner, choice).await?;
     let (model, dimension) = match &embedder {
         Some(embedder) => (embedder.name(), embedder.model.dimensions),
         // Vectors of a provider that is no longer chosen go.
@@ -80,12 +91,14 @@ pub(super) async fn weekly(
             ask_all(cx, owner, embedder, texts, (&mut vectors, &mut budget), claimed).await?;
         }
         if vectors.is_empty() && (current.model().is_empty() || current.model() == model) {
+            claimed.job.vectors = choice;
             return Ok(());
         }
         let (bytes, back) = merged(cx, current, vectors).await?;
         vectors = back;
         if index::replace(cx, owner, &head, bytes).await? {
             tracing::info!(cost_micros = budget.spent, "memory has new vectors");
+            claimed.job.vectors = choice;
             return Ok(());
         }
         // Something was written meanwhile. It is merged again, with the vectors that are there.
@@ -183,7 +196,8 @@ pub(super) async fn of_question(
     if index.model().is_empty() || text.is_empty() {
         return Ok(None);
     }
-    let Some(embedder) = embedder(cx, owner).await? else { return Ok(None) };
+    let choice = choice(cx, owner).await?;
+    let Some(embedder) = embedder(cx, owner, choice).await? else { return Ok(None) };
     let name = embedder.name();
     if name != index.model() {
         return Ok(None);
@@ -193,22 +207,20 @@ pub(super) async fn of_question(
     }
     let mut budget = at_most(QUESTION_MICROS);
     let asked = (&mut budget, QUESTION_PATIENCE);
-    match ask::embed(cx, owner, &embedder, vec![text.to_owned()], asked).await {
-        Ok(found) => Ok(found.into_iter().next().map(|vector| {
-            let vector: Arc<[f32]> = vector.into();
-            cx.memories.put_question(owner, &name, text, vector.clone());
-            (name, vector)
-        })),
-        Err(Failure::Failed(error)) => Err(error),
-        Err(Failure::Unusable(reason)) => {
-            tracing::warn!(reason, "a search has no vector of its question");
-            Ok(None)
+    let reason = match ask::embed(cx, owner, &embedder, vec![text.to_owned()], asked).await {
+        Ok(found) => {
+            return Ok(found.into_iter().next().map(|vector| {
+                let vector: Arc<[f32]> = vector.into();
+                cx.memories.put_question(owner, &name, text, vector.clone());
+                (name, vector)
+            }));
         }
-        Err(Failure::Stop(stop) | Failure::TooDear(stop)) => {
-            tracing::warn!(reason = stop.reason, "a search has no vector of its question");
-            Ok(None)
-        }
-    }
+        Err(Failure::Failed(error)) => return Err(error),
+        Err(Failure::Unusable(reason)) => reason,
+        Err(Failure::Stop(stop) | Failure::TooDear(stop)) => stop.reason,
+    };
+    tracing::warn!(reason, "a search has no vector of its question");
+    Ok(None)
 }
 
 #[cfg(test)]
