@@ -15,7 +15,7 @@ use url::Url;
 
 use super::digest::{Digest, DigestItem};
 use super::plan::Notice;
-use super::{About, LeadsTo, NoticeKind};
+use super::{About, LeadsTo, NoticeKey, NoticeKind};
 use crate::quoting::breaks_line;
 
 /// The longest subject of an e-mail, in characters.
@@ -395,34 +395,15 @@ impl Message<'_> {
     pub fn webhook(&self, site: &Site) -> Value {
         match self {
             Self::Notice(notice) => {
-                let data = json!({
-                    "notice_id": notice.notice_id,
-                    "kind": notice.key.kind,
-                    "action_id": notice.key.action_id,
-                    "cause": notice.key.cause,
-                    "title": visible(&notice.about.title),
-                    "reason": visible(&notice.about.reason),
-                    "count": notice.count,
-                    "since": notice.since,
-                    "last_at": notice.last_at,
-                    "is_over": notice.is_over,
-                    "url": site.link(notice.about.leads_to),
-                });
+                let mut data =
+                    told(&notice.key, &notice.about, (notice.count, notice.last_at, notice.is_over), site);
+                data["notice_id"] = json!(notice.notice_id);
+                data["since"] = json!(notice.since);
                 json!({"type": format!("notice.{}", notice.key.kind), "timestamp": notice.at, "data": data})
             }
             Self::Digest { date, at, digest } => {
                 let line = |item: &DigestItem| {
-                    json!({
-                        "kind": item.key.kind,
-                        "action_id": item.key.action_id,
-                        "cause": item.key.cause,
-                        "title": visible(&item.about.title),
-                        "reason": visible(&item.about.reason),
-                        "count": item.count,
-                        "last_at": item.last_at,
-                        "is_over": item.is_over,
-                        "url": site.link(item.about.leads_to),
-                    })
+                    told(&item.key, &item.about, (item.count, item.last_at, item.is_over), site)
                 };
                 let lines: Vec<Value> =
                     digest.groups.iter().flat_map(|group| &group.lines).map(line).collect();
@@ -430,6 +411,26 @@ impl Message<'_> {
             }
         }
     }
+}
+
+/// What a webhook is told of a notice, alone or in a digest.
+fn told(
+    key: &NoticeKey,
+    about: &About,
+    (count, last_at, is_over): (u32, Timestamp, bool),
+    site: &Site,
+) -> Value {
+    json!({
+        "kind": key.kind,
+        "action_id": key.action_id,
+        "cause": key.cause,
+        "title": visible(&about.title),
+        "reason": visible(&about.reason),
+        "count": count,
+        "last_at": last_at,
+        "is_over": is_over,
+        "url": site.link(about.leads_to),
+    })
 }
 
 fn digest_line(item: &DigestItem, site: &Site) -> Line {
