@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use crate::aws::Clients;
 use crate::aws::bus::Bus;
 use crate::aws::queues::Queues;
+use crate::aws::signed::SignedCalls;
 use crate::blobs::Blobs;
 use crate::config::Config;
 use crate::process::compute::Compute;
@@ -33,6 +34,14 @@ const WATCHED: FetchLimits = FetchLimits {
     redirects: 5,
     connect: Duration::from_secs(5),
     total: Duration::from_secs(10),
+};
+
+/// The limits of a message to a channel. Nobody reads more of the answer than its status.
+const NOTICE: FetchLimits = FetchLimits {
+    bytes: 1 << 20,
+    redirects: 0,
+    connect: Duration::from_secs(5),
+    total: domain::notices::channels::TIMEOUT.unsigned_abs(),
 };
 
 /// Whether the process is about to end. Then it releases its runs, and other processes continue them.
@@ -92,6 +101,9 @@ pub struct CxParts {
     /// Allows one import of an archive of logs at a time.
     pub imports: Arc<Semaphore>,
     fetch: Arc<OnceLock<Fetch>>,
+    notifier: Arc<OnceLock<Fetch>>,
+    /// Calls of services without an SDK.
+    pub signed: Arc<SignedCalls>,
 }
 
 impl Cx {
@@ -129,6 +141,8 @@ impl Cx {
             compute: Compute::default(),
             imports: Arc::new(Semaphore::new(1)),
             fetch: Arc::default(),
+            notifier: Arc::default(),
+            signed: Arc::new(SignedCalls::new(&config.aws)),
             config: Arc::new(config),
         }))
     }
@@ -137,6 +151,13 @@ impl Cx {
     #[must_use]
     pub fn fetch(&self) -> &Fetch {
         self.fetch.get_or_init(|| Fetch::new(self.config.reach.policy.clone(), WATCHED))
+    }
+
+    /// Sends messages to the channels of people. A message is not sent on to where an answer redirects: only the receiver that the
+    /// person has named gets it.
+    #[must_use]
+    pub fn notifier(&self) -> &Fetch {
+        self.notifier.get_or_init(|| Fetch::new(self.config.reach.policy.clone(), NOTICE))
     }
 
     /// A context that differs in some parts.

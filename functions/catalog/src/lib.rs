@@ -27,6 +27,7 @@ pub const ALL: &[&Function] = &[
     &context::FUNCTION,
     &mcp::FUNCTION,
     &memory_recall::FUNCTION,
+    &notices::FUNCTION,
     &schedule_sweep::FUNCTION,
     &scheduled_executor::FUNCTION,
     &theme_index::FUNCTION,
@@ -47,6 +48,7 @@ pub const NAMES: &[&str] = &[
     "context",
     "mcp",
     "memory-recall",
+    "notices",
     "schedule-sweep",
     "scheduled-executor",
     "theme-index",
@@ -73,6 +75,7 @@ const DESCRIPTIONS: &[(&str, Describe)] = &[
     ("context", context::describe),
     ("mcp", mcp::describe),
     ("memory-recall", memory_recall::describe),
+    ("notices", notices::describe),
     ("theme-lookup", theme_lookup::describe),
 ];
 

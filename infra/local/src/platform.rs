@@ -18,6 +18,7 @@ use base::clock::Clock;
 use domain::accounts::rates::RateLimits;
 use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
+use domain::notices::render::Site;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::HeaderMap;
@@ -29,7 +30,7 @@ use shared::Cx;
 use shared::aws::storage::StorageFailure;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
-    MasterKeysConfig, PlansConfig, ReachConfig, RunsConfig, SignIn,
+    MailConfig, MasterKeysConfig, NoticesConfig, PlansConfig, ReachConfig, RunsConfig, SignIn,
 };
 use shared::edge::extract::{Caller, Once};
 use shared::edge::guard::may_be_signed;
@@ -249,6 +250,7 @@ impl Platform {
             executors: count,
             runs,
             reach,
+            notices: notices(address)?,
             plans,
             rates,
         };
@@ -404,6 +406,7 @@ pub(crate) async fn opened(folder: PathBuf) -> Result<(Cx, Engines), PlatformErr
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
         reach: ReachConfig::default(),
+        notices: NoticesConfig::default(),
         plans: PlansConfig::default(),
         rates: RateLimits::OFF,
     };
@@ -451,6 +454,12 @@ fn engines_config(data: DataLocation) -> EnginesConfig {
     }
 }
 
+/// Links lead to this server. E-mails are stored in the outbox, because a laptop has no verified sender.
+fn notices(address: SocketAddr) -> Result<NoticesConfig, PlatformError> {
+    let site = Site::new(&reachable(address)).map_err(|_| PlatformError::Unprotected { address })?;
+    Ok(NoticesConfig { mail: MailConfig::Outbox { from: "lamplighter@localhost".to_owned() }, site })
+}
+
 /// `url` is the address at which the server listens and serves the bucket.
 fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
     let keys = engines.keys();
@@ -470,6 +479,7 @@ fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
         eventbridge_endpoint: Some(BUS_URL.to_owned()),
         sqs_endpoint: Some(QUEUES_URL.to_owned()),
         ssm_endpoint: None,
+        ses_endpoint: None,
         http: Some(engines.http_client()),
         eraser: Some(engines.eraser()),
     }

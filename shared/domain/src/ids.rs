@@ -147,6 +147,10 @@ ids! {
     WatchedId("watched_id") = "wch_";
     /// A notice to a person. It is the same in every try to deliver it.
     NoticeId("notice_id") = "ntc_";
+    /// Where a person wants to be told.
+    ChannelId("channel_id") = "chn_";
+    /// The delivery of a message through a channel.
+    DeliveryId("delivery_id") = "dlv_";
 }
 
 fn parse_uuid(text: &str, prefix: &'static str) -> Result<Uuid, InvalidId> {
@@ -235,6 +239,20 @@ impl NoticeId {
             .chain_update(at.as_nanosecond().to_be_bytes())
             .finalize();
         Self(derived(millis, &hash))
+    }
+}
+
+impl DeliveryId {
+    /// The id of the delivery of a message through a channel. It is always the same, so a message that is stored again is delivered
+    /// once. It sorts by the time of the message.
+    #[must_use]
+    pub fn of(message: NoticeId, channel: ChannelId) -> Self {
+        let hash = Sha256::new()
+            .chain_update(b"delivery\0")
+            .chain_update(message.uuid().as_bytes())
+            .chain_update(channel.uuid().as_bytes())
+            .finalize();
+        Self(derived(millis_of(message.uuid()), &hash))
     }
 }
 

@@ -4,7 +4,9 @@ use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use serde::{Deserialize, Serialize};
 
-use domain::ids::{ActionId, AgentId, Owner, ProjectId};
+use domain::actions::reason::ReasonCode;
+use domain::actions::{Occurrence, OccurrenceState};
+use domain::ids::{ActionId, AgentId, Owner, ProjectId, RunId};
 use jiff::Timestamp;
 
 use crate::aws::{self, Lazy};
@@ -24,6 +26,64 @@ pub enum Event {
     SpendingAlert(SpendingAlert),
     /// An action needs a person.
     ActionAlert(ActionAlert),
+    /// A run of an action has come to rest.
+    Run(RunEvent),
+}
+
+/// A run that has come to rest. It has no texts, because they may quote what a model or a person has written; the run has them. The event
+/// may be sent twice: `run_id`, `state` and `fence` are the same then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEvent {
+    pub owner: Owner,
+    pub agent_id: AgentId,
+    pub action_id: ActionId,
+    pub run_id: RunId,
+    pub state: OccurrenceState,
+    /// The number of the executor that brought it to rest. It grows with each question of a run.
+    pub fence: u64,
+    pub due_at: Timestamp,
+    /// The code of the error or of the reason, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What it has cost, in micro-dollars.
+    pub cost_micros: i64,
+}
+
+impl RunEvent {
+    /// None if nobody is told of an occurrence in this state.
+    #[must_use]
+    pub fn of(owner: &Owner, agent_id: AgentId, occurrence: &Occurrence) -> Option<Self> {
+        let event = Self {
+            owner: owner.clone(),
+            agent_id,
+            action_id: occurrence.action_id,
+            run_id: occurrence.run_id,
+            state: occurrence.state,
+            fence: occurrence.fence,
+            due_at: occurrence.due_at,
+            code: occurrence.error_code.clone().or_else(|| occurrence.reason_code.map(ReasonCode::code)),
+            cost_micros: occurrence.cost_micros,
+        };
+        event.named().map(|_| event)
+    }
+
+    /// Its detail type.
+    const fn named(&self) -> Option<&'static str> {
+        match self.state {
+            OccurrenceState::Succeeded | OccurrenceState::NothingNew => Some(Event::RUN_COMPLETED),
+            OccurrenceState::Failed | OccurrenceState::Missed | OccurrenceState::Unknown => {
+                Some(Event::RUN_FAILED)
+            }
+            OccurrenceState::Waiting => Some(Event::RUN_WAITING),
+            OccurrenceState::Held => Some(Event::RUN_HELD),
+            OccurrenceState::Due
+            | OccurrenceState::Claimed
+            | OccurrenceState::Running
+            | OccurrenceState::Unchanged
+            | OccurrenceState::Skipped
+            | OccurrenceState::Cancelled => None,
+        }
+    }
 }
 
 /// An action that does not work, or will not. It has no texts, because they may quote what a model or a person has written; the action
@@ -105,12 +165,20 @@ impl Event {
             Self::IndexCompleted(_) => Self::INDEX_COMPLETED,
             Self::SpendingAlert(_) => Self::SPENDING_ALERT,
             Self::ActionAlert(_) => Self::ACTION_ALERT,
+            Self::Run(event) => match event.named() {
+                Some(named) => named,
+                None => Self::RUN_COMPLETED,
+            },
         }
     }
 
     pub const INDEX_COMPLETED: &'static str = "index.completed";
     pub const SPENDING_ALERT: &'static str = "spending.alert";
     pub const ACTION_ALERT: &'static str = "action.alert";
+    pub const RUN_COMPLETED: &'static str = "run.completed";
+    pub const RUN_FAILED: &'static str = "run.failed";
+    pub const RUN_WAITING: &'static str = "run.waiting";
+    pub const RUN_HELD: &'static str = "run.held";
 }
 
 /// Why events were not published.
@@ -169,6 +237,7 @@ impl Bus {
             Event::IndexCompleted(completed) => serde_json::to_string(completed),
             Event::SpendingAlert(alert) => serde_json::to_string(alert),
             Event::ActionAlert(alert) => serde_json::to_string(alert),
+            Event::Run(run) => serde_json::to_string(run),
         };
         PutEventsRequestEntry::builder()
             .event_bus_name(&self.name)

@@ -5,6 +5,7 @@
 
 pub mod bus;
 pub mod queues;
+pub mod signed;
 pub mod storage;
 
 use std::sync::{Arc, OnceLock};

@@ -25,6 +25,7 @@ pub struct AwsConfig {
     pub eventbridge_endpoint: Option<String>,
     pub sqs_endpoint: Option<String>,
     pub ssm_endpoint: Option<String>,
+    pub ses_endpoint: Option<String>,
     /// The HTTP client of the SDK, if it is not HTTPS. No variable sets it; `infra/local` does.
     pub http: Option<SharedHttpClient>,
     /// Erases what was deleted from the files of the table and the bucket, if these are on this machine. No variable sets it;
@@ -63,9 +64,19 @@ impl AwsConfig {
             eventbridge_endpoint: env("AWS_ENDPOINT_URL_EVENTBRIDGE"),
             sqs_endpoint: env("AWS_ENDPOINT_URL_SQS"),
             ssm_endpoint: env("AWS_ENDPOINT_URL_SSM"),
+            ses_endpoint: env("AWS_ENDPOINT_URL_SESV2"),
             http: None,
             eraser: None,
         })
+    }
+}
+
+impl AwsConfig {
+    /// The address of a service in this region.
+    #[must_use]
+    pub fn endpoint(&self, service: &str) -> String {
+        let suffix = if self.region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+        format!("https://{service}.{}.{suffix}", self.region)
     }
 }
 

@@ -28,15 +28,18 @@
 //! | `LAMPLIGHTER_SIGN_IN_TOKEN` | the token that the console sends: `id_token` or `access_token` | `id_token` |
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket, 1 to 65535 | 30 |
 //! | `LAMPLIGHTER_ALLOWED_HOSTS` | hosts that are reached although they are not public, such as `models.internal:8080`, separated by commas | none |
+//! | `LAMPLIGHTER_PUBLIC_URL` | the address under which people reach the platform, for the links of notices | `http://127.0.0.1:9000` |
+//! | `LAMPLIGHTER_MAIL_FROM` | the sender of e-mails, which Amazon SES has verified | none: no e-mails |
 //! | `LAMPLIGHTER_ANSWER_DAYS` | for how many days a call waits for a person's yes, 1 to 28 | 14 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
-//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS`, `…_SSM` | endpoints that replace those of AWS | none |
+//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS`, `…_SSM`, `…_SESV2` | endpoints that replace those of AWS | none |
 //!
 //! [`providers`] reads the variables of the model layer.
 
 mod access;
 mod aws;
 mod money;
+mod notices;
 pub mod outside;
 pub mod providers;
 mod runs;
@@ -48,6 +51,7 @@ use models::ModelsConfig;
 pub use self::access::{AuthConfig, CorsConfig, Given, JwtConfig, JwtKeys, SignIn, SignInToken, rates};
 pub use self::aws::{AwsConfig, Eraser, MasterKeysConfig};
 pub use self::money::{BudgetConfig, PlansConfig};
+pub use self::notices::{MailConfig, NoticesConfig};
 pub use self::runs::{ExecutorsConfig, LogsConfig, ReachConfig, RunsConfig};
 pub use self::unknown::{VARIABLES, unknown_variables, warn_of_unknown_variables};
 pub use base::aws_keys::AwsKeys;
@@ -74,6 +78,7 @@ pub struct Config {
     pub sign_in: Option<SignIn>,
     pub runs: RunsConfig,
     pub reach: ReachConfig,
+    pub notices: NoticesConfig,
     pub executors: ExecutorsConfig,
     pub plans: PlansConfig,
     /// How many requests a caller may make.
@@ -98,6 +103,7 @@ impl Config {
             logs: LogsConfig::read(env)?,
             runs: RunsConfig::read(env)?,
             reach: ReachConfig::read(env)?,
+            notices: NoticesConfig::read(env)?,
             cors: CorsConfig::read(env)?,
             sign_in: SignIn::read(env)?,
             executors: ExecutorsConfig::read(env)?,

@@ -46,10 +46,12 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     // Clients of MCP try other methods with the same address, and must get 405.
     (ANY, "/mcp", &["project_id", "workflow", "tools"]),
     ("GET", "/day", &["date", "timezone"]),
+    ("GET", "/deliveries", &["state", "limit", "cursor"]),
     ("GET", "/memory/cards", &["date"]),
     ("GET", "/memory/search", &["q", "limit", "depth", "namespace"]),
     ("GET", "/memory/tidies", &["limit"]),
     ("GET", "/models", &["role", "tier", "task", "work"]),
+    ("GET", "/outbox", PAGE),
     ("GET", "/practices", &["limit", "cursor", "status"]),
     ("GET", "/practices/{practice_id}/check-ins", &["from", "to", "limit", "cursor"]),
     ("GET", "/projects", PAGE),

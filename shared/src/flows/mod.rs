@@ -18,6 +18,7 @@ pub mod lease;
 pub mod logs;
 pub mod memory;
 pub mod messages;
+pub mod notices;
 pub mod overview;
 pub mod page;
 pub mod practices;

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::accounts::servers::ServerSettings;
 use domain::accounts::{KeyProvider, last_characters};
-use domain::ids::Owner;
+use domain::ids::{ChannelId, Owner};
 use domain::models::ServerName;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::config::Config;
 use crate::error::Result;
+use crate::store::notices::SealedText;
 use crate::store::{OwnServer, ProviderKey, SealedKey, Store};
 
 pub use master_keys::KEY_BYTES;
@@ -182,6 +183,34 @@ impl ProviderKeys {
         Ok(deleted)
     }
 
+    /// Encrypts an address or a secret of a channel.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn seal_for_channel(
+        &self,
+        owner: &Owner,
+        channel: ChannelId,
+        text: &SecretString,
+    ) -> Result<SealedText> {
+        let Sealed { master, text } = self.0.masters.seal(&channel_purpose(owner, channel), text).await?;
+        Ok(SealedText { text, master })
+    }
+
+    /// Decrypts what [`Self::seal_for_channel`] has encrypted.
+    ///
+    /// # Errors
+    /// If the master keys do not answer, or if the text was encrypted for something else.
+    pub async fn open_for_channel(
+        &self,
+        owner: &Owner,
+        channel: ChannelId,
+        sealed: &SealedText,
+    ) -> Result<SecretString> {
+        let sealed = Sealed { master: sealed.master, text: sealed.text.clone() };
+        self.0.masters.open(&channel_purpose(owner, channel), &sealed).await
+    }
+
     fn forget(&self, owner: &Owner, provider: KeyProvider) {
         self.kept().remove(&(owner.clone(), provider));
     }
@@ -204,6 +233,10 @@ impl<T> Kept<T> {
 /// What a key is encrypted for. A ciphertext that was copied to another owner or provider cannot be decrypted.
 fn purpose(owner: &Owner, provider: KeyProvider) -> String {
     format!("provider-key\0{owner}\0{provider}")
+}
+
+fn channel_purpose(owner: &Owner, channel: ChannelId) -> String {
+    format!("channel\0{owner}\0{channel}")
 }
 
 /// What the key of a server is encrypted for. It names the address, so that a key cannot be sent to another one.

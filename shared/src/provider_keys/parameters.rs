@@ -1,23 +1,17 @@
 //! Secrets in the parameter store of AWS (Systems Manager), encrypted with the account's own key there.
 //!
 //! A standard parameter costs nothing, while a secret of Secrets Manager has a monthly price. Two operations do not justify
-//! the SDK of this service, which is one of the largest: the requests are made and signed here.
+//! the SDK of this service, which is one of the largest: the requests are made here.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::OnceLock;
-use std::time::{Duration, SystemTime};
 
-use aws_credential_types::Credentials;
-use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
-use aws_sigv4::sign::v4;
-use base::https::{self, Pooled};
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, header};
-use http_body_util::{BodyExt, Full, Limited};
+use http::StatusCode;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::aws::signed::{Call, SignedCalls};
 use crate::config::AwsConfig;
 use crate::error::{Error, Result};
 use crate::store::table::back_off;
@@ -25,19 +19,10 @@ use crate::store::table::back_off;
 /// The number of tries of a call.
 const TRIES: u32 = 3;
 
-/// The time limit of one try.
-const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The longest answer that is read, in bytes.
-const MAX_ANSWER: usize = 64 * 1024;
-
-const TARGET: &str = "x-amz-target";
-
-/// The parameter store. The client is built on the first call.
+/// The parameter store.
 #[derive(Debug)]
 pub(crate) struct Parameters {
-    config: AwsConfig,
-    client: OnceLock<Pooled<Full<Bytes>>>,
+    calls: SignedCalls,
 }
 
 /// A refusal by the service.
@@ -80,7 +65,7 @@ enum Answer {
 
 impl Parameters {
     pub(crate) fn new(config: &AwsConfig) -> Self {
-        Self { config: config.clone(), client: OnceLock::new() }
+        Self { calls: SignedCalls::new(config) }
     }
 
     /// Reads a parameter.
@@ -164,50 +149,16 @@ impl Parameters {
         operation: &str,
         input: &Value,
     ) -> Result<std::result::Result<(StatusCode, Bytes), String>> {
-        let request = self.signed(operation, input.to_string())?;
-        let client = self.client.get_or_init(https::pooled);
-        let exchange = async {
-            let response = client.request(request).await.map_err(|_| "no connection")?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
-            Ok((status, body.map_err(|_| "an answer that can't be read")?.to_bytes()))
+        let config = self.calls.config();
+        let url = config.ssm_endpoint.clone().unwrap_or_else(|| format!("{}/", config.endpoint("ssm")));
+        let call = Call {
+            service: "ssm",
+            url: &url,
+            content_type: "application/x-amz-json-1.1",
+            headers: &[("x-amz-target", format!("AmazonSSM.{operation}"))],
+            body: input.to_string(),
         };
-        let ended = tokio::time::timeout(TIMEOUT, exchange).await.unwrap_or(Err("no answer in time"));
-        Ok(ended.map_err(str::to_owned))
-    }
-
-    fn signed(&self, operation: &str, body: String) -> Result<Request<Full<Bytes>>> {
-        let AwsConfig { region, credentials: keys, .. } = &self.config;
-        let url = self.config.ssm_endpoint.clone().unwrap_or_else(|| {
-            let suffix = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-            format!("https://ssm.{region}.{suffix}/")
-        });
-        let failed =
-            |error: &dyn std::fmt::Display| Error::internal(format!("failed to sign a call: {error}"));
-        let headers = [(TARGET, format!("AmazonSSM.{operation}"))];
-        let mut request = Request::builder()
-            .method(Method::POST)
-            .uri(&url)
-            .header(header::CONTENT_TYPE, "application/x-amz-json-1.1")
-            .header(TARGET, &headers[0].1)
-            .body(Full::new(Bytes::from(body.clone())))
-            .map_err(|error| failed(&error))?;
-        let (id, secret) = (&keys.access_key_id, &keys.secret_access_key);
-        let identity = Credentials::new(id, secret, keys.session_token.clone(), None, "environment").into();
-        let params = v4::SigningParams::builder()
-            .identity(&identity)
-            .region(region)
-            .name("ssm")
-            .time(SystemTime::now())
-            .settings(SigningSettings::default())
-            .build()
-            .map_err(|error| failed(&error))?
-            .into();
-        let signable = headers.iter().map(|(name, value)| (*name, value.as_str()));
-        let signable = SignableRequest::new("POST", &*url, signable, SignableBody::Bytes(body.as_bytes()));
-        let signature = sign(signable.map_err(|error| failed(&error))?, &params);
-        signature.map_err(|error| failed(&error))?.into_parts().0.apply_to_request_http1x(&mut request);
-        Ok(request)
+        self.calls.post(call).await
     }
 }
 

@@ -26,6 +26,7 @@ pub const OURS: &[&str] = &[
     "models",
     "schedule_sweep",
     "scheduled_executor",
+    "notices",
     "shared",
     "theme_index",
     "theme_lookup",

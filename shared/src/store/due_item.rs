@@ -1,6 +1,6 @@
 //! What is due: the item that a message to the executors names.
 
-use domain::ids::{ActionId, ExportId, Owner, RunId};
+use domain::ids::{ActionId, DeliveryId, ExportId, Owner, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,12 @@ pub enum DueTarget {
     Import,
     /// The owner's memory is synchronised or tidied.
     Memory,
+    /// A run has come to rest, and a person is to be told.
+    Occurrence { action: ActionId, run: RunId },
+    /// Something of the owner's notices is due: what happened, what waits to be said, or a digest.
+    Notices,
+    /// A message is to be delivered.
+    Delivery(DeliveryId),
 }
 
 impl DueTarget {
@@ -43,7 +49,15 @@ impl DueTarget {
     pub const fn is_backstop(self) -> bool {
         matches!(
             self,
-            Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_) | Self::Import | Self::Memory
+            Self::Run(_)
+                | Self::Backlog
+                | Self::Deletion
+                | Self::Export(_)
+                | Self::Import
+                | Self::Memory
+                | Self::Occurrence { .. }
+                | Self::Notices
+                | Self::Delivery(_)
         )
     }
 }
@@ -80,6 +94,21 @@ impl DueItem {
     }
 
     #[must_use]
+    pub fn occurrence(owner: &Owner, action: ActionId, run: RunId) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Occurrence { action, run }, due_at: None }
+    }
+
+    #[must_use]
+    pub fn notices(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Notices, due_at: None }
+    }
+
+    #[must_use]
+    pub fn delivery(owner: &Owner, id: DeliveryId) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Delivery(id), due_at: None }
+    }
+
+    #[must_use]
     pub fn import(owner: &Owner) -> Self {
         Self { owner: owner.clone(), target: DueTarget::Import, due_at: None }
     }
@@ -105,6 +134,12 @@ mod tests {
             assert_eq!(serde_json::to_value(&item).unwrap(), expected);
             assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), item);
         }
+        let of_run = DueItem::occurrence(&owner, action, run);
+        let expected = json!({
+            "owner": "auth0|me", "kind": "occurrence", "id": {"action": action.to_string(), "run": run.to_string()},
+        });
+        assert_eq!(serde_json::to_value(&of_run).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<DueItem>(expected).unwrap(), of_run);
         for (item, kind) in [(DueItem::backlog(&owner), "backlog"), (DueItem::deletion(&owner), "deletion")] {
             let expected = json!({"owner": "auth0|me", "kind": kind});
             assert_eq!(serde_json::to_value(&item).unwrap(), expected);

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::due_item::{DueItem, DueTarget};
+use super::notices;
 
 pub use super::record_kinds::*;
 pub use super::table::key::{Guard, Key, Range, sortable};
@@ -88,6 +89,12 @@ pub fn run_children(owner: &Owner, id: RunId) -> Range {
 #[must_use]
 pub fn alerts_of(month: Month) -> String {
     format!("ALERT#{month}#")
+}
+
+/// The beginning of the sort keys of what was said of an action, or of what belongs to no action.
+#[must_use]
+pub fn notice_states_of(action: Option<ActionId>) -> String {
+    format!("STATE#{}#", or_none(action))
 }
 
 /// The items in a project's partition, which are deleted with it. `prefix` selects a kind, or is empty for all kinds.
@@ -215,6 +222,10 @@ pub fn due_key(item: &DueItem) -> Key {
         DueTarget::Export(id) => export(&item.owner, id),
         DueTarget::Import => account_import(&item.owner),
         DueTarget::Memory => memory_due(&item.owner),
+        DueTarget::Occurrence { action, run } => occurrence(&item.owner, action, run),
+        // Of several entries of an owner, any one brings the executor to all of them.
+        DueTarget::Notices => notices_again(&item.owner),
+        DueTarget::Delivery(id) => delivery(&item.owner, id),
     }
 }
 
@@ -227,6 +238,18 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     let part = key.pk.strip_prefix("U#")?;
     if let Some(owner) = part.strip_suffix("#ACTION") {
         return Some(DueItem::action(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
+    }
+    if let Some((owner, action)) = part.rsplit_once("#ACTION#")
+        && let Some(run) = key.sk.strip_prefix("RUN#")
+    {
+        let (action, run) = (action.parse().ok()?, run.parse().ok()?);
+        return Some(DueItem::occurrence(&Owner::new(owner).ok()?, action, run));
+    }
+    if let Some(owner) = part.strip_suffix("#NOTICE").filter(|_| notices::is_due(&key.sk)) {
+        return Some(DueItem::notices(&Owner::new(owner).ok()?));
+    }
+    if let Some(owner) = part.strip_suffix("#DELIVERY") {
+        return Some(DueItem::delivery(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
     }
     if let Some(owner) = part.strip_suffix("#EXPORT") {
         return Some(DueItem::export(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
@@ -252,7 +275,8 @@ pub fn is_of_a_deletion(pk: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use domain::ids::ExportId;
+    use domain::ids::{DeliveryId, ExportId, NoticeId};
+    use domain::notices::{Cause, NoticeKey, NoticeKind};
     use jiff::Timestamp;
 
     use super::*;
@@ -335,6 +359,19 @@ mod tests {
         let of_export = ExportId::from_uuid(Uuid::from_u128(9));
         assert_eq!(parse_due(&export(&owner, of_export)), Some(DueItem::export(&owner, of_export)));
         assert_eq!(parse_due(&account_import(&owner)), Some(DueItem::import(&owner)));
+        let of_occurrence = DueItem::occurrence(&owner, id, of_run);
+        assert_eq!(parse_due(&due_key(&of_occurrence)), Some(of_occurrence));
+        let of_delivery = DueItem::delivery(&owner, DeliveryId::from_uuid(Uuid::from_u128(10)));
+        assert_eq!(parse_due(&due_key(&of_delivery)), Some(of_delivery));
+        let cause = NoticeKey { kind: NoticeKind::Failed, action_id: Some(id), cause: Cause::new("timeout") };
+        let happened = happened(&owner, NoticeId::from_uuid(Uuid::from_u128(11)));
+        let of_date = notice_digest(&owner, jiff::civil::date(2026, 11, 26));
+        for key in [notices_again(&owner), notice_state(&owner, &cause), happened, of_date] {
+            assert_eq!(parse_due(&key), Some(DueItem::notices(&owner)), "{key:?}");
+        }
+        assert!(notice_state(&owner, &cause).sk.starts_with(&notice_states_of(Some(id))));
+        assert_eq!(parse_due(&preferences(&owner)), None);
+        assert_eq!(parse_due(&action_message(&owner, id, MessageId::from_uuid(Uuid::from_u128(12)))), None);
         assert_eq!(parse_due(&account(&owner)), None);
         assert_eq!(parse_due(&place(&owner, 1)), None);
         assert_eq!(parse_due(&run_event(&owner, of_run, 1)), None);

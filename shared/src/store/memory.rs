@@ -685,7 +685,8 @@ impl Store {
         self.all_after(range, None, |_| true).await
     }
 
-    async fn all_after<T: DeserializeOwned>(
+    /// The records of a range after a sort key, up to the first one that is not kept.
+    pub(super) async fn all_after<T: DeserializeOwned>(
         &self,
         range: &Range,
         after: Option<String>,

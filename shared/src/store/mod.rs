@@ -29,6 +29,7 @@ pub mod memory;
 pub mod messages;
 mod models;
 pub mod notebooks;
+pub mod notices;
 pub mod partitions;
 pub mod places;
 mod practices;

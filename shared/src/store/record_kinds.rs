@@ -38,17 +38,19 @@ use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
-    ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChatId, ExportId, FactId, ImportId, MessageId,
-    Owner, PracticeId, ProjectId, ProposalId, ReceiptId, RunId, TidyId,
+    ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChannelId, ChatId, DeliveryId, ExportId, FactId,
+    ImportId, MessageId, NoticeId, Owner, PracticeId, ProjectId, ProposalId, ReceiptId, RunId, TidyId,
 };
 use domain::log::{InstanceId, SessionId};
 use domain::memory::Source;
 use domain::memory::part::MemoryPart;
 use domain::models::{ModelId, ServerName};
+use domain::notices::NoticeKey;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use uuid::Uuid;
 
+use super::notices::of_key;
 use super::table::key::{Guard, Key, Range, hash, sortable};
 
 /// Gives the list to the macro `$then`.
@@ -128,6 +130,10 @@ macro_rules! records {
             asset_version(version: u64) = "V#{version:010}"
                 lists asset_versions("V#") => [restored by assets::version] as "asset_versions";
         }
+        Channels = "CHANNEL" (kind: "channels", exported: false, setting: true) {
+            /// A channel of a person, its address encrypted.
+            channel(id: ChannelId) = "{id}" lists channels(ChannelId::PREFIX) => [left out];
+        }
         Chats = "CHAT" (kind: "chats", exported: true, setting: false) {
             /// A chat.
             chat(id: ChatId) = "{id}" guards Chat
@@ -147,6 +153,10 @@ macro_rules! records {
         ClientChats = "CLIENTCHAT" (kind: "chats", exported: true, setting: false) {
             /// The chat of a conversation that a client keeps, by the SHA-256 of the conversation so far.
             client_conversation(hash: &str) = "{hash}" deleted "30 days" => [left out];
+        }
+        Deliveries = "DELIVERY" (kind: "deliveries", exported: false, setting: true) {
+            /// The delivery of a message through a channel.
+            delivery(id: DeliveryId) = "{id}" lists deliveries(DeliveryId::PREFIX) deleted "30 days" => [left out];
         }
         Exports = "EXPORT" (kind: "exports", exported: false, setting: true) {
             /// An export of the account.
@@ -298,6 +308,26 @@ macro_rules! records {
             /// What the owner has chosen about models.
             model_settings() = "SETTINGS" guards ModelSettings
                 => [restored by accounts::model_settings] as "model_settings";
+        }
+        Notices = "NOTICE" (kind: "notices", exported: true, setting: true) {
+            /// The mark that everything is to be planned again, after a change of preferences or channels.
+            notices_again() = "AGAIN" deleted "when it is planned" => [left out];
+            /// The mark that the digest of a date is to be sent.
+            notice_digest(date: Date) = "DIGEST#{date}" lists notice_digests("DIGEST#")
+                deleted "when it is sent" => [left out];
+            /// Something that happened and of which a person is to be told.
+            happened(id: NoticeId) = "HAPPENED#{id}" lists all_happened("HAPPENED#")
+                deleted "when it is planned" => [left out];
+            /// What a person wants to be told.
+            preferences() = "PREFERENCES" => [restored by accounts::preferences] as "notice_preferences";
+            /// What was said for a kind, an action and a cause.
+            notice_state(key: &NoticeKey) = "STATE#{of}#{kind}#{cause}"
+                with (of = of_key(key), kind = key.kind, cause = key.cause.as_str())
+                lists notice_states("STATE#") deleted "35 days after its newest event" => [left out];
+        }
+        Outbox = "OUTBOX" (kind: "outbox", exported: false, setting: true) {
+            /// An e-mail that was not sent, because the platform has no sender.
+            mail(id: DeliveryId) = "{id}" lists mails(DeliveryId::PREFIX) deleted "7 days" => [left out];
         }
         Places = "PLACE" (kind: "places", exported: false, setting: true) {
             /// The mark that runs of the owner wait for a place.

@@ -91,6 +91,10 @@ pub struct Occurrence {
     /// An effect outside the platform that has begun and whose result is not stored. An executor that claims the occurrence
     /// makes the call again if the tool is idempotent. Otherwise the run waits until a person says whether the effect happened.
     pub open_effect: Option<String>,
+    /// What a person was told of it last, as in [`Self::untold`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub told: Option<String>,
 }
 
 /// The due times that share one record.
@@ -242,7 +246,46 @@ impl Occurrence {
             steps_done: 0,
             covers: None,
             open_effect: None,
+            told: None,
         }
+    }
+
+    /// A code for what a person is still to be told of it. None if there is nothing to tell, or if it was told.
+    ///
+    /// Only an occurrence at rest is told of, which no executor writes to. So whoever tells may note that in its record.
+    #[must_use]
+    pub fn untold(&self) -> Option<String> {
+        let tells = match self.state {
+            // Each question is told of.
+            OccurrenceState::Waiting => format!("{ASKED}{}", self.fence),
+            OccurrenceState::Succeeded
+            | OccurrenceState::NothingNew
+            | OccurrenceState::Failed
+            | OccurrenceState::Missed
+            | OccurrenceState::Held
+            | OccurrenceState::Unknown => self.state.as_str().to_owned(),
+            // The question that it asked is no longer open.
+            OccurrenceState::Cancelled if self.has_told_a_question() => self.state.as_str().to_owned(),
+            OccurrenceState::Cancelled
+            | OccurrenceState::Due
+            | OccurrenceState::Claimed
+            | OccurrenceState::Running
+            | OccurrenceState::Unchanged
+            | OccurrenceState::Skipped => return None,
+        };
+        Some(tells).filter(|tells| self.told.as_ref() != Some(tells))
+    }
+
+    /// Whether a person was told last that it waits for an answer.
+    #[must_use]
+    pub fn has_told_a_question(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| told.starts_with(ASKED))
+    }
+
+    /// Since when it is in its state, as far as its record says that. It decides how long it waits to be told of.
+    #[must_use]
+    pub fn rests_since(&self) -> Timestamp {
+        self.finished_at.or(self.started_at).unwrap_or(self.due_at)
     }
 
     /// When an executor should process it: when it may begin, or when its lease ends.
@@ -295,6 +338,9 @@ impl Occurrence {
         self.reason = Some(text.to_owned());
     }
 }
+
+/// The code of a question, before the fence of the run that asked it.
+const ASKED: &str = "waiting@";
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(number: &u32) -> bool {

@@ -253,8 +253,12 @@ fn is_chat(chat_id: &str) -> bool {
     is_number || is_name
 }
 
-/// One address as almost everybody has it: no name, no comment, no quotes, no characters outside of ASCII.
-fn check_email(to: &str) -> Result<(), String> {
+/// Checks an e-mail address: one address as almost everybody has it, with no name, no comment, no quotes, and no characters outside of
+/// ASCII.
+///
+/// # Errors
+/// What is wrong, as it follows the name of a field.
+pub fn check_email(to: &str) -> Result<(), String> {
     const EXPECTED: &str = "must be one e-mail address such as me@example.com, without a name";
     if to.len() > MAX_EMAIL {
         return Err(format!("must be at most {MAX_EMAIL} bytes, is {}", to.len()));

@@ -9,8 +9,10 @@
 //! - A notice has one id in all tries to deliver it, so nobody is told twice.
 
 pub mod channels;
+pub mod deliveries;
 pub mod digest;
 pub mod hours;
+pub mod of_run;
 pub mod plan;
 #[cfg(test)]
 mod plan_tests;

@@ -62,6 +62,15 @@ impl Site {
         Ok(Self(url))
     }
 
+    /// The address of `cargo run`.
+    ///
+    /// # Panics
+    /// Never: the address is valid.
+    #[must_use]
+    pub fn local() -> Self {
+        Self::new("http://127.0.0.1:9000").expect("the address is valid")
+    }
+
     fn base(&self) -> &str {
         self.0.as_str().trim_end_matches('/')
     }
@@ -75,15 +84,15 @@ impl Site {
             LeadsTo::Agent { agent_id } => format!("agents/{agent_id}"),
             LeadsTo::Watched { watched_id } => format!("watch/{watched_id}"),
             LeadsTo::Watch => "watch".to_owned(),
-            LeadsTo::Usage => "usage".to_owned(),
+            LeadsTo::Usage => "account/usage".to_owned(),
         };
-        format!("{}/console/#/{page}", self.base())
+        format!("{}/#/{page}", self.base())
     }
 
     /// The page where a person says what to be told.
     #[must_use]
     pub fn settings(&self) -> String {
-        format!("{}/console/#/notices", self.base())
+        format!("{}/#/account/notices", self.base())
     }
 }
 
@@ -248,7 +257,9 @@ impl Line {
 }
 
 impl Message<'_> {
-    fn subject(&self) -> String {
+    /// The first line of the message: what happened to what.
+    #[must_use]
+    pub fn subject(&self) -> String {
         match self {
             Self::Notice(notice) => headline(notice.key.kind, &notice.about, notice.count, notice.is_over),
             Self::Digest { date, digest, .. } => {

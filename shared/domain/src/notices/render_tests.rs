@@ -95,7 +95,7 @@ impl Sent {
                 name,
                 "!doctype html" | "html" | "body" | "h3" | "/h3" | "p" | "/p" | "/a" | "/body" | "/html"
             ) || name
-                .strip_prefix("a href=\"https://lamp.example/console/#/")
+                .strip_prefix("a href=\"https://lamp.example/#/")
                 .is_some_and(|rest| rest.ends_with('"'));
             prop_assert!(is_ours, "{}", name);
         }
@@ -103,7 +103,7 @@ impl Sent {
         for text in [subject, text, html, &self.slack, &self.discord, &self.telegram] {
             for (at, _) in text.match_indices("://") {
                 let ours =
-                    text[..at].ends_with("https") && text[at..].starts_with("://lamp.example/console/#/");
+                    text[..at].ends_with("https") && text[at..].starts_with("://lamp.example/#/");
                 prop_assert!(ours, "{:?}", text);
             }
             prop_assert!(!text.contains('@'), "{:?}", text);
@@ -128,7 +128,7 @@ impl Sent {
 
     /// The link is there, whatever the texts are.
     fn has_link(&self) -> bool {
-        let link = format!("https://lamp.example/console/#/runs/{RUN}");
+        let link = format!("https://lamp.example/#/runs/{RUN}");
         self.webhook["data"]["url"] == link
             && self.email.text.contains(&link)
             && self.email.html.contains(&format!("<a href=\"{link}\">"))
@@ -202,14 +202,14 @@ fn a_notice_in_each_channel() {
     let failed = notice(NoticeKind::Failed, "Report <1>", "timeout: no answer from api.example.com at 09:00");
     let failed = Notice { count: 3, ..failed };
     let sent = Sent::of(Message::Notice(&failed));
-    let link = format!("https://lamp.example/console/#/runs/{RUN}");
+    let link = format!("https://lamp.example/#/runs/{RUN}");
     assert_eq!(sent.email.subject, "Report <1> has failed 3 times");
     assert_eq!(
         sent.email.text,
         format!(
             "Report <1> has failed 3 times\ntimeout: no answer from api[.]example[.]com at 09:00\n\
              It began at 2026-11-22 09:00 UTC.\nSee it: {link}\n\n\
-             What you are told: https://lamp.example/console/#/notices\n"
+             What you are told: https://lamp.example/#/account/notices\n"
         )
     );
     assert!(sent.email.html.contains("<h3>Report &lt;1&gt; has failed 3 times</h3>"));
@@ -290,7 +290,7 @@ fn a_long_digest_says_what_is_missing() {
 fn an_address_of_the_platform_is_plain() {
     for good in ["https://lamp.example", "http://127.0.0.1:9000/", "https://x.example/Prod"] {
         let link = Site::new(good).unwrap().link(LeadsTo::Watch);
-        assert_eq!(link, format!("{}/console/#/watch", good.trim_end_matches('/')));
+        assert_eq!(link, format!("{}/#/watch", good.trim_end_matches('/')));
     }
     for bad in [
         "",

@@ -67,6 +67,8 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
             let _ = cx.store.lease_due(entry, now, None).await?;
             Ok(false)
         }
+        // Their leases end within minutes, and nothing else waits for them.
+        DueTarget::Occurrence { .. } | DueTarget::Notices | DueTarget::Delivery(_) => Ok(false),
         DueTarget::Deletion => {
             let deletion = cx.store.deletion(owner).await?;
             if deletion.is_some_and(|found| found.value.state == DeletionState::Removing) {

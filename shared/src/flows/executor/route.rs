@@ -13,7 +13,7 @@ use super::{drain, execute, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::accounts::{deletion, export, import};
-use crate::flows::{memory, turn};
+use crate::flows::{memory, notices, turn};
 use crate::process::due_queue::Dispatch;
 use crate::store::{DueItem, DueTarget};
 
@@ -67,6 +67,9 @@ fn work<'a>(cx: &'a Cx, item: &'a DueItem, deadline: Timestamp) -> BoxFuture<'a,
         DueTarget::Export(id) => export::write(cx, owner, id, deadline).boxed(),
         DueTarget::Import => import::write(cx, owner, deadline).boxed(),
         DueTarget::Memory => memory::go_on(cx, owner, deadline).boxed(),
+        DueTarget::Occurrence { action, run } => notices::tell_of(cx, owner, action, run).boxed(),
+        DueTarget::Notices => notices::go_on(cx, owner, deadline).boxed(),
+        DueTarget::Delivery(id) => notices::deliveries::go_on(cx, owner, id).boxed(),
     }
 }
 

@@ -3,6 +3,7 @@
 use domain::accounts::plans::Plan;
 use domain::accounts::profile::Account;
 use domain::accounts::quota::Month;
+use domain::notices::Preferences;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
@@ -24,6 +25,12 @@ pub(super) fn account(place: &Location<'_>, record: &Value) -> KeptOrNot {
 
 pub(super) fn model_settings(place: &Location<'_>, record: &Value) -> KeptOrNot {
     keep(keys::model_settings(place.owner), &read::<ModelSettings>(record)?)
+}
+
+pub(super) fn preferences(place: &Location<'_>, record: &Value) -> KeptOrNot {
+    let preferences: Preferences = read(record)?;
+    valid(preferences.validate())?;
+    keep(keys::preferences(place.owner), &preferences)
 }
 
 pub(super) fn used(place: &Location<'_>, month: &Month, record: &Value) -> KeptOrNot {

@@ -16,7 +16,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, runs};
 use crate::flows::memory::cards;
-use crate::flows::{due, messages};
+use crate::flows::{due, messages, notices};
 use crate::money::alerts;
 use crate::store::keys::Guard;
 use crate::store::runs::CancelCause;
@@ -166,6 +166,7 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
                     let item = DueItem::action(&owner, action.value.id);
                     due::dispatch_at(&cx, &item, actions::wake_after(&after, &next, now)).await;
                     actions::tell_pause(&cx, &owner, &action.value, &after).await;
+                    notices::tell(&cx, &owner, &next).await;
                     if new_cost > 0 {
                         alerts::check(&cx, &owner, RunKind::Action).await;
                     }

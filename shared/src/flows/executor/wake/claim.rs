@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::flows::actions::{self, Loaded};
 use crate::flows::executor::backlog;
 use crate::flows::executor::execute::{self, ClaimedRun};
+use crate::flows::notices;
 use crate::process::held_places::Entered;
 use crate::process::metrics;
 use crate::store::table::Order;
@@ -95,6 +96,7 @@ pub(super) fn claim<'a>(
                 return Ok(None);
             }
             actions::tell_pause(cx, owner, &action.value, &next).await;
+            notices::tell(cx, owner, &occurrence.value).await;
             // It has expired or was cancelled, so the next queued occurrence may begin.
             execute::close(cx, owner, occurrence.value.run_id, &occurrence.value).await?;
             tries = Tries::default();

@@ -15,11 +15,15 @@ use super::load;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, Loaded, records};
+use crate::flows::notices;
 use crate::store::table::Write;
 use crate::store::{Store, Tries, Versioned};
 
 /// How many due times one transaction decides. Each of them may write an occurrence and a run.
 const AT_ONCE: usize = 40;
+
+/// Of how many due times that never run a person is told at once. After an outage there may be many; sweeps tell of the others.
+const TOLD_AT_ONCE: usize = 3;
 
 /// An action without undecided due times, in the state that was last read or written.
 pub(super) struct Decided {
@@ -62,13 +66,16 @@ pub(super) fn decide<'a>(
             let Ok(next) = transition(&action.value, Command::Planned { plan: &plan }, now) else {
                 return Ok(Some(Decided { loaded, agent }));
             };
-            let Decisions { writes, live, replaced } =
+            let Decisions { writes, live, replaced, at_rest } =
                 decisions(owner, &loaded, &next, &plan, (&on_record, series), now)?;
             if !cx.store.write_all(writes).await?.done() {
                 on_record.look_after_refusal(cx, owner, action, &plan).await?;
                 continue;
             }
             tries = Tries::default();
+            for occurrence in at_rest.iter().take(TOLD_AT_ONCE) {
+                notices::tell(cx, owner, occurrence).await;
+            }
             if let Some(run) = replaced {
                 records::end_run(cx, owner, run).await?;
             }
@@ -126,6 +133,8 @@ struct Decisions {
     live: Option<Versioned<Occurrence>>,
     /// The run that a later due time replaces.
     replaced: Option<RunId>,
+    /// The due times of which a person is to be told.
+    at_rest: Vec<Occurrence>,
 }
 
 /// The writes that store a plan. `next` is the action afterwards. `series` is the record of the due times that were held so far.
@@ -138,6 +147,7 @@ fn decisions(
     now: Timestamp,
 ) -> Result<Decisions> {
     let (mut writes, mut live_after, mut replaced) = (Vec::new(), live.clone(), None);
+    let mut at_rest = Vec::new();
     for decided in &plan.decided {
         let mut occurrence = plan.record(&action.value, decided, now);
         let is_live = next.live_run == Some(occurrence.run_id);
@@ -145,6 +155,9 @@ fn decisions(
             occurrence = occurrence.queued();
         }
         let continued = series.as_ref().filter(|series| series.value.run_id == occurrence.run_id);
+        // The record of a series is told of once, and not again when it grows.
+        occurrence.told = continued.and_then(|series| series.value.told.clone());
+        at_rest.extend(occurrence.untold().is_some().then(|| occurrence.clone()));
         let premature = on_record.premature.get(&decided.due_at).copied();
         let premature = continued.map(|series| series.version).or(premature);
         writes.push(match premature {
@@ -169,7 +182,7 @@ fn decisions(
     }
     let live = live_after.filter(|live| next.live_run == Some(live.value.run_id));
     writes.extend(actions::action_writes(owner, action, next, live.as_ref().map(|live| &live.value), now)?);
-    Ok(Decisions { writes, live, replaced })
+    Ok(Decisions { writes, live, replaced, at_rest })
 }
 
 /// The due times that have a record although the action does not know it: the clock was set back, so that they come again.

@@ -1,0 +1,102 @@
+//! The routes of channels.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse};
+use domain::ids::ChannelId;
+use domain::notices::channels::Channel;
+use shared::edge::extract::{Caller, Id, Json, Once};
+use shared::edge::idempotency::KeptInstead;
+use shared::flows::notices::channels::{self, ChannelList, ChannelPatch, ChannelWithSecret};
+use shared::flows::notices::deliveries::DeliveryView;
+use shared::{Cx, Error, Result};
+
+shared::routes!(create, list, change, delete, test);
+
+/// Add a channel
+///
+/// Notices are sent to each channel that is enabled. The address of a webhook, Slack or Discord and the token of Telegram are secrets:
+/// they are stored encrypted, and no answer contains them. A webhook is signed as Standard Webhooks describe it. `secret` is in this
+/// answer only: a repeated call with the same `Idempotency-Key` creates no second channel, and its answer has no `secret`.
+#[utoipa::path(
+    post, path = "/notifications/channels", tag = "notices", operation_id = "create_channel",
+    responses((status = 201, body = ChannelWithSecret)),
+)]
+async fn create(
+    State(cx): State<Cx>,
+    caller: Caller,
+    once: Once,
+    Json(channel): Json<Channel>,
+) -> Result<impl IntoResponse> {
+    let created = channels::create(&cx, &caller.owner, &once, channel).await?;
+    let kept = serde_json::to_string(&created.channel).map_err(|error| Error::internal(error.to_string()))?;
+    let location = format!("/notifications/channels/{}", created.channel.channel_id);
+    Ok((
+        StatusCode::CREATED,
+        AppendHeaders([(header::LOCATION, location), (header::CACHE_CONTROL, "no-store".to_owned())]),
+        Extension(KeptInstead(kept)),
+        axum::Json(created),
+    ))
+}
+
+/// List the channels, oldest first
+#[utoipa::path(
+    get, path = "/notifications/channels", tag = "notices", operation_id = "list_channels",
+    responses((status = 200, body = ChannelList)),
+)]
+async fn list(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<ChannelList>> {
+    channels::list(&cx, &caller.owner).await.map(axum::Json)
+}
+
+/// Change a channel
+///
+/// Switch it on or off, or give a webhook a new secret. `secret` is in this answer only.
+#[utoipa::path(
+    patch, path = "/notifications/channels/{channel_id}", tag = "notices", operation_id = "change_channel",
+    params(ChannelId),
+    responses((status = 200, body = ChannelWithSecret)),
+)]
+async fn change(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ChannelId>,
+    once: Once,
+    Json(patch): Json<ChannelPatch>,
+) -> Result<impl IntoResponse> {
+    let changed = channels::change(&cx, &caller.owner, &once, id, patch).await?;
+    let kept = serde_json::to_string(&changed.channel).map_err(|error| Error::internal(error.to_string()))?;
+    let headers = AppendHeaders([(header::CACHE_CONTROL, "no-store")]);
+    Ok((headers, Extension(KeptInstead(kept)), axum::Json(changed)))
+}
+
+/// Delete a channel
+///
+/// What is under way to it is shown as undelivered.
+#[utoipa::path(
+    delete, path = "/notifications/channels/{channel_id}", tag = "notices", operation_id = "delete_channel",
+    params(ChannelId),
+    responses((status = 204, description = "The channel is deleted")),
+)]
+async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<ChannelId>) -> Result<StatusCode> {
+    channels::delete(&cx, &caller.owner, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Test a channel
+///
+/// Sends a message that says that it is a test. Read the delivery to see what came of it.
+#[utoipa::path(
+    post, path = "/notifications/channels/{channel_id}/test", tag = "notices", operation_id = "test_channel",
+    params(ChannelId),
+    responses((status = 202, body = DeliveryView)),
+)]
+async fn test(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ChannelId>,
+    once: Once,
+) -> Result<(StatusCode, axum::Json<DeliveryView>)> {
+    let delivery = channels::test(&cx, &caller.owner, &once, id).await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(delivery)))
+}

@@ -1,0 +1,18 @@
+//! What people want to be told, the channels through which they are told, and the deliveries.
+//!
+//! Executors plan and send the messages. Here, people say what they want and see what became of it.
+
+mod channels;
+mod deliveries;
+mod preferences;
+
+use models::Models;
+use shared::runtime::function::{Function, Trigger};
+
+shared::routes!(in channels, deliveries, preferences);
+
+pub const FUNCTION: Function = Function {
+    name: "notices",
+    trigger: Trigger::Http { routes: router, streaming: false },
+    models: Models::none,
+};

@@ -1,0 +1,56 @@
+//! How people are told what happened.
+
+use domain::notices::channels::check_email;
+use domain::notices::render::Site;
+
+use super::{ConfigError, Env};
+
+/// Who sends e-mails.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum MailConfig {
+    /// Nobody. A person can't have a channel of this kind.
+    #[default]
+    Off,
+    /// The platform stores the request that Amazon SES would get. No variable sets it; `infra/local` does.
+    Outbox { from: String },
+    /// Amazon SES. The sender must be verified there.
+    Ses { from: String },
+}
+
+/// How people are told.
+#[derive(Clone, Debug)]
+pub struct NoticesConfig {
+    pub mail: MailConfig,
+    /// The address of the platform, for links.
+    pub site: Site,
+}
+
+impl Default for NoticesConfig {
+    fn default() -> Self {
+        Self { mail: MailConfig::Off, site: Site::local() }
+    }
+}
+
+impl NoticesConfig {
+    /// # Errors
+    /// If the address of the platform is not an address, or if the sender is not one e-mail address.
+    pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
+        let given = |variable: &str| env(variable).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let variable = "LAMPLIGHTER_PUBLIC_URL";
+        let site = match given(variable) {
+            None => Site::local(),
+            Some(text) => Site::new(&text)
+                .map_err(|error| ConfigError { variable, problem: format!("{error}, is `{text}`") })?,
+        };
+        let variable = "LAMPLIGHTER_MAIL_FROM";
+        let mail = match given(variable) {
+            None => MailConfig::Off,
+            Some(from) => {
+                check_email(&from)
+                    .map_err(|problem| ConfigError { variable, problem: format!("{problem}; is `{from}`") })?;
+                MailConfig::Ses { from }
+            }
+        };
+        Ok(Self { mail, site })
+    }
+}

@@ -1,0 +1,271 @@
+//! The channels of a person: created, listed, switched on and off, tested, deleted. Their addresses are secrets and never shown again.
+
+use domain::ids::{ChannelId, NoticeId, Owner};
+use domain::notices::channels::{Channel, ChannelKind, Secret};
+use domain::notices::deliveries::{DeliveryRecord, Said};
+use domain::notices::plan::Notice;
+use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
+use domain::validate::FieldErrors;
+use jiff::{SignedDuration, Timestamp};
+use rand::Rng;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::deliveries::DeliveryView;
+use crate::config::MailConfig;
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::flows::due;
+use crate::store::notices::{ChannelState, SealedText, StoredChannel};
+use crate::store::{DueItem, Once, Store, Tries, Versioned};
+
+/// How many channels a person may have.
+pub const MAX_CHANNELS: usize = 10;
+
+/// How long the secret before the newest one signs, too.
+const OLD_SECRET: SignedDuration = SignedDuration::from_hours(24);
+
+/// The bytes of a new secret.
+const SECRET_BYTES: usize = 32;
+
+/// A channel as its person sees it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ChannelView {
+    pub channel_id: ChannelId,
+    pub kind: ChannelKind,
+    /// Where it goes, without what is secret.
+    #[schema(example = "https://hooks.slack.com/…k3Xz")]
+    pub target: String,
+    pub state: ChannelState,
+    /// Why the platform has switched it off. Only with the state `suspended`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    pub created_at: Timestamp,
+    /// Until when the secret before the newest one signs, too. Only of a webhook whose secret was replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_secret_until: Option<Timestamp>,
+}
+
+impl From<StoredChannel> for ChannelView {
+    fn from(channel: StoredChannel) -> Self {
+        let StoredChannel { channel_id, kind, target, state, why, created_at, old_until, .. } = channel;
+        Self { channel_id, kind, target, state, why, created_at, old_secret_until: old_until }
+    }
+}
+
+/// All channels of a person.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ChannelList {
+    /// Oldest first.
+    pub data: Vec<ChannelView>,
+}
+
+/// A channel whose secret was just made.
+#[derive(Clone, Serialize, ToSchema)]
+pub struct ChannelWithSecret {
+    #[serde(flatten)]
+    pub channel: ChannelView,
+    /// The secret with which its messages are signed (Standard Webhooks). Only of a webhook, and only in this answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
+    pub secret: Option<String>,
+}
+
+/// A change of a channel.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChannelPatch {
+    /// `enabled` or `disabled`. A suspended channel may be enabled again.
+    pub state: Option<WantedState>,
+    /// Whether a webhook gets a new secret. The old one signs, too, for 24 hours.
+    pub new_secret: bool,
+}
+
+/// The states that a person may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WantedState {
+    Enabled,
+    Disabled,
+}
+
+/// # Errors
+/// 400 with every invalid field and its limit; 409 if the person has as many channels as the limit allows.
+pub async fn create(cx: &Cx, owner: &Owner, once: &Once, channel: Channel) -> Result<ChannelWithSecret> {
+    channel.validate(&cx.config.reach.policy)?;
+    if channel.kind() == ChannelKind::Email && cx.config.notices.mail == MailConfig::Off {
+        let told = "cannot be `email`: the operator has set no sender (LAMPLIGHTER_MAIL_FROM)";
+        return Err(FieldErrors::one("kind", told).into());
+    }
+    let _lock = cx.locks.lock((owner, "channels")).await;
+    if cx.store.channels(owner).await?.len() >= MAX_CHANNELS {
+        let told = format!("an account has at most {MAX_CHANNELS} channels: delete one first");
+        return Err(Error::conflict("too_many_channels", told));
+    }
+    let channel_id = ChannelId::from_uuid(cx.clock.uuid());
+    let text = serde_json::to_string(&channel).map_err(|error| Error::internal(error.to_string()))?;
+    let sealed = cx.provider_keys.seal_for_channel(owner, channel_id, &SecretString::from(text)).await?;
+    let secret = match channel.kind() {
+        ChannelKind::Webhook => Some(new_secret()?),
+        _ => None,
+    };
+    let now = cx.clock.now();
+    let record = StoredChannel {
+        channel_id,
+        kind: channel.kind(),
+        target: channel.shown().target,
+        state: ChannelState::Enabled,
+        why: None,
+        created_at: now,
+        sealed,
+        secret: seal_secret(cx, owner, channel_id, secret.as_ref()).await?,
+        old_secret: None,
+        old_until: None,
+    };
+    if !cx.store.create_channel(owner, once, &record, now).await?.done() {
+        return Err(Error::internal("a new id was taken"));
+    }
+    due::dispatch(cx, &DueItem::notices(owner)).await;
+    Ok(ChannelWithSecret { channel: record.into(), secret: secret.map(|secret| secret.reveal()) })
+}
+
+fn new_secret() -> Result<Secret> {
+    let bytes = rand::rng().random::<[u8; SECRET_BYTES]>();
+    Secret::from_bytes(bytes.to_vec()).map_err(|error| Error::internal(error.to_string()))
+}
+
+async fn seal_secret(
+    cx: &Cx,
+    owner: &Owner,
+    id: ChannelId,
+    secret: Option<&Secret>,
+) -> Result<Option<SealedText>> {
+    let Some(secret) = secret else { return Ok(None) };
+    let text = SecretString::from(secret.reveal());
+    Ok(Some(cx.provider_keys.seal_for_channel(owner, id, &text).await?))
+}
+
+/// # Errors
+/// If the table does not answer.
+pub async fn list(cx: &Cx, owner: &Owner) -> Result<ChannelList> {
+    let found = cx.store.channels(owner).await?;
+    Ok(ChannelList { data: found.into_iter().map(|channel| channel.value.into()).collect() })
+}
+
+/// # Errors
+/// 404 if it does not exist; 400 if a channel without a secret is to get a new one.
+pub async fn change(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    id: ChannelId,
+    patch: ChannelPatch,
+) -> Result<ChannelWithSecret> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let Versioned { value: mut channel, version } = load(cx, owner, id).await?;
+        let now = cx.clock.now();
+        match patch.state {
+            Some(WantedState::Enabled) => (channel.state, channel.why) = (ChannelState::Enabled, None),
+            Some(WantedState::Disabled) => (channel.state, channel.why) = (ChannelState::Disabled, None),
+            None => {}
+        }
+        let mut secret = None;
+        if patch.new_secret {
+            if channel.kind != ChannelKind::Webhook {
+                return Err(FieldErrors::one("new_secret", "only a webhook has a secret").into());
+            }
+            let new = new_secret()?;
+            channel.old_secret = channel.secret.take();
+            channel.old_until = Some(now + OLD_SECRET);
+            channel.secret = seal_secret(cx, owner, id, Some(&new)).await?;
+            secret = Some(new.reveal());
+        }
+        let writes = vec![
+            Store::channel_write(owner, &channel, version)?,
+            // What waits for this channel is planned again.
+            Store::plan_again_write(owner, now)?,
+        ];
+        if cx.store.commit(once, writes).await?.done() {
+            due::dispatch(cx, &DueItem::notices(owner)).await;
+            return Ok(ChannelWithSecret { channel: channel.into(), secret });
+        }
+    }
+}
+
+/// What is under way to the channel is shown as undelivered.
+///
+/// # Errors
+/// 404 if it does not exist.
+pub async fn delete(cx: &Cx, owner: &Owner, id: ChannelId) -> Result<()> {
+    if !cx.store.delete_channel(owner, id).await?.done() {
+        return Err(Error::NotFound("channel"));
+    }
+    Ok(())
+}
+
+/// Sends a message that says that it is a test. It is sent at once, whatever the preferences say.
+///
+/// # Errors
+/// 404 if the channel does not exist; 409 if it is switched off.
+pub async fn test(cx: &Cx, owner: &Owner, once: &Once, id: ChannelId) -> Result<DeliveryView> {
+    let channel = load(cx, owner, id).await?.value;
+    if channel.state != ChannelState::Enabled {
+        return Err(Error::conflict("channel_off", "the channel is switched off: enable it first"));
+    }
+    let now = cx.clock.now();
+    let notice = Notice {
+        notice_id: NoticeId::of(&format!("test/{id}"), now),
+        key: NoticeKey { kind: NoticeKind::Succeeded, action_id: None, cause: Cause::new("test") },
+        about: About::new("A test of this channel", "You are told here.", LeadsTo::Watch),
+        count: 1,
+        since: now,
+        last_at: now,
+        is_over: false,
+        at: now,
+    };
+    let to = (channel.channel_id, channel.kind, channel.target.as_str());
+    let delivery = DeliveryRecord::new(notice.notice_id, Said::Notice { notice }, to, now);
+    if !cx.store.commit(once, vec![Store::delivery_write(owner, &delivery, 0)?]).await?.done() {
+        return Err(Error::internal("a new id was taken"));
+    }
+    due::dispatch(cx, &DueItem::delivery(owner, delivery.delivery_id)).await;
+    Ok(delivery.into())
+}
+
+/// The channel, decrypted.
+pub(super) async fn opened(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Result<Channel> {
+    let text = cx.provider_keys.open_for_channel(owner, channel.channel_id, &channel.sealed).await?;
+    serde_json::from_str(text.expose_secret()).map_err(|_| Error::internal("a stored channel can't be read"))
+}
+
+/// The secrets that sign now, the newest first.
+pub(super) async fn secrets(
+    cx: &Cx,
+    owner: &Owner,
+    channel: &StoredChannel,
+    now: Timestamp,
+) -> Result<Vec<Secret>> {
+    let old = channel.old_secret.as_ref().filter(|_| channel.old_until.is_some_and(|until| now < until));
+    let mut secrets = Vec::new();
+    for sealed in channel.secret.iter().chain(old) {
+        let text = cx.provider_keys.open_for_channel(owner, channel.channel_id, sealed).await?;
+        let secret = Secret::parse(text.expose_secret());
+        secrets.push(secret.map_err(|_| Error::internal("a stored secret can't be read"))?);
+    }
+    Ok(secrets)
+}
+
+/// Switches a channel off, because its receiver is gone. Whoever changes it at the same time wins.
+pub(super) async fn suspend(cx: &Cx, owner: &Owner, found: Versioned<StoredChannel>, why: &str) -> Result<()> {
+    let channel =
+        StoredChannel { state: ChannelState::Suspended, why: Some(why.to_owned()), ..found.value };
+    let _ = cx.store.write_all(vec![Store::channel_write(owner, &channel, found.version)?]).await?;
+    Ok(())
+}
+
+async fn load(cx: &Cx, owner: &Owner, id: ChannelId) -> Result<Versioned<StoredChannel>> {
+    cx.store.channel(owner, id).await?.ok_or(Error::NotFound("channel"))
+}

@@ -1,0 +1,240 @@
+//! Messages on their way to a channel: sent, tried again, listed.
+//!
+//! A delivery is at least once: if the process dies after the receiver has accepted a message, it is sent once more, with the same id.
+
+use base::reach::{Ask, FetchError};
+use bytes::Bytes;
+use domain::ids::{ChannelId, DeliveryId, NoticeId, Owner};
+use domain::notices::channels::{self, Answer, Channel, ChannelKind, Next};
+use domain::notices::deliveries::{DeliveryRecord, DeliveryState, Said};
+use domain::notices::render::Message;
+use futures::FutureExt;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::channels::{opened, secrets, suspend};
+use super::mail;
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::flows::due;
+use crate::flows::page::{self, Page, PageQuery};
+use crate::store::notices::{ChannelState, Mail, StoredChannel};
+use crate::store::{DueItem, Once, Store, Tries};
+
+/// Where Telegram takes messages.
+const TELEGRAM: &str = "https://api.telegram.org";
+
+/// A delivery as its person sees it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct DeliveryView {
+    pub delivery_id: DeliveryId,
+    /// The id that the receiver sees: `webhook-id`. It is the same in every try.
+    pub message_id: NoticeId,
+    pub channel_id: ChannelId,
+    pub kind: ChannelKind,
+    /// Where it goes, without what is secret.
+    pub target: String,
+    /// The first line of the message.
+    #[schema(example = "Failed: Morning report")]
+    pub subject: String,
+    pub state: DeliveryState,
+    /// How many tries have begun.
+    pub tries: u32,
+    /// When the next try begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_at: Option<Timestamp>,
+    /// Why the newest try failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    pub created_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}
+
+impl From<DeliveryRecord> for DeliveryView {
+    fn from(delivery: DeliveryRecord) -> Self {
+        let subject = delivery.said.render(|message| message.subject());
+        let DeliveryRecord {
+            delivery_id,
+            message_id,
+            channel_id,
+            kind,
+            target,
+            state,
+            tries,
+            next_at,
+            error,
+            created_at,
+            ended_at,
+            ..
+        } = delivery;
+        Self {
+            delivery_id,
+            message_id,
+            channel_id,
+            kind,
+            target,
+            subject,
+            state,
+            tries,
+            next_at,
+            error,
+            created_at,
+            ended_at,
+        }
+    }
+}
+
+/// Newest first.
+///
+/// # Errors
+/// 400 if `limit` or `cursor` is invalid.
+pub async fn list(
+    cx: &Cx,
+    owner: &Owner,
+    state: Option<DeliveryState>,
+    query: &PageQuery,
+) -> Result<Page<DeliveryView>> {
+    let read = |after: Option<String>, limit| {
+        async move { cx.store.deliveries(owner, after.as_deref(), limit).await }.boxed()
+    };
+    let keep = |delivery: &DeliveryRecord| state.is_none_or(|state| delivery.state == state);
+    let found = page::filtered(owner, "deliveries", query, read, keep).await?;
+    Ok(found.map(|delivery| delivery.value.into()))
+}
+
+/// # Errors
+/// 404 if it does not exist.
+pub async fn read(cx: &Cx, owner: &Owner, id: DeliveryId) -> Result<DeliveryView> {
+    let found = cx.store.delivery(owner, id).await?.ok_or(Error::NotFound("delivery"))?;
+    Ok(found.value.into())
+}
+
+/// Tries a delivery once more, with all retries.
+///
+/// # Errors
+/// 404 if it does not exist; 409 if it is not undelivered.
+pub async fn retry(cx: &Cx, owner: &Owner, once: &Once, id: DeliveryId) -> Result<DeliveryView> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let found = cx.store.delivery(owner, id).await?.ok_or(Error::NotFound("delivery"))?;
+        let view = DeliveryView::from(found.value.clone());
+        let Some(again) = found.value.again(cx.clock.now()) else {
+            let told = "the delivery is not undelivered, so there is nothing to try again";
+            return Err(Error::conflict_with("not_undelivered", told, &view));
+        };
+        let write = Store::delivery_write(owner, &again, found.version)?;
+        if cx.store.commit(once, vec![write]).await?.done() {
+            due::dispatch(cx, &DueItem::delivery(owner, id)).await;
+            return Ok(again.into());
+        }
+    }
+}
+
+/// The e-mails of the outbox, newest first.
+///
+/// # Errors
+/// 400 if `limit` or `cursor` is invalid.
+pub async fn outbox(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<Page<Mail>> {
+    let read = |after: Option<String>, limit| {
+        async move { cx.store.mails(owner, after.as_deref(), limit).await }.boxed()
+    };
+    let found = page::filtered(owner, "outbox", query, read, |_| true).await?;
+    Ok(found.map(|mail| mail.value))
+}
+
+/// Sends a message that is due. It may be called at any time: what is not due is not sent.
+///
+/// # Errors
+/// If the table does not answer. Then it stays due.
+pub(crate) async fn go_on(cx: &Cx, owner: &Owner, id: DeliveryId) -> Result<()> {
+    let Some(found) = cx.store.delivery(owner, id).await? else { return Ok(()) };
+    let Some(begun) = found.value.begin(cx.clock.now()) else { return Ok(()) };
+    // Of several executors, one has the try.
+    if !cx.store.write_all(vec![Store::delivery_write(owner, &begun, found.version)?]).await?.done() {
+        return Ok(());
+    }
+    let version = found.version + 1;
+    let channel = cx.store.channel(owner, begun.channel_id).await?;
+    let after = match channel {
+        None => begun.dropped("the channel was deleted", cx.clock.now()),
+        Some(channel) if channel.value.state != ChannelState::Enabled => {
+            begun.dropped("the channel is switched off", cx.clock.now())
+        }
+        Some(channel) => {
+            let (answer, why) = send(cx, owner, &channel.value, &begun).await?;
+            let (after, next) = begun.end(answer, &why, cx.clock.now());
+            if matches!(next, Next::Disable | Next::Suspend) {
+                tracing::warn!(kind = ?channel.value.kind, "a channel was switched off: its receiver is gone");
+                suspend(cx, owner, channel, &why).await?;
+            }
+            after
+        }
+    };
+    // If somebody else has the next try already, this one took too long, and its result is forgotten.
+    let _ = cx.store.write_all(vec![Store::delivery_write(owner, &after, version)?]).await?;
+    if let Some(at) = after.next_at {
+        due::dispatch_at(cx, &DueItem::delivery(owner, id), Some(at)).await;
+    }
+    Ok(())
+}
+
+/// Sends one try. Returns the answer, and what went wrong, for a person.
+async fn send(
+    cx: &Cx,
+    owner: &Owner,
+    channel: &StoredChannel,
+    delivery: &DeliveryRecord,
+) -> Result<(Answer, String)> {
+    let to = opened(cx, owner, channel).await?;
+    let site = &cx.config.notices.site;
+    let now = cx.clock.now();
+    let (url, body) = match &to {
+        Channel::Email { to } => {
+            let email = delivery.said.render(|message| message.email(site, None));
+            return mail::send(cx, owner, delivery.delivery_id, to, &email).await;
+        }
+        Channel::Webhook { url } => (url.clone(), rendered(&delivery.said, |message| message.webhook(site))),
+        Channel::Slack { url } => (url.clone(), rendered(&delivery.said, |message| message.slack(site))),
+        Channel::Discord { url } => (url.clone(), rendered(&delivery.said, |message| message.discord(site))),
+        Channel::Telegram { token, chat_id } => {
+            let body = rendered(&delivery.said, |message| message.telegram(site, chat_id));
+            (format!("{TELEGRAM}/bot{token}/sendMessage"), body)
+        }
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::USER_AGENT, HeaderValue::from_static("Lamplighter"));
+    if channel.kind == ChannelKind::Webhook {
+        let secrets = secrets(cx, owner, channel, now).await?;
+        let secrets: Vec<&channels::Secret> = secrets.iter().collect();
+        let id = delivery.message_id.to_string();
+        for (name, value) in channels::headers(&secrets, &id, now, body.as_bytes()) {
+            let value = HeaderValue::try_from(value).map_err(|error| Error::internal(error.to_string()))?;
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    let ask = Ask { method: Method::POST, url, headers, body: Some(Bytes::from(body)) };
+    Ok(match cx.notifier().send(ask).await {
+        Ok(answer) => {
+            let wait = answer.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+            let retry_after = wait.and_then(|value| channels::retry_after(value, now));
+            let code = answer.status.as_u16();
+            (Answer::Status { code, retry_after }, format!("the receiver answered {code}"))
+        }
+        // The messages show at most the host, which a person may know.
+        Err(FetchError::TooLarge { .. }) => {
+            // The receiver has answered, and nobody reads what it says.
+            (Answer::None, "the answer of the receiver is too long".to_owned())
+        }
+        Err(error) => (Answer::None, error.to_string()),
+    })
+}
+
+fn rendered(said: &Said, render: impl FnOnce(Message<'_>) -> Value) -> String {
+    said.render(render).to_string()
+}

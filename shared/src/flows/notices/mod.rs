@@ -1,0 +1,375 @@
+//! People are told what happened: planned here, delivered by [`deliveries`] through the [`channels`] of a person.
+//!
+//! A run that comes to rest is due in the index until somebody has told of it ([`Occurrence::untold`]). So a process may die between
+//! the end of a run and the notice: another one tells. Other happenings are records of their own, written in the transaction of the change
+//! that they are about. What was planned is stored together with the deliveries, so nothing is said twice and nothing is lost.
+//!
+//! Without a channel nothing is planned: there is nobody to tell.
+
+pub mod channels;
+pub mod deliveries;
+mod mail;
+
+use domain::actions::{Occurrence, OccurrenceState};
+use domain::dispatch::LEASE;
+use domain::ids::{ActionId, NoticeId, Owner, RunId};
+use domain::notices::deliveries::{DeliveryRecord, Said};
+use domain::notices::digest::DigestItem;
+use domain::notices::hours::digest_time;
+use domain::notices::of_run::of_run;
+use domain::notices::plan::{Decision, Event, NoticeState, due, note, take_digest};
+use domain::notices::{NoticeKey, Preferences};
+use domain::validate::FieldErrors;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::{due as dispatcher, edit, schedules};
+use crate::aws::bus::{Event as BusEvent, RunEvent};
+use crate::context::Cx;
+use crate::error::Result;
+use crate::request::caller::IfMatch;
+use crate::store::notices::{ChannelState, StoredChannel};
+use crate::store::table::{Order, Write};
+use crate::store::{DueItem, Store, Tries, Versioned};
+
+/// How many states one transaction changes for a digest. DynamoDB accepts a hundred writes, and the deliveries are among them.
+const STATES_OF_DIGEST: usize = 80;
+
+/// How many of the newest runs of an action are looked at for open questions. Older ones have ended: a question waits for 28 days at
+/// most, and an action has one live run and a short queue.
+const RUNS_LOOKED_AT: usize = 50;
+
+/// What a person wants, and where.
+struct Recipient {
+    preferences: Preferences,
+    zone: TimeZone,
+    channels: Vec<StoredChannel>,
+}
+
+impl Recipient {
+    /// None if the person has no channel that is enabled.
+    async fn of(cx: &Cx, owner: &Owner) -> Result<Option<Self>> {
+        let found = cx.store.channels(owner).await?.into_iter().map(|channel| channel.value);
+        let channels: Vec<_> = found.filter(|channel| channel.state == ChannelState::Enabled).collect();
+        if channels.is_empty() {
+            return Ok(None);
+        }
+        let preferences = cx.store.preferences(owner).await?.value;
+        let zone = schedules::zone_of(cx, owner, None).await?;
+        Ok(Some(Self { preferences, zone, channels }))
+    }
+
+    /// The deliveries of a message to each channel.
+    fn deliveries(&self, id: NoticeId, said: &Said, now: Timestamp) -> Vec<DeliveryRecord> {
+        let to = |channel: &StoredChannel| {
+            let to = (channel.channel_id, channel.kind, channel.target.as_str());
+            DeliveryRecord::new(id, said.clone(), to, now)
+        };
+        self.channels.iter().map(to).collect()
+    }
+}
+
+/// What was planned: the writes, and the deliveries among them.
+#[derive(Default)]
+struct Planned {
+    writes: Vec<Write>,
+    deliveries: Vec<DeliveryRecord>,
+}
+
+impl Planned {
+    /// Carries a decision out.
+    fn add(&mut self, owner: &Owner, to: &Recipient, decision: Decision, now: Timestamp) -> Result<()> {
+        match decision {
+            Decision::SendNow(notice) => {
+                let (id, said) = (notice.notice_id, Said::Notice { notice: *notice });
+                self.deliver(owner, to.deliveries(id, &said, now))?;
+            }
+            Decision::Digest(date) => {
+                let at = digest_time(date, &to.preferences, &to.zone);
+                let write = Store::digest_write(owner, date, at)?;
+                let is_there = |known: &Write| matches!((known, &write), (Write::Put { key: a, .. }, Write::Put { key: b, .. }) if a == b);
+                if !self.writes.iter().any(is_there) {
+                    self.writes.push(write);
+                }
+            }
+            // The state has the time.
+            Decision::SendAt(_) | Decision::Nothing(_) => {}
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, owner: &Owner, deliveries: Vec<DeliveryRecord>) -> Result<()> {
+        for delivery in deliveries {
+            self.writes.push(Store::delivery_write(owner, &delivery, 0)?);
+            self.deliveries.push(delivery);
+        }
+        Ok(())
+    }
+
+    /// Stores everything. `false` if somebody has changed something meanwhile.
+    async fn store(self, cx: &Cx, owner: &Owner) -> Result<bool> {
+        if self.writes.is_empty() {
+            return Ok(true);
+        }
+        if !cx.store.write_all(self.writes).await?.done() {
+            return Ok(false);
+        }
+        for delivery in self.deliveries {
+            dispatcher::dispatch(cx, &DueItem::delivery(owner, delivery.delivery_id)).await;
+        }
+        Ok(true)
+    }
+}
+
+/// Notes events one after another, and adds the states and what follows to the plan.
+fn note_all(
+    owner: &Owner,
+    to: &Recipient,
+    mut states: Vec<Versioned<NoticeState>>,
+    events: &[Event],
+    now: Timestamp,
+    planned: &mut Planned,
+) -> Result<()> {
+    let mut changed = Vec::new();
+    for event in events {
+        let at = states.iter().position(|state| state.value.key == event.key);
+        let (before, version) = match at {
+            Some(at) => {
+                let found = states.swap_remove(at);
+                (Some(found.value), found.version)
+            }
+            None => (None, 0),
+        };
+        let (after, decision) = note(before, event, &to.preferences, now, &to.zone);
+        planned.add(owner, to, decision, now)?;
+        changed.push(event.key.clone());
+        states.push(Versioned { value: after, version });
+    }
+    for state in states.iter().filter(|state| changed.contains(&state.value.key)) {
+        planned.writes.extend(Store::notice_state_write(owner, &state.value, state.version, now)?);
+    }
+    Ok(())
+}
+
+/// Tells of a run that has come to rest. A failure is logged: the run stays due, and a sweep tells of it.
+pub async fn tell(cx: &Cx, owner: &Owner, occurrence: &Occurrence) {
+    if occurrence.untold().is_none() {
+        return;
+    }
+    if let Err(error) = Box::pin(tell_of(cx, owner, occurrence.action_id, occurrence.run_id)).await {
+        tracing::warn!(cause = %error.causes(), "nobody was told of a run; the next sweep tries again");
+    }
+}
+
+/// Publishes that a run has come to rest, and tells the person. It may be called at any time: what was told is not told again.
+///
+/// # Errors
+/// If the table does not answer. Then it stays due.
+pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId) -> Result<()> {
+    let mut tries = Tries::default();
+    let mut published = None;
+    loop {
+        tries.next().await?;
+        let Some(found) = cx.store.occurrence(owner, action, run).await? else { return Ok(()) };
+        let Some(tells) = found.value.untold() else { return Ok(()) };
+        let of = cx.store.action(owner, action).await?;
+        if let Some(of) = &of
+            && published.as_ref() != Some(&tells)
+        {
+            // At least once: who receives it tells repetitions apart by the run and its state.
+            if let Some(event) = RunEvent::of(owner, of.value.agent_id, &found.value) {
+                cx.bus.publish(&[BusEvent::Run(event)]).await?;
+            }
+            published = Some(tells.clone());
+        }
+        let now = cx.clock.now();
+        let told = Occurrence { told: Some(tells), ..found.value.clone() };
+        let mut planned = Planned::default();
+        planned.writes.push(Store::replace_occurrence(owner, &told, found.version)?);
+        // Nobody is told of the runs of an action that was deleted.
+        if let Some(of) = of
+            && let Some(to) = Recipient::of(cx, owner).await?
+        {
+            let states = cx.store.notice_states_of(owner, Some(action)).await?;
+            let open: Vec<NoticeKey> =
+                states.iter().filter(|state| state.value.total > 0).map(|state| state.value.key.clone()).collect();
+            let others_wait =
+                found.value.has_told_a_question() && others_wait(cx, owner, action, run).await?;
+            let events = of_run(&of.value.title, &found.value, &open, others_wait);
+            note_all(owner, &to, states, &events, now, &mut planned)?;
+        }
+        if planned.store(cx, owner).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether another run of the action waits for an answer.
+async fn others_wait(cx: &Cx, owner: &Owner, action: ActionId, run: RunId) -> Result<bool> {
+    let found = cx.store.occurrences(owner, action, None, RUNS_LOOKED_AT, Order::Newest).await?;
+    let mut others = found.items.into_iter().map(|(_, found)| found.value).filter(|found| found.run_id != run);
+    Ok(others.any(|other| other.state == OccurrenceState::Waiting))
+}
+
+/// Plans what has happened, says what has waited, and sends the digests that are due.
+///
+/// # Errors
+/// If the table does not answer. Then it stays due.
+pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
+    let again = cx.store.plan_again(owner).await?;
+    let to = Recipient::of(cx, owner).await?;
+    for happened in cx.store.all_happened(owner).await? {
+        if cx.clock.now() >= deadline {
+            return Ok(());
+        }
+        let mut planned = Planned::default();
+        planned.writes.push(Store::planned_write(owner, &happened));
+        if let Some(to) = &to {
+            let event = &happened.value.event;
+            let states = cx.store.notice_states_of(owner, event.key.action_id).await?;
+            note_all(owner, to, states, std::slice::from_ref(event), cx.clock.now(), &mut planned)?;
+        }
+        // If somebody else has planned it, there is nothing left to do.
+        let _ = planned.store(cx, owner).await?;
+    }
+    for state in cx.store.notice_states(owner).await? {
+        let now = cx.clock.now();
+        if now >= deadline {
+            return Ok(());
+        }
+        let is_due = state.value.wake_at.is_some_and(|at| at <= now);
+        if !(is_due || again.is_some()) {
+            continue;
+        }
+        let mut planned = Planned::default();
+        let Some(to) = &to else {
+            // Nobody is told any more. What has happened is forgotten.
+            let (key, version) = (crate::store::keys::notice_state(owner, &state.value.key), state.version);
+            planned.writes.push(Write::Remove { key, version });
+            let _ = planned.store(cx, owner).await?;
+            continue;
+        };
+        let before = state.value.clone();
+        let (after, decision) = due(state.value, &to.preferences, now, &to.zone);
+        planned.add(owner, to, decision, now)?;
+        if after != before {
+            planned.writes.extend(Store::notice_state_write(owner, &after, state.version, now)?);
+        }
+        let _ = planned.store(cx, owner).await?;
+    }
+    send_digests(cx, owner, to.as_ref(), again.is_some(), deadline).await?;
+    if let Some(version) = again {
+        cx.store.planned_again(owner, version).await?;
+    }
+    Ok(())
+}
+
+/// Sends the digests whose time has come. Of many lines, each message takes a part.
+async fn send_digests(
+    cx: &Cx,
+    owner: &Owner,
+    to: Option<&Recipient>,
+    again: bool,
+    deadline: Timestamp,
+) -> Result<()> {
+    for digest in cx.store.digests(owner).await? {
+        let Some(to) = to else {
+            let _ = cx.store.write_all(vec![Store::sent_digest_write(owner, &digest)]).await?;
+            continue;
+        };
+        let date = digest.value.date;
+        let at = digest_time(date, &to.preferences, &to.zone);
+        if at > cx.clock.now() {
+            // A sweep may have leased it, and preferences may have changed.
+            if again {
+                let _ = cx.store.write_all(vec![Store::digest_write(owner, date, at)?]).await?;
+            }
+            continue;
+        }
+        let mut tries = Tries::default();
+        loop {
+            let now = cx.clock.now();
+            if now >= deadline {
+                return Ok(());
+            }
+            let (mut planned, mut items) = (Planned::default(), Vec::<DigestItem>::new());
+            let states = cx.store.notice_states(owner).await?;
+            let waiting = |state: &Versioned<NoticeState>| state.value.in_digest().is_some_and(|of| of <= date);
+            let mut waiting: Vec<_> = states.into_iter().filter(waiting).collect();
+            let has_more = waiting.len() > STATES_OF_DIGEST;
+            waiting.truncate(STATES_OF_DIGEST);
+            // Another part of the same digest is another message.
+            let part: Vec<String> = waiting.iter().map(|state| state.value.key.to_string()).collect();
+            for state in waiting {
+                let (after, item) = take_digest(state.value, date);
+                items.extend(item);
+                let version = state.version;
+                // A row that is over and waits for nothing is deleted, whatever was said before.
+                planned.writes.extend(Store::notice_state_write(owner, &after, version, now)?);
+            }
+            if !items.is_empty() {
+                let id = NoticeId::of(&format!("digest/{date}/{}", part.join(" ")), now);
+                let said = Said::Digest { date, at: now, items };
+                planned.deliver(owner, to.deliveries(id, &said, now))?;
+            }
+            if !has_more {
+                planned.writes.push(Store::sent_digest_write(owner, &digest));
+            }
+            if planned.store(cx, owner).await? {
+                if !has_more {
+                    break;
+                }
+                tries = Tries::default();
+            } else if cx.store.digests(owner).await?.iter().all(|known| known.version != digest.version || known.value.date != date) {
+                // Another executor has sent it, or its time has changed.
+                break;
+            }
+            tries.next().await?;
+        }
+    }
+    Ok(())
+}
+
+/// What a person wants to be told, with the version.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn preferences(cx: &Cx, owner: &Owner) -> Result<Versioned<Preferences>> {
+    Ok(cx.store.preferences(owner).await?)
+}
+
+/// Replaces what a person wants to be told. What waits is planned again with it.
+///
+/// # Errors
+/// 400 with every invalid field and its limit; 409 if `If-Match` is not the current version.
+pub async fn replace_preferences(
+    cx: &Cx,
+    owner: &Owner,
+    if_match: Option<IfMatch>,
+    preferences: Preferences,
+) -> Result<Versioned<Preferences>> {
+    preferences.validate()?;
+    let unknown = preferences.actions.keys().copied();
+    let mut errors = FieldErrors::default();
+    for action in unknown {
+        if cx.store.action(owner, action).await?.is_none() {
+            errors.add(format!("actions.{action}"), "there is no such action");
+        }
+    }
+    errors.into_result(())?;
+    let _lock = cx.locks.lock((owner, "preferences")).await;
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let current = cx.store.preferences(owner).await?;
+        edit::check(if_match, current.version, &current.value)?;
+        let now = cx.clock.now();
+        if cx.store.replace_preferences(owner, &preferences, current.version, now).await?.done() {
+            dispatcher::dispatch(cx, &DueItem::notices(owner)).await;
+            return Ok(Versioned { value: preferences, version: current.version + 1 });
+        }
+    }
+}
+
+// A sweep leases what is due for longer than one try of a delivery takes, so it does not send the delivery while it is tried.
+const _: () = assert!(LEASE.as_secs() > domain::notices::deliveries::LONGEST_TRY.as_secs());

@@ -1,0 +1,307 @@
+//! Notices: what happened, what of it was said, the channels, and the deliveries.
+//!
+//! What happened is stored in the transaction of the change that it is about. It is due at once, so an executor plans it even if the
+//! process that stored it dies.
+
+use domain::ids::{ActionId, ChannelId, DeliveryId, NoticeId, Owner};
+use domain::notices::channels::ChannelKind;
+use domain::notices::deliveries::DeliveryRecord;
+use domain::notices::plan::{Event, NoticeState};
+use domain::notices::{NoticeKey, Preferences};
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::idempotency::Once;
+use super::keys;
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
+
+/// How long a state is kept after its newest event.
+const STATE_KEPT: SignedDuration = SignedDuration::from_hours(35 * 24);
+
+/// How long an e-mail of the outbox is kept.
+const MAIL_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Something that happened and is to be planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Happened {
+    pub happened_id: NoticeId,
+    pub at: Timestamp,
+    pub event: Event,
+}
+
+/// The mark that a digest is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DigestDue {
+    pub date: Date,
+}
+
+/// The mark that everything is to be planned again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Again {
+    at: Timestamp,
+}
+
+/// An encrypted text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedText {
+    pub text: String,
+    /// The number of the master key that encrypted it.
+    pub master: u32,
+}
+
+/// Whether messages go to a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelState {
+    Enabled,
+    /// A person has switched it off.
+    Disabled,
+    /// Its receiver is gone or has refused to be written to, so the platform has switched it off.
+    Suspended,
+}
+
+/// A stored channel. Its address and the secret with which its messages are signed are encrypted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredChannel {
+    pub channel_id: ChannelId,
+    pub kind: ChannelKind,
+    /// Where it goes, without what is secret.
+    pub target: String,
+    pub state: ChannelState,
+    /// Why it is suspended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    pub created_at: Timestamp,
+    /// The encrypted channel.
+    pub sealed: SealedText,
+    /// The encrypted secret of a webhook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<SealedText>,
+    /// The secret before it. It signs, too, until `old_until`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_secret: Option<SealedText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_until: Option<Timestamp>,
+}
+
+/// An e-mail that was not sent, because the platform has no sender: the request that would have been made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Mail {
+    pub delivery_id: DeliveryId,
+    pub at: Timestamp,
+    /// The body of the request to `POST /v2/email/outbound-emails` of Amazon SES.
+    pub request: Value,
+}
+
+impl Store {
+    /// What a person wants to be told; the defaults with version 0 if the person has said nothing.
+    pub async fn preferences(&self, owner: &Owner) -> Result<Versioned<Preferences>, StoreError> {
+        let found = self.get(&keys::preferences(owner)).await?;
+        Ok(found.unwrap_or(Versioned { value: Preferences::default(), version: 0 }))
+    }
+
+    /// Stores preferences that were read at `version` (0: there were none). Everything is planned again with them.
+    pub async fn replace_preferences(
+        &self,
+        owner: &Owner,
+        preferences: &Preferences,
+        version: u64,
+        now: Timestamp,
+    ) -> Result<Written, StoreError> {
+        let written = item(preferences, &Extras::default())?;
+        let write = Write::over(keys::preferences(owner), version, written);
+        self.write_all(vec![write, Self::plan_again_write(owner, now)?]).await
+    }
+
+    /// The write after which everything is planned again: after a change of preferences, channels or the time zone.
+    pub fn plan_again_write(owner: &Owner, now: Timestamp) -> Result<Write, StoreError> {
+        let item = item(&Again { at: now }, &due_of(owner, now))?;
+        Ok(Write::Put { key: keys::notices_again(owner), item })
+    }
+
+    /// The version of the mark that everything is to be planned again, if there is one.
+    pub async fn plan_again(&self, owner: &Owner) -> Result<Option<u64>, StoreError> {
+        Ok(self.get::<Again>(&keys::notices_again(owner)).await?.map(|found| found.version))
+    }
+
+    /// Everything was planned again since the mark was read.
+    pub async fn planned_again(&self, owner: &Owner, version: u64) -> Result<(), StoreError> {
+        let _ = self.write_all(vec![Write::Remove { key: keys::notices_again(owner), version }]).await?;
+        Ok(())
+    }
+
+    /// The write of something that happened, for the transaction of the change that it is about. The same `id` is one event.
+    pub fn happened_write(
+        owner: &Owner,
+        id: NoticeId,
+        event: Event,
+        now: Timestamp,
+    ) -> Result<Write, StoreError> {
+        let happened = Happened { happened_id: id, at: now, event };
+        Ok(Write::Put { key: keys::happened(owner, id), item: item(&happened, &due_of(owner, now))? })
+    }
+
+    /// What happened and is not planned yet, oldest first.
+    pub async fn all_happened(&self, owner: &Owner) -> Result<Vec<Versioned<Happened>>, StoreError> {
+        self.all_of(&keys::all_happened(owner)).await
+    }
+
+    /// The write that forgets what was planned.
+    #[must_use]
+    pub fn planned_write(owner: &Owner, happened: &Versioned<Happened>) -> Write {
+        Write::Remove { key: keys::happened(owner, happened.value.happened_id), version: happened.version }
+    }
+
+    /// What was said of an owner's things.
+    pub async fn notice_states(&self, owner: &Owner) -> Result<Vec<Versioned<NoticeState>>, StoreError> {
+        self.all_of(&keys::notice_states(owner)).await
+    }
+
+    /// What was said of an action, or of what belongs to no action.
+    pub async fn notice_states_of(
+        &self,
+        owner: &Owner,
+        action: Option<ActionId>,
+    ) -> Result<Vec<Versioned<NoticeState>>, StoreError> {
+        let prefix = keys::notice_states_of(action);
+        let range = keys::notice_states(owner);
+        self.all_after(&range, Some(prefix.clone()), |sk| sk.starts_with(&prefix)).await
+    }
+
+    /// The write of a state over the one that was read at `version` (0: there was none). A state with nothing left to say is deleted.
+    pub fn notice_state_write(
+        owner: &Owner,
+        state: &NoticeState,
+        version: u64,
+        now: Timestamp,
+    ) -> Result<Option<Write>, StoreError> {
+        let key = keys::notice_state(owner, &state.key);
+        if state.is_idle(now) {
+            return Ok((version > 0).then_some(Write::Remove { key, version }));
+        }
+        let due = state.wake_at.map(|at| (keys::shard_of_owner(owner), at));
+        let expires = Some(state.last_at.max(now).saturating_add(STATE_KEPT).unwrap_or(Timestamp::MAX));
+        Ok(Some(Write::over(key, version, item(state, &Extras { expires, due })?)))
+    }
+
+    /// The write of the mark that the digest of a date is to be sent at `at`.
+    pub fn digest_write(owner: &Owner, date: Date, at: Timestamp) -> Result<Write, StoreError> {
+        let item = item(&DigestDue { date }, &due_of(owner, at))?;
+        Ok(Write::Put { key: keys::notice_digest(owner, date), item })
+    }
+
+    /// The digests that are to be sent, oldest first.
+    pub async fn digests(&self, owner: &Owner) -> Result<Vec<Versioned<DigestDue>>, StoreError> {
+        self.all_of(&keys::notice_digests(owner)).await
+    }
+
+    /// The write that forgets a digest that was sent.
+    #[must_use]
+    pub fn sent_digest_write(owner: &Owner, digest: &Versioned<DigestDue>) -> Write {
+        Write::Remove { key: keys::notice_digest(owner, digest.value.date), version: digest.version }
+    }
+
+    pub async fn channel(
+        &self,
+        owner: &Owner,
+        id: ChannelId,
+    ) -> Result<Option<Versioned<StoredChannel>>, StoreError> {
+        self.get(&keys::channel(owner, id)).await
+    }
+
+    /// Oldest first.
+    pub async fn channels(&self, owner: &Owner) -> Result<Vec<Versioned<StoredChannel>>, StoreError> {
+        self.all_of(&keys::channels(owner)).await
+    }
+
+    pub async fn create_channel(
+        &self,
+        owner: &Owner,
+        once: &Once,
+        channel: &StoredChannel,
+        now: Timestamp,
+    ) -> Result<Written, StoreError> {
+        let key = keys::channel(owner, channel.channel_id);
+        let create = Write::Create { key, item: item(channel, &Extras::default())? };
+        self.commit(once, vec![create, Self::plan_again_write(owner, now)?]).await
+    }
+
+    /// The write of a channel over the one that was read at `version`.
+    pub fn channel_write(
+        owner: &Owner,
+        channel: &StoredChannel,
+        version: u64,
+    ) -> Result<Write, StoreError> {
+        let key = keys::channel(owner, channel.channel_id);
+        Ok(Write::Replace { key, version, item: item(channel, &Extras::default())? })
+    }
+
+    /// Deletes a channel. It is refused if there is none.
+    pub async fn delete_channel(&self, owner: &Owner, id: ChannelId) -> Result<Written, StoreError> {
+        self.write_all(vec![Write::Delete { key: keys::channel(owner, id), must_exist: true }]).await
+    }
+
+    pub async fn delivery(
+        &self,
+        owner: &Owner,
+        id: DeliveryId,
+    ) -> Result<Option<Versioned<DeliveryRecord>>, StoreError> {
+        self.get(&keys::delivery(owner, id)).await
+    }
+
+    /// Newest first.
+    pub async fn deliveries(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<QueryPage<DeliveryRecord>, StoreError> {
+        self.query(&keys::deliveries(owner), after, limit, Order::Newest).await
+    }
+
+    /// The write of a delivery over the one that was read at `version` (0: it is new).
+    pub fn delivery_write(
+        owner: &Owner,
+        delivery: &DeliveryRecord,
+        version: u64,
+    ) -> Result<Write, StoreError> {
+        let due = delivery.next_at.map(|at| (keys::shard(delivery.delivery_id.uuid()), at));
+        let extras = Extras { expires: Some(delivery.kept_until()), due };
+        Ok(Write::over(keys::delivery(owner, delivery.delivery_id), version, item(delivery, &extras)?))
+    }
+
+    /// Stores an e-mail in the outbox. The same delivery is one e-mail.
+    pub async fn put_mail(&self, owner: &Owner, mail: &Mail) -> Result<(), StoreError> {
+        let expires = mail.at.saturating_add(MAIL_KEPT).unwrap_or(Timestamp::MAX);
+        let item = item(mail, &Extras::expiring(expires))?;
+        self.put(&keys::mail(owner, mail.delivery_id), item).await
+    }
+
+    /// The e-mails of the outbox, newest first.
+    pub async fn mails(
+        &self,
+        owner: &Owner,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<QueryPage<Mail>, StoreError> {
+        self.query(&keys::mails(owner), after, limit, Order::Newest).await
+    }
+}
+
+/// The place in the index of something of which an owner has one at a time.
+fn due_of(owner: &Owner, at: Timestamp) -> Extras {
+    Extras { due: Some((keys::shard_of_owner(owner), at)), ..Extras::default() }
+}
+
+/// Whether this is the key of something that [`DueTarget::Notices`](super::DueTarget::Notices) looks at.
+pub(super) fn is_due(sort_key: &str) -> bool {
+    ["AGAIN", "DIGEST#", "HAPPENED#", "STATE#"].iter().any(|prefix| sort_key.starts_with(prefix))
+}
+
+/// The parts of a key that tells the states of an action apart from others.
+#[must_use]
+pub(super) fn of_key(key: &NoticeKey) -> String {
+    key.action_id.map_or_else(|| "-".to_owned(), |action| action.to_string())
+}
