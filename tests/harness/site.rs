@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::reach::Policy;
+use serde_json::Value;
 use shared::config::ReachConfig;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -39,6 +40,31 @@ struct Shared {
     asked: Mutex<Vec<(String, Option<String>)>>,
     /// When they came.
     received: Mutex<Vec<Instant>>,
+    /// Their headers and bodies.
+    posted: Mutex<Vec<Posted>>,
+}
+
+/// The headers and the body of a request.
+#[derive(Clone, Debug)]
+pub struct Posted {
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Posted {
+    /// # Panics
+    /// If the body is not JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// # Panics
+    /// If the header is not there.
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
 }
 
 /// A site that runs until it is dropped.
@@ -58,6 +84,7 @@ impl Site {
             answers: Mutex::new(answers),
             asked: Mutex::default(),
             received: Mutex::default(),
+            posted: Mutex::default(),
         });
         let app = Router::new().fallback(answer).with_state(shared.clone());
         let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -95,6 +122,15 @@ impl Site {
         self.shared.received.lock().unwrap().clone()
     }
 
+    /// The headers and the body of each request so far.
+    ///
+    /// # Panics
+    /// If a handler has panicked.
+    #[must_use]
+    pub fn posted(&self) -> Vec<Posted> {
+        self.shared.posted.lock().unwrap().clone()
+    }
+
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
@@ -121,6 +157,9 @@ async fn answer(State(site): State<Arc<Shared>>, request: Request) -> Response {
     site.received.lock().unwrap().push(Instant::now());
     let known = request.headers().get(IF_NONE_MATCH).map(|known| known.to_str().unwrap().to_owned());
     site.asked.lock().unwrap().push((request.uri().to_string(), known.clone()));
+    let headers = request.headers().clone();
+    let body = to_bytes(request.into_body(), 1 << 20).await.unwrap();
+    site.posted.lock().unwrap().push(Posted { headers, body });
     let answers = site.answers.lock().unwrap().clone();
     match answers {
         Answers::Page(_, _, Some(etag)) if known.as_deref() == Some(etag) => {

@@ -113,6 +113,13 @@ mod models {
     mod servers;
 }
 
+/// Notices: who is told what, and how it is delivered.
+mod notices {
+    mod channels;
+    mod deliveries;
+    mod told;
+}
+
 /// Memory: what is learned, kept, found and forgotten.
 mod memory {
     mod demo;

@@ -41,6 +41,8 @@ async fn create(
 }
 
 /// List the channels, oldest first
+///
+/// `target` shows where a channel leads, without what is secret.
 #[utoipa::path(
     get, path = "/notifications/channels", tag = "notices", operation_id = "list_channels",
     responses((status = 200, body = ChannelList)),

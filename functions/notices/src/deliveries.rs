@@ -42,6 +42,8 @@ async fn list(
 }
 
 /// Read a delivery
+///
+/// `error` says why the newest try failed, and `next_at` when the next one begins.
 #[utoipa::path(
     get, path = "/deliveries/{delivery_id}", tag = "notices", operation_id = "read_delivery",
     params(DeliveryId),

@@ -35,7 +35,8 @@ impl NoticesConfig {
     /// # Errors
     /// If the address of the platform is not an address, or if the sender is not one e-mail address.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
-        let given = |variable: &str| env(variable).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let given =
+            |variable: &str| env(variable).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let variable = "LAMPLIGHTER_PUBLIC_URL";
         let site = match given(variable) {
             None => Site::local(),
@@ -46,8 +47,10 @@ impl NoticesConfig {
         let mail = match given(variable) {
             None => MailConfig::Off,
             Some(from) => {
-                check_email(&from)
-                    .map_err(|problem| ConfigError { variable, problem: format!("{problem}; is `{from}`") })?;
+                check_email(&from).map_err(|problem| ConfigError {
+                    variable,
+                    problem: format!("{problem}; is `{from}`"),
+                })?;
                 MailConfig::Ses { from }
             }
         };

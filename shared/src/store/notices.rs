@@ -51,6 +51,12 @@ pub struct SealedText {
     pub master: u32,
 }
 
+/// What a person wants to be told, as it is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredPreferences {
+    pub preferences: Preferences,
+}
+
 /// Whether messages go to a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -90,6 +96,7 @@ pub struct StoredChannel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Mail {
     pub delivery_id: DeliveryId,
+    /// When it would have been sent.
     pub at: Timestamp,
     /// The body of the request to `POST /v2/email/outbound-emails` of Amazon SES.
     pub request: Value,
@@ -98,8 +105,9 @@ pub struct Mail {
 impl Store {
     /// What a person wants to be told; the defaults with version 0 if the person has said nothing.
     pub async fn preferences(&self, owner: &Owner) -> Result<Versioned<Preferences>, StoreError> {
-        let found = self.get(&keys::preferences(owner)).await?;
-        Ok(found.unwrap_or(Versioned { value: Preferences::default(), version: 0 }))
+        let found = self.get::<StoredPreferences>(&keys::preferences(owner)).await?;
+        let found = found.unwrap_or(Versioned { value: StoredPreferences::default(), version: 0 });
+        Ok(found.map(|stored| stored.preferences))
     }
 
     /// Stores preferences that were read at `version` (0: there were none). Everything is planned again with them.
@@ -110,7 +118,8 @@ impl Store {
         version: u64,
         now: Timestamp,
     ) -> Result<Written, StoreError> {
-        let written = item(preferences, &Extras::default())?;
+        let stored = StoredPreferences { preferences: preferences.clone() };
+        let written = item(&stored, &Extras::default())?;
         let write = Write::over(keys::preferences(owner), version, written);
         self.write_all(vec![write, Self::plan_again_write(owner, now)?]).await
     }
@@ -229,11 +238,7 @@ impl Store {
     }
 
     /// The write of a channel over the one that was read at `version`.
-    pub fn channel_write(
-        owner: &Owner,
-        channel: &StoredChannel,
-        version: u64,
-    ) -> Result<Write, StoreError> {
+    pub fn channel_write(owner: &Owner, channel: &StoredChannel, version: u64) -> Result<Write, StoreError> {
         let key = keys::channel(owner, channel.channel_id);
         Ok(Write::Replace { key, version, item: item(channel, &Extras::default())? })
     }

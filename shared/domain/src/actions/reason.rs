@@ -76,7 +76,10 @@ impl ReasonCode {
     /// As in JSON.
     #[must_use]
     pub fn code(self) -> String {
-        serde_json::to_value(self).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+        serde_json::to_value(self)
+            .ok()
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or_default()
     }
 
     pub const ALL: [Self; 25] = [

@@ -218,11 +218,8 @@ mod tests {
         assert_eq!((delivery.state, delivery.next_at), (DeliveryState::Undelivered, None));
         assert_eq!(delivery.begin(at(1 << 30)), None);
         let again = delivery.again(now).unwrap();
-        let (done, next) = again.begin(now).unwrap().end(
-            Answer::Status { code: 204, retry_after: None },
-            "",
-            now,
-        );
+        let (done, next) =
+            again.begin(now).unwrap().end(Answer::Status { code: 204, retry_after: None }, "", now);
         assert_eq!((done.state, done.error, next), (DeliveryState::Delivered, None, Next::Done));
         assert_eq!(done.message_id, delivery.message_id);
     }

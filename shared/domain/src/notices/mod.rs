@@ -282,8 +282,10 @@ impl<'de> Deserialize<'de> for TimeOfDay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuietHours {
+    /// When they begin.
     #[schema(value_type = String, example = "22:00")]
     pub from: TimeOfDay,
+    /// When they are over.
     #[schema(value_type = String, example = "07:00")]
     pub to: TimeOfDay,
 }

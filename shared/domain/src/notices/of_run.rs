@@ -57,8 +57,7 @@ const fn kind_of(state: OccurrenceState) -> Option<NoticeKind> {
 
 /// Whether this occurrence ends a row of this kind of its action.
 fn ends(kind: NoticeKind, occurrence: &Occurrence, others_wait: bool) -> bool {
-    let has_succeeded =
-        matches!(occurrence.state, OccurrenceState::Succeeded | OccurrenceState::NothingNew);
+    let has_succeeded = matches!(occurrence.state, OccurrenceState::Succeeded | OccurrenceState::NothingNew);
     let has_run = occurrence.started_at.is_some();
     match kind {
         NoticeKind::Failed => has_succeeded,

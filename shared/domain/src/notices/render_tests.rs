@@ -102,8 +102,7 @@ impl Sent {
         // Each address is one of ours, and nothing mentions anybody.
         for text in [subject, text, html, &self.slack, &self.discord, &self.telegram] {
             for (at, _) in text.match_indices("://") {
-                let ours =
-                    text[..at].ends_with("https") && text[at..].starts_with("://lamp.example/#/");
+                let ours = text[..at].ends_with("https") && text[at..].starts_with("://lamp.example/#/");
                 prop_assert!(ours, "{:?}", text);
             }
             prop_assert!(!text.contains('@'), "{:?}", text);

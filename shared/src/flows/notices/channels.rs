@@ -217,7 +217,7 @@ pub async fn test(cx: &Cx, owner: &Owner, once: &Once, id: ChannelId) -> Result<
     }
     let now = cx.clock.now();
     let notice = Notice {
-        notice_id: NoticeId::of(&format!("test/{id}"), now),
+        notice_id: NoticeId::from_uuid(cx.clock.uuid()),
         key: NoticeKey { kind: NoticeKind::Succeeded, action_id: None, cause: Cause::new("test") },
         about: About::new("A test of this channel", "You are told here.", LeadsTo::Watch),
         count: 1,
@@ -259,9 +259,13 @@ pub(super) async fn secrets(
 }
 
 /// Switches a channel off, because its receiver is gone. Whoever changes it at the same time wins.
-pub(super) async fn suspend(cx: &Cx, owner: &Owner, found: Versioned<StoredChannel>, why: &str) -> Result<()> {
-    let channel =
-        StoredChannel { state: ChannelState::Suspended, why: Some(why.to_owned()), ..found.value };
+pub(super) async fn suspend(
+    cx: &Cx,
+    owner: &Owner,
+    found: Versioned<StoredChannel>,
+    why: &str,
+) -> Result<()> {
+    let channel = StoredChannel { state: ChannelState::Suspended, why: Some(why.to_owned()), ..found.value };
     let _ = cx.store.write_all(vec![Store::channel_write(owner, &channel, found.version)?]).await?;
     Ok(())
 }

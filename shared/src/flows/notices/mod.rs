@@ -191,8 +191,11 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
             && let Some(to) = Recipient::of(cx, owner).await?
         {
             let states = cx.store.notice_states_of(owner, Some(action)).await?;
-            let open: Vec<NoticeKey> =
-                states.iter().filter(|state| state.value.total > 0).map(|state| state.value.key.clone()).collect();
+            let open: Vec<NoticeKey> = states
+                .iter()
+                .filter(|state| state.value.total > 0)
+                .map(|state| state.value.key.clone())
+                .collect();
             let others_wait =
                 found.value.has_told_a_question() && others_wait(cx, owner, action, run).await?;
             let events = of_run(&of.value.title, &found.value, &open, others_wait);
@@ -207,7 +210,8 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
 /// Whether another run of the action waits for an answer.
 async fn others_wait(cx: &Cx, owner: &Owner, action: ActionId, run: RunId) -> Result<bool> {
     let found = cx.store.occurrences(owner, action, None, RUNS_LOOKED_AT, Order::Newest).await?;
-    let mut others = found.items.into_iter().map(|(_, found)| found.value).filter(|found| found.run_id != run);
+    let mut others =
+        found.items.into_iter().map(|(_, found)| found.value).filter(|found| found.run_id != run);
     Ok(others.any(|other| other.state == OccurrenceState::Waiting))
 }
 
@@ -294,7 +298,8 @@ async fn send_digests(
             }
             let (mut planned, mut items) = (Planned::default(), Vec::<DigestItem>::new());
             let states = cx.store.notice_states(owner).await?;
-            let waiting = |state: &Versioned<NoticeState>| state.value.in_digest().is_some_and(|of| of <= date);
+            let waiting =
+                |state: &Versioned<NoticeState>| state.value.in_digest().is_some_and(|of| of <= date);
             let mut waiting: Vec<_> = states.into_iter().filter(waiting).collect();
             let has_more = waiting.len() > STATES_OF_DIGEST;
             waiting.truncate(STATES_OF_DIGEST);
@@ -320,7 +325,13 @@ async fn send_digests(
                     break;
                 }
                 tries = Tries::default();
-            } else if cx.store.digests(owner).await?.iter().all(|known| known.version != digest.version || known.value.date != date) {
+            } else if cx
+                .store
+                .digests(owner)
+                .await?
+                .iter()
+                .all(|known| known.version != digest.version || known.value.date != date)
+            {
                 // Another executor has sent it, or its time has changed.
                 break;
             }

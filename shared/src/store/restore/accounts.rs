@@ -3,13 +3,13 @@
 use domain::accounts::plans::Plan;
 use domain::accounts::profile::Account;
 use domain::accounts::quota::Month;
-use domain::notices::Preferences;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::{KeptOrNot, Location, keep, read, valid};
 use crate::store::keys;
 use crate::store::models::ModelSettings;
+use crate::store::notices::StoredPreferences;
 use crate::store::usage::{LIFETIME, Used};
 
 pub(super) fn account(place: &Location<'_>, record: &Value) -> KeptOrNot {
@@ -28,9 +28,9 @@ pub(super) fn model_settings(place: &Location<'_>, record: &Value) -> KeptOrNot 
 }
 
 pub(super) fn preferences(place: &Location<'_>, record: &Value) -> KeptOrNot {
-    let preferences: Preferences = read(record)?;
-    valid(preferences.validate())?;
-    keep(keys::preferences(place.owner), &preferences)
+    let stored: StoredPreferences = read(record)?;
+    valid(stored.preferences.validate())?;
+    keep(keys::preferences(place.owner), &stored)
 }
 
 pub(super) fn used(place: &Location<'_>, month: &Month, record: &Value) -> KeptOrNot {

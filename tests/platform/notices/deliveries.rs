@@ -1,0 +1,164 @@
+//! How messages are delivered: receivers that fail, hang and are gone, and processes that die.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use lamplighter_local::platform::PlatformConfig;
+use serde_json::{Value, json};
+use tests::site::{Answers, Site};
+use tests::stage::{Stage, noon};
+
+/// A stage with a webhook at this site, and the path of the channel.
+async fn stage(site: &Site) -> (Stage, String) {
+    let config = PlatformConfig { reach: site.reach(), ..PlatformConfig::in_memory() };
+    let stage = Stage::of(config).await;
+    let hook = json!({"kind": "webhook", "url": site.url("/hook")});
+    let created = stage.h.post("/notifications/channels", hook).await.expect(201);
+    let path = format!("/notifications/channels/{}", created["channel_id"].as_str().unwrap());
+    (stage, path)
+}
+
+async fn test(stage: &Stage, path: &str) -> String {
+    let delivery = stage.h.post(&format!("{path}/test"), json!({})).await.expect(202);
+    format!("/deliveries/{}", delivery["delivery_id"].as_str().unwrap())
+}
+
+async fn read(stage: &Stage, delivery: &str) -> Value {
+    stage.h.get(delivery).await.expect(200)
+}
+
+/// Lets this much time pass, with sweeps each minute near the times when something is due.
+async fn passes(stage: &Stage, seconds: i64) {
+    stage.clock.set(noon() + SignedDuration::from_secs(seconds));
+    stage.sweep().await;
+    stage.executors.work().await;
+}
+
+#[tokio::test]
+async fn a_receiver_that_fails_is_tried_ten_times_with_one_id() {
+    let site = Site::start(Answers::Status(500)).await;
+    let (stage, path) = stage(&site).await;
+    let delivery = test(&stage, &path).await;
+    stage.executors.work().await;
+    let first = read(&stage, &delivery).await;
+    assert_eq!((&first["state"], &first["tries"]), (&json!("waiting"), &json!(1)), "{first:#}");
+    assert_eq!(first["error"], "the receiver answered 500");
+    for _ in 0..20 {
+        let now = read(&stage, &delivery).await;
+        let Some(next) = now["next_at"].as_str() else { break };
+        let next: jiff::Timestamp = next.parse().unwrap();
+        passes(&stage, next.duration_since(noon()).as_secs() + 1).await;
+    }
+    let last = read(&stage, &delivery).await;
+    assert_eq!((&last["state"], &last["tries"]), (&json!("undelivered"), &json!(10)), "{last:#}");
+    let ids: Vec<String> = site.posted().iter().map(|p| p.header("webhook-id").to_owned()).collect();
+    assert_eq!(ids.len(), 10);
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+
+    // A person tries it again, and the receiver works again.
+    site.answers(Answers::Status(204));
+    stage.h.post(&format!("{delivery}/retry"), json!({})).await.expect(202);
+    stage.executors.work().await;
+    assert_eq!(read(&stage, &delivery).await["state"], "delivered");
+    stage.h.post(&format!("{delivery}/retry"), json!({})).await.refused(409, "not_undelivered");
+}
+
+#[tokio::test]
+async fn what_a_receiver_answers_decides_what_follows() {
+    let site = Site::start(Answers::Status(410)).await;
+    let (stage, path) = stage(&site).await;
+    let delivery = test(&stage, &path).await;
+    stage.executors.work().await;
+    assert_eq!(read(&stage, &delivery).await["state"], "undelivered");
+    let channel = stage.h.get("/notifications/channels").await.expect(200)["data"][0].clone();
+    assert_eq!(
+        (&channel["state"], &channel["why"]),
+        (&json!("suspended"), &json!("the receiver answered 410"))
+    );
+    stage.h.patch(&path, json!({"state": "enabled"})).await.expect(200);
+
+    // A redirect is not followed: only the receiver that the person has named gets the message.
+    let other = Site::start(Answers::Status(204)).await;
+    site.answers(Answers::RedirectsTo(other.url("/elsewhere")));
+    let delivery = test(&stage, &path).await;
+    stage.executors.work().await;
+    let read_ = read(&stage, &delivery).await;
+    assert_eq!(read_["state"], "waiting", "{read_:#}");
+    assert!(other.asked().is_empty());
+
+    // A channel that is deleted meanwhile gets nothing more.
+    let asked = site.asked().len();
+    stage.h.delete(&path).await.expect(204);
+    passes(&stage, 600).await;
+    let dropped = read(&stage, &delivery).await;
+    assert_eq!(
+        (&dropped["state"], &dropped["error"]),
+        (&json!("undelivered"), &json!("the channel was deleted"))
+    );
+    assert_eq!(site.asked().len(), asked);
+}
+
+#[tokio::test]
+async fn a_receiver_that_hangs_costs_fifteen_seconds_and_is_tried_again() {
+    let site = Site::start(Answers::Hangs).await;
+    let (stage, path) = stage(&site).await;
+    let delivery = test(&stage, &path).await;
+    let began = std::time::Instant::now();
+    stage.executors.work().await;
+    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
+    let read = read(&stage, &delivery).await;
+    assert_eq!((&read["state"], &read["tries"]), (&json!("waiting"), &json!(1)), "{read:#}");
+    assert!(read["error"].as_str().unwrap().contains("did not answer within 15 seconds"), "{read:#}");
+}
+
+#[tokio::test]
+async fn an_e_mail_is_stored_in_the_outbox_as_the_request_of_ses() {
+    let stage = Stage::of(PlatformConfig::in_memory()).await;
+    let email = json!({"kind": "email", "to": "me@example.com"});
+    let created = stage.h.post("/notifications/channels", email).await.expect(201);
+    assert_eq!(created.get("secret"), None);
+    let path = format!("/notifications/channels/{}", created["channel_id"].as_str().unwrap());
+    let delivery = test(&stage, &path).await;
+    stage.executors.work().await;
+    assert_eq!(read(&stage, &delivery).await["state"], "delivered");
+    let mails = stage.h.get("/outbox").await.expect(200);
+    let mail = &mails["data"][0]["request"];
+    assert_eq!(mail["Destination"]["ToAddresses"], json!(["me@example.com"]), "{mail:#}");
+    assert!(mail["Content"]["Simple"]["Subject"]["Data"].as_str().unwrap().contains("test"), "{mail:#}");
+    let tag = json!([{"Name": "delivery", "Value": delivery.trim_start_matches("/deliveries/")}]);
+    assert_eq!(mail["EmailTags"], tag);
+}
+
+/// Executors die at any moment, messages come twice, and receivers fail at times: each message arrives at least once, with one id for
+/// all its tries, or is shown as undelivered.
+#[tokio::test]
+async fn no_message_is_lost_if_executors_die() {
+    let many: usize = std::env::var("DELIVERIES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, path) = stage(&site).await;
+    stage.executors.trouble(0.2, 0.3);
+    let mut deliveries = Vec::new();
+    for n in 0..many {
+        stage.clock.set(noon() + SignedDuration::from_millis(n as i64));
+        site.answers(Answers::Status(if n % 5 == 0 { 503 } else { 204 }));
+        deliveries.push(test(&stage, &path).await);
+        if n % 10 == 9 {
+            stage.executors.work().await;
+        }
+    }
+    site.answers(Answers::Status(204));
+    for minute in 1..=60 {
+        stage.happens_at(minute * 10).await;
+    }
+    let mut states = BTreeMap::<String, usize>::new();
+    let mut ids = std::collections::BTreeSet::new();
+    for delivery in &deliveries {
+        let read = read(&stage, delivery).await;
+        *states.entry(read["state"].as_str().unwrap().to_owned()).or_default() += 1;
+        ids.insert(read["message_id"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(states, BTreeMap::from([("delivered".to_owned(), many)]));
+    let arrived: std::collections::BTreeSet<String> =
+        site.posted().iter().map(|posted| posted.header("webhook-id").to_owned()).collect();
+    assert_eq!(arrived, ids);
+}

@@ -1,0 +1,172 @@
+//! What people are told of runs: at once, with a count, in a digest, and once when it is right again.
+
+use lamplighter_local::platform::PlatformConfig;
+use serde_json::{Value, json};
+use shared::flows::notices;
+use shared::store::table::Write;
+use tests::model::{Says, ScriptedModel};
+use tests::site::{Answers, Site};
+use tests::stage::Stage;
+
+/// Its reports are too short for [`strict`] until three in the afternoon.
+fn reports(messages: &[Value]) -> Says {
+    let task = json!(messages).to_string();
+    let works = task.contains("15:00") || task.contains("16:00");
+    Says::Text(if works { "A long report." } else { "Short." }.into())
+}
+
+/// A stage with a webhook at this site.
+async fn stage(site: &Site) -> (Stage, ScriptedModel) {
+    stage_with(site, reports).await
+}
+
+async fn stage_with(site: &Site, script: fn(&[Value]) -> Says) -> (Stage, ScriptedModel) {
+    let model = ScriptedModel::start(script).await;
+    let models = model.config("claude-haiku-4-5");
+    let config = PlatformConfig { models, reach: site.reach(), ..PlatformConfig::in_memory() };
+    let stage = Stage::of(config).await;
+    let hook = json!({"kind": "webhook", "url": site.url("/hook")});
+    stage.h.post("/notifications/channels", hook).await.expect(201);
+    (stage, model)
+}
+
+/// An action that needs longer reports.
+fn strict() -> Value {
+    json!({"schedule": {"every": "1h"}, "conditions": [{"kind": "min_words", "words": 3}]})
+}
+
+/// What the site was told: the type, the count, whether it is over.
+fn said(site: &Site) -> Vec<String> {
+    let told = |json: Value| {
+        let data = &json["data"];
+        let over = if data["is_over"] == json!(true) { " over" } else { "" };
+        format!("{} {}{over}", json["type"].as_str().unwrap(), data["count"])
+    };
+    site.posted().iter().map(|posted| told(posted.json())).collect()
+}
+
+async fn preferences(stage: &Stage, preferences: Value) {
+    stage
+        .h
+        .execute(stage.h.request(http::Method::PUT, "/notifications").json(&preferences).build().unwrap())
+        .await
+        .unwrap()
+        .error_for_status()
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_failure_is_told_at_once_then_counted_and_its_end_is_told_once() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model) = stage(&site).await;
+    let id = stage.approved(strict()).await;
+    stage.happens_at(60).await;
+    assert_eq!(said(&site), ["notice.failed 1"]);
+    let posted = &site.posted()[0];
+    let (body, run) = (posted.json(), stage.occurrences(id).await[0].run_id);
+    assert_eq!(body["data"]["title"], "Report", "{body:#}");
+    assert_eq!(body["data"]["cause"], "condition_not_met", "{body:#}");
+    assert_eq!(body["data"]["url"], format!("{}/#/runs/{run}", stage.h.platform.url()), "{body:#}");
+    assert_eq!(posted.header("webhook-id"), body["data"]["notice_id"].as_str().unwrap());
+    assert!(posted.header("webhook-signature").starts_with("v1,"));
+
+    // The second failure waits for the count.
+    stage.happens_at(120).await;
+    assert_eq!(said(&site).len(), 1);
+    stage.happens_at(180).await;
+    assert_eq!(said(&site), ["notice.failed 1", "notice.failed 2 over"]);
+    // A success is for the digest, and nothing is said twice.
+    stage.happens_at(240).await;
+    stage.happens_at(245).await;
+    assert_eq!(said(&site).len(), 2);
+    let list = stage.h.get("/deliveries?state=delivered").await.expect(200);
+    assert_eq!(list["data"].as_array().unwrap().len(), 2, "{list:#}");
+    assert_eq!(list["data"][0]["subject"], "Report works again", "{list:#}");
+
+    // The digest of the next morning at eight has the runs that have succeeded.
+    stage.happens_at(20 * 60).await;
+    stage.happens_at(20 * 60 + 1).await;
+    let last = site.posted().last().unwrap().json();
+    assert_eq!(last["type"], "digest", "{last:#}");
+    assert_eq!(last["data"]["lines"][0]["kind"], "succeeded", "{last:#}");
+    assert!(last["data"]["lines"][0]["count"].as_u64().unwrap() >= 2, "{last:#}");
+    assert_eq!(said(&site).len(), 3);
+}
+
+#[tokio::test]
+async fn a_failure_that_goes_on_is_told_every_six_hours() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model) = stage_with(&site, |_| Says::Text("Short.".into())).await;
+    let ids = [stage.approved(strict()).await, stage.approved(strict()).await];
+    for hour in 1..=2 {
+        stage.happens_at(hour * 60).await;
+    }
+    // Each action has a notice of its own.
+    assert_eq!(said(&site), ["notice.failed 1", "notice.failed 1"]);
+    // A sweep brings what waits, without any run: the third failure has paused the action at three.
+    for minute in [180, 300, 420, 421] {
+        stage.happens_at(minute).await;
+    }
+    assert_eq!(said(&site)[2..], ["notice.failed 2", "notice.failed 2"]);
+    assert_eq!(stage.action(ids[0]).await.paused_because.is_some(), true);
+}
+
+#[tokio::test]
+async fn quiet_hours_delay_and_a_snooze_too() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model) = stage_with(&site, |_| Says::Text("Short.".into())).await;
+    preferences(&stage, json!({"quiet_hours": {"from": "12:30", "to": "15:00"}})).await;
+    stage.approved(strict()).await;
+    stage.happens_at(60).await;
+    stage.happens_at(120).await;
+    assert_eq!(said(&site), Vec::<String>::new());
+    stage.happens_at(179).await;
+    assert_eq!(said(&site), Vec::<String>::new());
+    stage.happens_at(180).await;
+    // All are told when the quiet hours end. One more comes at that moment.
+    assert!(["notice.failed 2", "notice.failed 3"].contains(&said(&site)[0].as_str()), "{:?}", said(&site));
+    // Rules that have changed hold for what waits.
+    preferences(&stage, json!({"kinds": {"failed": "off"}})).await;
+    stage.executors.work().await;
+    stage.happens_at(600).await;
+    assert_eq!(said(&site).len(), 1);
+}
+
+#[tokio::test]
+async fn without_a_channel_nothing_is_planned_and_a_run_stays_told() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model) = stage(&site).await;
+    let channel = stage.h.get("/notifications/channels").await.expect(200);
+    let channel = channel["data"][0]["channel_id"].as_str().unwrap().to_owned();
+    stage.h.delete(&format!("/notifications/channels/{channel}")).await.expect(204);
+    let id = stage.approved(strict()).await;
+    stage.happens_at(60).await;
+    let occurrence = stage.occurrences(id).await.remove(0);
+    assert_eq!((occurrence.untold(), occurrence.told.as_deref()), (None, Some("failed")));
+    assert!(stage.h.platform.cx.store.notice_states(&stage.owner).await.unwrap().is_empty());
+    stage.happens_at(70).await;
+    assert_eq!(said(&site), Vec::<String>::new());
+}
+
+/// The process dies between the end of a run and the notice: the run is written as if nobody had told of it.
+#[tokio::test]
+async fn a_run_whose_process_died_before_the_notice_is_told_of_by_the_next_sweep() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model) = stage(&site).await;
+    let id = stage.approved(strict()).await;
+    stage.happens_at(60).await;
+    assert_eq!(said(&site).len(), 1);
+    let cx = &stage.h.platform.cx;
+    let run = stage.occurrences(id).await[0].run_id;
+    let mut found = cx.store.occurrence(&stage.owner, id, run).await.unwrap().unwrap();
+    found.value.told = None;
+    let write: Write =
+        shared::store::Store::replace_occurrence(&stage.owner, &found.value, found.version).unwrap();
+    assert!(cx.store.write_all(vec![write]).await.unwrap().done());
+    stage.happens_at(61).await;
+    let occurrence = stage.occurrences(id).await.remove(0);
+    assert_eq!(occurrence.told.as_deref(), Some("failed"), "the sweep has found it");
+    // Telling again changes nothing.
+    notices::tell(cx, &stage.owner, &occurrence).await;
+    assert_eq!(said(&site).len(), 1, "the second failure is counted, and told after six hours");
+}
