@@ -167,7 +167,5 @@ fn occurrence_item(
 ) -> Result<std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>, StoreError> {
     // The record of several due times is kept as long as the newest of them would be.
     let newest = occurrence.covers.map_or(occurrence.due_at, |covers| covers.last);
-    // What a person is still to be told is due, until whoever tells has noted it in the record.
-    let due = occurrence.untold().map(|_| (keys::shard(occurrence.run_id.uuid()), occurrence.rests_since()));
-    item(occurrence, &Extras { expires: Some(newest + OCCURRENCE_LIFETIME), due })
+    item(occurrence, &Extras::expiring(newest + OCCURRENCE_LIFETIME))
 }

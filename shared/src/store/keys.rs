@@ -222,7 +222,7 @@ pub fn due_key(item: &DueItem) -> Key {
         DueTarget::Export(id) => export(&item.owner, id),
         DueTarget::Import => account_import(&item.owner),
         DueTarget::Memory => memory_due(&item.owner),
-        DueTarget::Occurrence { action, run } => occurrence(&item.owner, action, run),
+        DueTarget::Occurrence { action, run } => untold(&item.owner, action, run),
         // Of several entries of an owner, any one brings the executor to all of them.
         DueTarget::Notices => notices_again(&item.owner),
         DueTarget::Delivery(id) => delivery(&item.owner, id),
@@ -239,8 +239,8 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     if let Some(owner) = part.strip_suffix("#ACTION") {
         return Some(DueItem::action(&Owner::new(owner).ok()?, key.sk.parse().ok()?));
     }
-    if let Some((owner, action)) = part.rsplit_once("#ACTION#")
-        && let Some(run) = key.sk.strip_prefix("RUN#")
+    if let Some(owner) = part.strip_suffix("#NOTICE")
+        && let Some((action, run)) = key.sk.strip_prefix("UNTOLD#").and_then(|of| of.split_once('#'))
     {
         let (action, run) = (action.parse().ok()?, run.parse().ok()?);
         return Some(DueItem::occurrence(&Owner::new(owner).ok()?, action, run));

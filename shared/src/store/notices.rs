@@ -3,7 +3,8 @@
 //! What happened is stored in the transaction of the change that it is about. It is due at once, so an executor plans it even if the
 //! process that stored it dies.
 
-use domain::ids::{ActionId, ChannelId, DeliveryId, NoticeId, Owner};
+use domain::actions::Occurrence;
+use domain::ids::{ActionId, ChannelId, DeliveryId, NoticeId, Owner, RunId};
 use domain::notices::channels::ChannelKind;
 use domain::notices::deliveries::DeliveryRecord;
 use domain::notices::plan::{Event, NoticeState};
@@ -29,6 +30,13 @@ pub struct Happened {
     pub happened_id: NoticeId,
     pub at: Timestamp,
     pub event: Event,
+}
+
+/// The mark that a person is to be told of a run that has come to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Untold {
+    action_id: ActionId,
+    run_id: RunId,
 }
 
 /// The mark that a digest is to be sent.
@@ -139,6 +147,24 @@ impl Store {
     pub async fn planned_again(&self, owner: &Owner, version: u64) -> Result<(), StoreError> {
         let _ = self.write_all(vec![Write::Remove { key: keys::notices_again(owner), version }]).await?;
         Ok(())
+    }
+
+    /// The write that marks an occurrence of which a person is to be told, for the transaction that brings it to rest. None if there is
+    /// nothing to tell.
+    pub fn untold_write(owner: &Owner, occurrence: &Occurrence) -> Result<Option<Write>, StoreError> {
+        if occurrence.untold().is_none() {
+            return Ok(None);
+        }
+        let Occurrence { action_id, run_id, .. } = *occurrence;
+        let due = Some((keys::shard(run_id.uuid()), occurrence.rests_since()));
+        let item = item(&Untold { action_id, run_id }, &Extras { due, ..Extras::default() })?;
+        Ok(Some(Write::Put { key: keys::untold(owner, action_id, run_id), item }))
+    }
+
+    /// The write that forgets such a mark.
+    #[must_use]
+    pub fn told_write(owner: &Owner, action: ActionId, run: RunId) -> Write {
+        Write::Delete { key: keys::untold(owner, action, run), must_exist: false }
     }
 
     /// The write of something that happened, for the transaction of the change that it is about. The same `id` is one event.

@@ -324,6 +324,8 @@ macro_rules! records {
             notice_state(key: &NoticeKey) = "STATE#{of}#{kind}#{cause}"
                 with (of = of_key(key), kind = key.kind, cause = key.cause.as_str())
                 lists notice_states("STATE#") deleted "35 days after its newest event" => [left out];
+            /// The mark that a person is to be told of a run that has come to rest.
+            untold(action: ActionId, run: RunId) = "UNTOLD#{action}#{run}" deleted "when it is told" => [left out];
         }
         Outbox = "OUTBOX" (kind: "outbox", exported: false, setting: true) {
             /// An e-mail that was not sent, because the platform has no sender.

@@ -3,7 +3,7 @@
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::flows::notices;
-use shared::store::table::Write;
+use shared::store::Store;
 use tests::model::{Says, ScriptedModel};
 use tests::site::{Answers, Site};
 use tests::stage::Stage;
@@ -160,9 +160,9 @@ async fn a_run_whose_process_died_before_the_notice_is_told_of_by_the_next_sweep
     let run = stage.occurrences(id).await[0].run_id;
     let mut found = cx.store.occurrence(&stage.owner, id, run).await.unwrap().unwrap();
     found.value.told = None;
-    let write: Write =
-        shared::store::Store::replace_occurrence(&stage.owner, &found.value, found.version).unwrap();
-    assert!(cx.store.write_all(vec![write]).await.unwrap().done());
+    let mut writes = vec![Store::replace_occurrence(&stage.owner, &found.value, found.version).unwrap()];
+    writes.extend(Store::untold_write(&stage.owner, &found.value).unwrap());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
     stage.happens_at(61).await;
     let occurrence = stage.occurrences(id).await.remove(0);
     assert_eq!(occurrence.told.as_deref(), Some("failed"), "the sweep has found it");

@@ -444,15 +444,17 @@ fn cancel_writes(
         Command::Complete => "a person completed the action",
         _ => "the action was changed, which withdrew its approval",
     };
-    let cancel = |occurrence: &Versioned<Occurrence>| {
+    let mut writes = Vec::new();
+    for occurrence in occurrences {
         let cancelled = changed(
             &occurrence.value,
             OccurrenceCommand::Cancel { reason: Reason::new(ReasonCode::Cancelled, why) },
             now,
         )?;
-        Ok(Store::replace_occurrence(owner, &cancelled, occurrence.version)?)
-    };
-    occurrences.iter().map(cancel).collect()
+        writes.push(Store::replace_occurrence(owner, &cancelled, occurrence.version)?);
+        writes.extend(Store::untold_write(owner, &cancelled)?);
+    }
+    Ok(writes)
 }
 
 /// Applies a command that the occurrence's state, which was just read, allows.

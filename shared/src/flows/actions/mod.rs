@@ -221,6 +221,7 @@ pub fn run_writes(
     now: Timestamp,
 ) -> Result<Vec<Write>> {
     let mut writes = vec![Store::replace_occurrence(owner, occurrence, claimed)?];
+    writes.extend(Store::untold_write(owner, occurrence)?);
     writes.extend(action_writes(owner, read, next, live(next, occurrence), now)?);
     writes.extend(run_count(owner, occurrence, next));
     Ok(writes)

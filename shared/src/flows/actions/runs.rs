@@ -197,6 +197,7 @@ pub async fn cancel(
         };
         let live = live.as_ref().map(|live| &live.value);
         let mut writes = vec![Store::replace_occurrence(owner, &cancelled, version)?];
+        writes.extend(Store::untold_write(owner, &cancelled)?);
         writes.extend(action_writes(owner, &action, &next, live, now)?);
         if let (Some(by), None, Some(_)) = (by, &next.approval, &action.value.approval) {
             let (versions, command) = ((&action.value, &next), ChangeCommand::Cancel);

@@ -1,7 +1,7 @@
 //! People are told what happened: planned here, delivered by [`deliveries`] through the [`channels`] of a person.
 //!
-//! A run that comes to rest is due in the index until somebody has told of it ([`Occurrence::untold`]). So a process may die between
-//! the end of a run and the notice: another one tells. Other happenings are records of their own, written in the transaction of the change
+//! A run that comes to rest is marked in the same transaction, and the mark stays until somebody has told of the run
+//! ([`Occurrence::untold`]). So a process may die between the end of a run and the notice: another one tells. Other happenings are records of their own, written in the transaction of the change
 //! that they are about. What was planned is stored together with the deliveries, so nothing is said twice and nothing is lost.
 //!
 //! Without a channel nothing is planned: there is nobody to tell.
@@ -170,8 +170,13 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
     let mut published = None;
     loop {
         tries.next().await?;
-        let Some(found) = cx.store.occurrence(owner, action, run).await? else { return Ok(()) };
-        let Some(tells) = found.value.untold() else { return Ok(()) };
+        let found = cx.store.occurrence(owner, action, run).await?;
+        let Some((found, tells)) = found.and_then(|found| Some((found.clone(), found.value.untold()?)))
+        else {
+            // It was told, or the action was deleted.
+            let _ = cx.store.write_all(vec![Store::told_write(owner, action, run)]).await?;
+            return Ok(());
+        };
         let of = cx.store.action(owner, action).await?;
         if let Some(of) = &of
             && published.as_ref() != Some(&tells)
@@ -186,6 +191,7 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
         let told = Occurrence { told: Some(tells), ..found.value.clone() };
         let mut planned = Planned::default();
         planned.writes.push(Store::replace_occurrence(owner, &told, found.version)?);
+        planned.writes.push(Store::told_write(owner, action, run));
         // Nobody is told of the runs of an action that was deleted.
         if let Some(of) = of
             && let Some(to) = Recipient::of(cx, owner).await?

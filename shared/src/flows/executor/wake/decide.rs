@@ -158,6 +158,7 @@ fn decisions(
         // The record of a series is told of once, and not again when it grows.
         occurrence.told = continued.and_then(|series| series.value.told.clone());
         at_rest.extend(occurrence.untold().is_some().then(|| occurrence.clone()));
+        writes.extend(Store::untold_write(owner, &occurrence)?);
         let premature = on_record.premature.get(&decided.due_at).copied();
         let premature = continued.map(|series| series.version).or(premature);
         writes.push(match premature {
@@ -177,6 +178,7 @@ fn decisions(
         let reason = Reason::new(ReasonCode::Replaced, "a later due time replaced it");
         if let Ok(ended) = live.value.transition(OccurrenceCommand::Cancel { reason }, now) {
             writes.push(Store::replace_occurrence(owner, &ended, live.version)?);
+            writes.extend(Store::untold_write(owner, &ended)?);
         }
         tracing::info!(run = %live.value.run_id, "a run is replaced by a later one");
     }
