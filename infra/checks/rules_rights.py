@@ -17,16 +17,17 @@ STORES = {
     "context",
     "mcp",
     "memory-recall",
+    "notices",
     "scheduled-executor",
     "theme-index",
     "theme-lookup",
 }
 PUBLISHES = {"agents", "agent-chat", "scheduled-executor", "theme-index"}
 # Functions that call models, with the keys that owners bring. The account stores these keys, and makes the key that encrypts them.
-OPENS_KEYS = {"account", "agents", "agent-chat", "memory-recall", "scheduled-executor", "theme-index"}
-SEALS_KEYS = {"account"}
+OPENS_KEYS = {"account", "agents", "agent-chat", "memory-recall", "notices", "scheduled-executor", "theme-index"}
+SEALS_KEYS = {"account", "notices"}
 # Functions that send due items to the executors.
-SENDS = {"account", "agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "scheduled-executor"}
+SENDS = {"account", "agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "notices", "scheduled-executor"}
 # The permissions for each kind of body.
 BODIES = {
     "agents": {
@@ -113,6 +114,8 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
         rights.add(("ssm:GetParameter", MASTER_KEYS))
     if name in SEALS_KEYS:
         rights.add(("ssm:PutParameter", MASTER_KEYS))
+    if name == "scheduled-executor":
+        rights.add(("ses:SendEmail", "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity/*"))
     if name in SENDS:
         rights.add(("sqs:SendMessage", QUEUES["scheduled-executor"]))
     for action, prefixes in BODIES.get(name, {}).items():
