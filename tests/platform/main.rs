@@ -178,6 +178,11 @@ mod themes {
     mod routes;
 }
 
+/// Schedules that something else runs.
+mod watch {
+    mod watched;
+}
+
 /// The server on this data folder, as a program. It is not in the harness, because Cargo tells only a test program where the
 /// programs of its package are.
 fn command(data: &Path) -> Command {
