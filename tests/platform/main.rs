@@ -171,6 +171,11 @@ mod themes {
     mod routes;
 }
 
+/// Records of jobs, and the watchdog that reads them.
+mod watchdog {
+    mod jobs;
+}
+
 /// The server on this data folder, as a program. It is not in the harness, because Cargo tells only a test program where the
 /// programs of its package are.
 fn command(data: &Path) -> Command {
