@@ -31,6 +31,7 @@ pub const ALL: &[&Function] = &[
     &scheduled_executor::FUNCTION,
     &theme_index::FUNCTION,
     &theme_lookup::FUNCTION,
+    &watch::FUNCTION,
 ];
 
 /// The names of all functions. They are separate from [`ALL`], so that the Lambda that returns them does not contain
@@ -51,6 +52,7 @@ pub const NAMES: &[&str] = &[
     "scheduled-executor",
     "theme-index",
     "theme-lookup",
+    "watch",
 ];
 
 pub const FUNCTION: Function = Function {
@@ -74,6 +76,7 @@ const DESCRIPTIONS: &[(&str, Describe)] = &[
     ("mcp", mcp::describe),
     ("memory-recall", memory_recall::describe),
     ("theme-lookup", theme_lookup::describe),
+    ("watch", watch::describe),
 ];
 
 /// The deployed OpenAPI document. It is generated from [`openapi`], and a test compares the two.

@@ -145,6 +145,8 @@ ids! {
     JobId("job_id") = "job_";
     /// A schedule that something else runs, and that is watched.
     WatchedId("watched_id") = "wch_";
+    /// A report about a run of a watched schedule.
+    ReportId("report_id") = "rpt_";
     /// A notice to a person. It is the same in every try to deliver it.
     NoticeId("notice_id") = "ntc_";
 }

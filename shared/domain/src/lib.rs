@@ -25,6 +25,7 @@
 //! - [`watch`]: what an action watches, and whether it has changed
 //! - [`jobs`]: one record for every background job
 //! - [`witness`]: schedules that something else runs, and whether it ran
+//! - [`watched`]: such a schedule as it is stored and shown
 //! - [`watchdog`]: what is looked at every two hours, and when an alert is raised
 //! - [`notices`]: who is told, when, and in which words
 //! - [`reach`]: which servers may be reached outside
@@ -64,6 +65,7 @@ pub mod watch;
 #[cfg(test)]
 mod watch_simulation;
 pub mod watchdog;
+pub mod watched;
 pub mod witness;
 pub mod wording;
 pub mod work;

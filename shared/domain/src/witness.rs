@@ -172,6 +172,30 @@ impl Watched {
         era.schedule.as_ref()?.next_after(era.anchor, now.max(era.from))
     }
 
+    /// Whether one that comes from outside is one that could have been made here.
+    ///
+    /// # Errors
+    /// Every invalid field.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_name(&mut errors, &self.name);
+        check_grace(&mut errors, self.grace_minutes);
+        if !(1..=MAX_ERAS).contains(&self.eras.len()) {
+            errors.add("eras", format!("must be 1 to {MAX_ERAS}, are {}", self.eras.len()));
+        }
+        if !self.eras.is_sorted_by_key(|era| era.from) {
+            errors.add("eras", "must be in the order of their times");
+        }
+        for era in &self.eras {
+            errors.time("eras.from", era.from);
+            errors.time("eras.anchor", era.anchor);
+        }
+        if self.last_schedule().is_none() {
+            errors.add("eras", "must have a schedule");
+        }
+        errors.into_result(())
+    }
+
     /// With another name.
     ///
     /// # Errors
@@ -313,15 +337,7 @@ impl NewReport {
     pub fn validate(self, now: Timestamp) -> Result<Report, FieldErrors> {
         let mut errors = FieldErrors::default();
         let summary = self.summary.unwrap_or_default();
-        if summary.len() > MAX_SUMMARY {
-            errors.add("summary", format!("must be at most {MAX_SUMMARY} bytes, is {}", summary.len()));
-        }
-        if summary.contains('\0') {
-            errors.add("summary", "must not have the character NUL");
-        }
-        if let Some(link) = &self.link {
-            check_link(&mut errors, link);
-        }
+        check_result(&mut errors, &summary, self.link.as_deref());
         if self.ok == Some(true) && self.exit_code.is_some_and(|code| code != 0) {
             errors.add("ok", "must not be true if `exit_code` is not 0");
         }
@@ -332,6 +348,18 @@ impl NewReport {
             link: self.link,
             exit_code: self.exit_code,
         })
+    }
+}
+
+fn check_result(errors: &mut FieldErrors, summary: &str, link: Option<&str>) {
+    if summary.len() > MAX_SUMMARY {
+        errors.add("summary", format!("must be at most {MAX_SUMMARY} bytes, is {}", summary.len()));
+    }
+    if summary.contains('\0') {
+        errors.add("summary", "must not have the character NUL");
+    }
+    if let Some(link) = link {
+        check_link(errors, link);
     }
 }
 
@@ -373,6 +401,19 @@ impl Report {
             (true, false) => 1,
             (false, _) => 0,
         }
+    }
+
+    /// Whether a report that comes from outside could have been taken.
+    ///
+    /// # Errors
+    /// Every invalid field.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        check_result(&mut errors, &self.summary, self.link.as_deref());
+        if self.ok && self.exit_code.is_some_and(|code| code != 0) {
+            errors.add("ok", "must not be true if `exit_code` is not 0");
+        }
+        errors.into_result(())
     }
 
     #[must_use]
@@ -465,6 +506,12 @@ pub fn reports_from(watched: &Watched, from: Timestamp) -> Timestamp {
     // A report for the first of them may be early by half of its period.
     let first = watched.due_after(begin);
     first.map_or(begin, |first| first.opens(None).min(begin))
+}
+
+/// Until when reports may belong to the due times up to `until`.
+#[must_use]
+pub fn reports_until(watched: &Watched, until: Timestamp) -> Timestamp {
+    watched.due_after(until).map_or(Timestamp::MAX, |next| next.at)
 }
 
 /// The ledger of the newest due times: it goes back until the outcome of one is known, at most a year.

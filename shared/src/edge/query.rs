@@ -73,6 +73,9 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     ("GET", "/runs/{run_id}/events", &["after"]),
     ("GET", "/search", &["q"]),
     ("GET", "/usage", &["month"]),
+    ("GET", "/watched", PAGE),
+    ("GET", "/watched/{watched_id}/ledger", &["from", "to"]),
+    ("GET", "/watched/{watched_id}/reports", PAGE),
 ];
 
 /// Checks the query string of a request for the route `path`.

@@ -32,3 +32,4 @@ pub mod tools;
 pub mod turn;
 pub mod uploads;
 pub mod watches;
+pub mod witness;

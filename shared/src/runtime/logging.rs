@@ -29,6 +29,7 @@ pub const OURS: &[&str] = &[
     "shared",
     "theme_index",
     "theme_lookup",
+    "watch",
 ];
 
 /// Libraries whose warnings are only about connections and the process.

@@ -54,6 +54,7 @@ impl Partition {
             Self::Practices => parsed(sk, Self::Practice).into_iter().collect(),
             Self::Projects => parsed(sk, Self::Project).into_iter().collect(),
             Self::Runs => parsed(sk, Self::Run).into_iter().collect(),
+            Self::WatchedSchedules => parsed(sk, Self::Watched).into_iter().collect(),
             Self::Project(project) => {
                 let project = *project;
                 if let Some(workflow) = sk.strip_prefix("CONTEXT#") {

@@ -39,7 +39,7 @@ use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChatId, ExportId, FactId, ImportId, JobId,
-    MessageId, Owner, PracticeId, ProjectId, ProposalId, ReceiptId, RunId, TidyId,
+    MessageId, Owner, PracticeId, ProjectId, ProposalId, ReceiptId, ReportId, RunId, TidyId, WatchedId,
 };
 use domain::log::{InstanceId, SessionId};
 use domain::memory::Source;
@@ -70,6 +70,9 @@ macro_rules! records {
             /// The project that was created last under a limit.
             /// Every such creation replaces it.
             project_creation() = "PROJECTS" => [left out];
+            /// The watched schedule that was created last.
+            /// Every creation replaces it.
+            watched_creation() = "WATCHED" => [left out];
         }
         Actions = "ACTION" (kind: "actions", exported: true, setting: false) {
             /// An action.
@@ -420,6 +423,18 @@ macro_rules! records {
                 = "{day}#{agent}+{action}#{vendor}/{model}"
                 lists used_in("") deleted "400 days" => [restored by accounts::used];
         }
+        WatchedSchedules = "WATCHED" (kind: "watched", exported: true, setting: false) {
+            /// A schedule that something else runs.
+            watched(id: WatchedId) = "{id}"
+                lists watched_schedules(WatchedId::PREFIX) => [restored by watched::watched] as "watched";
+        }
+        /// The reports of a watched schedule.
+        Watched(watched: WatchedId) = "WATCHED#{watched}" (kind: "watched", exported: true, setting: false) {
+            /// A report about a run of a watched schedule.
+            watched_report(report: ReportId) = "REPORT#{report}"
+                lists watched_reports("REPORT#") deleted "400 days after it came"
+                => [restored by watched::report] as "watched_reports";
+        }
     } };
 }
 pub(super) use records;
@@ -710,6 +725,7 @@ mod tests {
             Partition::Session(session),
             Partition::ThemeFiles(project, import),
             Partition::Usage("2026-11".parse().unwrap()),
+            Partition::Watched(WatchedId::from_uuid(Uuid::nil())),
         ];
         for partition in with_fields.into_iter().chain(Partition::without_fields()) {
             let key = partition.of(&owner);

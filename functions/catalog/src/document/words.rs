@@ -32,6 +32,7 @@ pub(super) fn tags() -> Value {
         {"name": "projects", "description": "Projects, which hold a theme and context documents."},
         {"name": "proposals", "description": "Proposals of models, which wait for a person's approval."},
         {"name": "runs", "description": "All runs, of chats and of actions."},
+        {"name": "watched", "description": "Schedules that something else runs, and whether they ran."},
         {"name": "themes", "description": "A Shopify theme: its files, and which of them a request is about."},
     ])
 }
@@ -129,6 +130,8 @@ const NAMES: &[(&str, &str)] = &[
     ("overlap", "What happens to a fire time while an earlier run is live."),
     ("path", "The path of the file in the theme."),
     ("practice_id", "The practice."),
+    ("watched_id", "The watched schedule."),
+    ("report_id", "The report."),
     ("tidy_id", "The tidying."),
     ("primary_agent", "The agent that did most of it."),
     ("priority", "How urgent it is."),

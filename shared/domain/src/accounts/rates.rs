@@ -26,7 +26,8 @@ pub enum RouteClass {
     Turns,
     /// Calls of a coding assistant over MCP.
     Mcp,
-    /// Reports of a coding assistant's hooks. It sends one before and one after each tool call of each of its agents.
+    /// Reports of a coding assistant's hooks, and of watched schedules. An assistant sends one before and one after each tool call of
+    /// each of its agents.
     Hooks,
     /// What pages show first, and ask for again every few seconds.
     Overview,
@@ -96,7 +97,10 @@ impl RouteClass {
             ) => Self::Turns,
             (
                 "POST",
-                "/context/hooks" | "/context/logs/{agent_id}" | "/memory/sessions/{session_id}/messages",
+                "/context/hooks"
+                | "/context/logs/{agent_id}"
+                | "/memory/sessions/{session_id}/messages"
+                | "/watched/{watched_id}/reports",
             )
             | ("GET" | "HEAD", "/context/recall") => Self::Hooks,
             (_, "/mcp") => Self::Mcp,

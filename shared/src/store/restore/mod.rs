@@ -14,6 +14,7 @@ mod memory;
 mod practices;
 mod projects;
 mod runs;
+mod watched;
 
 use domain::history::{Change, ChangeCommand, ChangedBy, Effect};
 use domain::ids::{Owner, RunId};
