@@ -46,6 +46,7 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     // Clients of MCP try other methods with the same address, and must get 405.
     (ANY, "/mcp", &["project_id", "workflow", "tools"]),
     ("GET", "/day", &["date", "timezone"]),
+    ("GET", "/jobs", &["cursor", "kind", "limit", "state"]),
     ("GET", "/memory/cards", &["date"]),
     ("GET", "/memory/search", &["q", "limit", "depth", "namespace"]),
     ("GET", "/memory/tidies", &["limit"]),

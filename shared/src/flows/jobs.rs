@@ -8,10 +8,15 @@
 
 use domain::ids::Owner;
 use domain::jobs::{JobKind, JobRun, JobState, Outcome};
+use futures::FutureExt;
 use jiff::Timestamp;
+use serde::Deserialize;
+use utoipa::IntoParams;
 
+use super::page::{self, Page, PageQuery};
 use crate::context::Data;
 use crate::error::{Error, Result};
+use crate::store::keys::sortable;
 use crate::store::{Tries, Versioned};
 
 /// How many of the newest records are searched for a try that was cut off.
@@ -137,6 +142,52 @@ impl Begun<'_> {
             }
         }
     }
+}
+
+/// Which jobs.
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct AskedJobs {
+    /// Only jobs of this kind.
+    pub kind: Option<JobKind>,
+    /// Only jobs in this state.
+    pub state: Option<JobState>,
+}
+
+/// The records of an owner's jobs, newest due time first.
+///
+/// # Errors
+/// 400 if `limit` or `cursor` is invalid.
+pub async fn list(data: &Data, owner: &Owner, asked: AskedJobs, query: &PageQuery) -> Result<Page<JobRun>> {
+    let read = |after: Option<String>, limit| {
+        async move { data.store.job_runs(owner, after.as_deref(), limit).await }.boxed()
+    };
+    let is_asked_for = |job: &JobRun| {
+        asked.kind.is_none_or(|kind| kind == job.kind) && asked.state.is_none_or(|state| state == job.state)
+    };
+    let found = page::filtered(owner, "jobs", query, read, is_asked_for).await?;
+    Ok(found.map(|record| record.value))
+}
+
+/// The records of jobs that were due from `from` on and before `to`: the newest ones, at most `most`, oldest first. Also whether these are
+/// all.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn between(
+    data: &Data,
+    owner: &Owner,
+    (from, to): (Timestamp, Timestamp),
+    most: usize,
+) -> Result<(Vec<JobRun>, bool)> {
+    let end = sortable(to);
+    let found = data.store.job_runs(owner, Some(&end), most + 1).await?;
+    let mut jobs: Vec<JobRun> = found.items.into_iter().map(|(_, found)| found.value).collect();
+    jobs.retain(|job| job.due >= from);
+    let complete = jobs.len() <= most;
+    jobs.truncate(most);
+    jobs.reverse();
+    Ok((jobs, complete))
 }
 
 fn warn(error: &Error) {

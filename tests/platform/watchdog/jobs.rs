@@ -78,6 +78,40 @@ async fn memory_has_a_record_of_each_day_and_week() {
     assert_eq!(all.iter().map(figures).collect::<Vec<_>>(), expected, "{all:#?}");
 }
 
+#[tokio::test]
+async fn jobs_are_listed_and_are_on_their_day() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    let h = &stage.h;
+    stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
+    stage.moves_to("2026-11-22T21:01:00Z").await;
+    stage.moves_to("2026-11-22T22:01:00Z").await;
+    let found = h.get("/jobs").await.expect(200);
+    let kinds = |found: &serde_json::Value| -> Vec<String> {
+        let jobs = found["data"].as_array().unwrap();
+        jobs.iter().map(|job| job["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(kinds(&found), ["memory_daily", "memory_weekly", "memory_daily"], "{found:#}");
+    let first = h.get("/jobs?limit=1&kind=memory_daily").await.expect(200);
+    assert_eq!(first["data"], json!([found["data"][0]]));
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let rest = h.get(&format!("/jobs?kind=memory_daily&cursor={cursor}")).await.expect(200);
+    assert_eq!((&rest["data"], &rest["has_more"]), (&json!([found["data"][2]]), &json!(false)));
+    assert_eq!(h.get("/jobs?state=failed").await.expect(200)["data"], json!([]));
+    h.get("/jobs?kind=nonsense").await.refused(400, "invalid_input");
+    h.get("/jobs?limit=0").await.refused(400, "invalid_input");
+
+    let day = async |date: &str| {
+        let day = h.get(&format!("/day?date={date}")).await.expect(200);
+        assert_eq!(day["complete"], true);
+        day["jobs"].clone()
+    };
+    // Oldest first. The person lives in Berlin.
+    assert_eq!(day("2026-11-22").await, json!([found["data"][1], found["data"][0]]));
+    assert_eq!(day("2026-11-21").await, json!([found["data"][2]]));
+    assert_eq!(day("2026-11-23").await, json!([]));
+}
+
 /// An executor that is cut off after any of its writes leaves the record as it is, and the next one goes on in it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_killed_goes_on_in_its_record() {
