@@ -20,6 +20,7 @@ STORES = {
     "scheduled-executor",
     "theme-index",
     "theme-lookup",
+    "watch",
 }
 PUBLISHES = {"agents", "agent-chat", "scheduled-executor", "theme-index"}
 # Functions that call models, with the keys that owners bring. The account stores these keys, and makes the key that encrypts them.

@@ -54,6 +54,7 @@ async fn main() {
     let agent = agent(&h, &mut paths).await;
     action(&h, &agent, &mut paths).await;
     practice(&h, &mut paths).await;
+    watched(&h, &mut paths).await;
     theme(&h, &mut paths).await;
     context(&h, &mut paths).await;
     logs(&h, &mut paths).await;
@@ -225,6 +226,19 @@ async fn practice(h: &Harness, paths: &mut Vec<String>) {
     let yesterday = h.get(&path).await.expect(200)["last_days"][12]["date"].clone();
     h.post(&check_ins, json!({"date": yesterday, "done": false})).await.expect(201);
     paths.extend(["/practices".to_owned(), path, check_ins]);
+}
+
+/// A watched schedule with a report.
+async fn watched(h: &Harness, paths: &mut Vec<String>) {
+    let new = json!({
+        "name": "Backup", "schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "grace_minutes": 45,
+        "expects_result": true,
+    });
+    let path = format!("/watched/{}", id(&h.post("/watched", new).await.expect(201), "watched_id"));
+    let reports = format!("{path}/reports");
+    let report = json!({"exit_code": 0, "summary": "412 files", "link": "https://ci.example.com/7"});
+    h.post(&reports, report).await.expect(201);
+    paths.extend(["/watched".to_owned(), path, reports]);
 }
 
 /// A theme that was imported and changed, and that a model has described.

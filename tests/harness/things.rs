@@ -58,6 +58,9 @@ impl Caller<'_> {
         let practice = json!({"name": mark, "description": mark});
         let practice = id(&post("/practices".into(), practice).await, "practice_id");
         let check_in = post(format!("/practices/{practice}/check-ins"), json!({"note": mark})).await;
+        let watched = json!({"name": mark, "schedule": {"every": "1h"}});
+        let watched = id(&post("/watched".into(), watched).await, "watched_id");
+        post(format!("/watched/{watched}/reports"), json!({"summary": mark})).await;
         let card = id(&post("/memory/cards".into(), json!({ "title": mark })).await, "card_id");
         let said = json!({"messages": [{"id": "1", "role": "user", "text": mark}]});
         post("/memory/sessions/a-session/messages".into(), said).await;
@@ -72,6 +75,7 @@ impl Caller<'_> {
             ("tidy_id", "tdy_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c".to_owned()),
             ("monday", "2026-11-23".to_owned()),
             ("practice_id", practice),
+            ("watched_id", watched),
             ("date", id(&check_in, "date")),
             ("path", "assets/a.css".to_owned()),
             ("import_id", id(&import, "import_id")),
@@ -119,9 +123,10 @@ impl Harness {
 #[must_use]
 pub fn body(route: &str, ids: &Ids) -> Value {
     match route {
-        "PATCH /agents/{agent_id}" | "PATCH /projects/{project_id}" | "PATCH /practices/{practice_id}" => {
-            json!({"name": "stolen"})
-        }
+        "PATCH /agents/{agent_id}"
+        | "PATCH /projects/{project_id}"
+        | "PATCH /practices/{practice_id}"
+        | "PATCH /watched/{watched_id}" => json!({"name": "stolen"}),
         "POST /agents/{agent_id}/chat" => json!({"message": "hello"}),
         "POST /agents/{agent_id}/assets" => json!({"title": "t", "content": "c"}),
         "POST /agents/{agent_id}/actions" => json!({

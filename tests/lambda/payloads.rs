@@ -102,6 +102,9 @@ async fn every_payload_is_answered() {
 
     assert_eq!(walk.json("theme-lookup.create", 201).await["name"], "Spring theme");
 
+    let watched = walk.json("watch.create", 201).await;
+    assert_eq!(watched["schedule_text"], "At 03:00 every day (Europe/Berlin).", "{watched}");
+
     let key = walk.json("account.first-key", 201).await;
     assert_eq!(key["name"], "first key");
     assert_eq!(walk.json("account.list-keys", 200).await["data"], json!([]), "the key is another owner's");

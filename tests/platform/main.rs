@@ -176,6 +176,11 @@ mod watchdog {
     mod jobs;
 }
 
+/// Schedules that something else runs.
+mod watch {
+    mod watched;
+}
+
 /// The server on this data folder, as a program. It is not in the harness, because Cargo tells only a test program where the
 /// programs of its package are.
 fn command(data: &Path) -> Command {

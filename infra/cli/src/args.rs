@@ -326,8 +326,20 @@ Examples:
   lamplighter theme check prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c
   lamplighter theme lookup default \"make the header sticky\"")]
     Theme(Theme),
-    /// Follow what happens, until Ctrl-C
-    #[command(after_help = "Examples:\n  lamplighter watch\n  lamplighter watch --for 600")]
+    /// Follow what happens, until Ctrl-C; or watch schedules that something else runs
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "\
+A watched schedule is one that something else runs: cron, a CI job, another agent. It reports after each run, and you see which of its
+due times ran.
+
+Examples:
+  lamplighter watch
+  lamplighter watch --for 600
+  lamplighter watch add \"Nightly backup\" --daily 03:00
+  lamplighter watch wrap \"Nightly backup\" -- ./backup.sh --all
+  lamplighter watch list"
+    )]
     Watch(Watch),
 }
 
@@ -808,6 +820,135 @@ pub struct Watch {
     /// Print each change as a JSON object on a line of its own
     #[arg(long)]
     pub json: bool,
+    #[command(subcommand)]
+    pub command: Option<WatchCommand>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum WatchCommand {
+    /// List watched schedules, with what became of the newest due time
+    #[command(after_help = "Example:\n  lamplighter watch list")]
+    List(Json),
+    /// Declare when something else runs
+    #[command(after_help = "\
+Examples:
+  lamplighter watch add \"Nightly backup\" --daily 03:00
+  lamplighter watch add Mirror --cron \"*/15 * * * *\" --grace 5 --timezone Europe/Berlin")]
+    Add(AddWatched),
+    /// Show a watched schedule, and what became of its due times
+    #[command(after_help = "Example:\n  lamplighter watch show \"Nightly backup\"")]
+    Show(ShowWatched),
+    /// Expect nothing of a watched schedule until it is resumed
+    #[command(after_help = "Example:\n  lamplighter watch pause \"Nightly backup\"")]
+    Pause(NamedWatched),
+    /// Expect runs of a watched schedule again
+    #[command(after_help = "Example:\n  lamplighter watch resume \"Nightly backup\"")]
+    Resume(NamedWatched),
+    /// Delete a watched schedule and all its reports
+    #[command(after_help = "Example:\n  lamplighter watch delete \"Nightly backup\" --yes")]
+    Delete {
+        /// Its name, its id, or the beginning of its id
+        watched: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Report a run of a watched schedule
+    #[command(after_help = "\
+Examples:
+  lamplighter watch report \"Nightly backup\" --summary \"412 files\"
+  lamplighter watch report \"Nightly backup\" --failed")]
+    Report(ReportWatched),
+    /// Run a command, report how it ended, and end with its exit code
+    #[command(after_help = "\
+The command's input, output and signals are its own. Its exit code is passed on: 127 if there is no such command, and 128 plus the
+number of the signal that has ended it. If the report fails, the exit code stays the same. The report takes 10 seconds at most.
+
+Example:
+  lamplighter watch wrap \"Nightly backup\" -- ./backup.sh --all")]
+    Wrap(Wrap),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct NamedWatched {
+    /// Its name, its id, or the beginning of its id
+    pub watched: String,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct AddWatched {
+    /// A name, 1 to 100 characters
+    pub name: String,
+    #[command(flatten)]
+    pub when: WatchedWhen,
+    /// The IANA name of the time zone [default: the account's]
+    #[arg(long, value_name = "ZONE")]
+    pub timezone: Option<String>,
+    /// How many minutes after a due time its report is not yet late, 1 to 1,440 [default: 30]
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u16).range(1..=1_440))]
+    pub grace: Option<u16>,
+    /// A success must have a summary or a link
+    #[arg(long)]
+    pub expects_result: bool,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+/// When it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[group(required = true, multiple = false)]
+pub struct WatchedWhen {
+    /// Every day at this time, such as 03:00
+    #[arg(long, value_name = "TIME")]
+    pub daily: Option<String>,
+    /// Minute, hour, day of month, month and day of week
+    #[arg(long, value_name = "CRON")]
+    pub cron: Option<String>,
+    /// Again and again after this time, such as 15m or 1h 30m
+    #[arg(long, value_name = "DURATION")]
+    pub every: Option<String>,
+    /// Once, such as 2026-12-01T09:00
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct ShowWatched {
+    /// Its name, its id, or the beginning of its id
+    pub watched: String,
+    /// Due times after this time, such as 2026-11-25T09:00:00Z [default: seven days ago]
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct ReportWatched {
+    /// Its name, its id, or the beginning of its id
+    pub watched: String,
+    /// It failed [default: it succeeded]
+    #[arg(long)]
+    pub failed: bool,
+    /// What came of it, at most 500 bytes
+    #[arg(long, value_name = "TEXT")]
+    pub summary: Option<String>,
+    /// Where its result is: an https address
+    #[arg(long, value_name = "URL")]
+    pub link: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Wrap {
+    /// The name or the id of the watched schedule
+    pub name: String,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 #[derive(Args)]

@@ -196,6 +196,12 @@ impl Watched {
         errors.into_result(())
     }
 
+    /// Whether it was due after `from` and up to `until`, whatever became of it.
+    #[must_use]
+    pub fn was_due(&self, from: Timestamp, until: Timestamp) -> bool {
+        !self.due_times(from, until, 1).is_empty()
+    }
+
     /// With another name.
     ///
     /// # Errors

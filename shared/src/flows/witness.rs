@@ -383,3 +383,31 @@ pub async fn due_times(
     };
     cx.compute.answers.run(compute).await
 }
+
+/// The newest due times after `from` and up to `to`, as far as they have come, oldest first. At most `most`, and whether these are all.
+///
+/// # Errors
+/// If the table does not answer, or if the computation takes too long.
+pub async fn newest_between(
+    cx: &Cx,
+    owner: &Owner,
+    record: &WatchedRecord,
+    (from, to): (Timestamp, Timestamp),
+    most: usize,
+) -> Result<(Vec<Expected>, bool)> {
+    let (now, watched) = (cx.clock.now(), record.watched.clone());
+    let compute = move |stop: &Stop| {
+        stop.check()?;
+        if !watched.was_due(from, to.min(now)) {
+            return Ok(None);
+        }
+        let mut all = ledger(&watched, &[], from, now);
+        all.retain(|expected| expected.due <= to);
+        let left_out = all.len().saturating_sub(most);
+        let last = left_out.checked_sub(1).and_then(|last| all.get(last));
+        Ok(Some(last.map(|last| last.due)))
+    };
+    let Some(begin) = cx.compute.answers.run(compute).await? else { return Ok((Vec::new(), true)) };
+    let found = due_times(cx, owner, record, (begin.unwrap_or(from), to), MAX_LEDGER).await?;
+    Ok((found.data, begin.is_none() && found.next_from.is_none()))
+}

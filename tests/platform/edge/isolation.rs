@@ -85,6 +85,8 @@ const WITHOUT_IDS: &[&str] = &[
     // The list of a stranger is empty: see below.
     "GET /practices",
     "POST /practices",
+    "GET /watched",
+    "POST /watched",
     "GET /mcp",
     "DELETE /mcp",
 ];
@@ -130,7 +132,7 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
     assert!(tried >= 35, "{tried} routes were tried");
 
     // The stranger's own lists are empty, and everything still exists for its owner.
-    for list in ["/agents", "/assets", "/actions", "/practices"] {
+    for list in ["/agents", "/assets", "/actions", "/practices", "/watched"] {
         assert_eq!(you.call(Method::GET, list, Value::Null).await.expect(200)["data"], json!([]), "{list}");
     }
     for path in [
@@ -144,6 +146,7 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
         "/projects/{project_id}/files/{path}",
         "/practices/{practice_id}",
         "/practices/{practice_id}/check-ins/{date}",
+        "/watched/{watched_id}",
     ] {
         let filled = ids.iter().fold(path.to_owned(), |p, (name, id)| p.replace(&format!("{{{name}}}"), id));
         me.call(Method::GET, &filled, Value::Null).await.expect(200);

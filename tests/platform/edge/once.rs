@@ -468,6 +468,13 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             let path = route.replace("{practice_id}", &id);
             case(path.clone(), json!({"note": "Two chapters"}), list(&path))
         }
+        "/watched" => here(json!({"name": "Backup", "schedule": {"every": "1h"}}), list(route)),
+        "/watched/{watched_id}/reports" => {
+            let new = json!({"name": "Backup", "schedule": {"every": "1h"}});
+            let id = text(&scene.post("/watched", new).await["watched_id"]);
+            let path = route.replace("{watched_id}", &id);
+            case(path.clone(), json!({"summary": "412 files"}), list(&path))
+        }
         "/projects" => here(json!({"name": "Shop"}), list(route)),
         "/projects/{project_id}/context/versions/{version}/restore" => {
             scene.document().await;
@@ -522,6 +529,12 @@ async fn tool(scene: &Scene<'_>, name: &str) -> Option<Case> {
         }
         "remember_card" => {
             (json!({"title": "Checked the links"}), Seen::List("/memory/cards".to_owned(), "data"))
+        }
+        "report_run" => {
+            let new = json!({"name": "Backup", "schedule": {"every": "1h"}});
+            let id = text(&scene.post("/watched", new).await["watched_id"]);
+            let reports = Seen::List(format!("/watched/{id}/reports"), "data");
+            (json!({"watched": "backup", "summary": "412 files"}), reports)
         }
         "correct_fact" => {
             let correction = json!({"fact_id": scene.fact().await, "text": "The user has a sister."});

@@ -9,6 +9,7 @@ mod runs;
 #[cfg(test)]
 mod tests;
 mod theme;
+mod watched;
 mod work;
 
 use std::future::Future;
@@ -129,6 +130,7 @@ fn performer(name: &str) -> Option<Performer> {
         "remember_card" => by(memory::remember_card),
         "correct_fact" => by(memory::correct_fact),
         "forget_fact" => by(memory::forget_fact),
+        "report_run" => by(watched::report_run),
         _ => return None,
     })
 }

@@ -23,10 +23,12 @@ mod times;
 mod usage;
 mod values;
 mod watch;
+mod watched;
 mod why;
+mod wrap;
 
 use crate::Failure;
-use crate::args::Person;
+use crate::args::{Person, Watch, WatchCommand};
 use api::Api;
 
 /// Does what the person asks for.
@@ -34,6 +36,10 @@ use api::Api;
 /// # Errors
 /// If the server refuses it or does not answer.
 pub fn run(person: Person) -> Result<(), Failure> {
+    if let Person::Watch(Watch { command: Some(WatchCommand::Wrap(args)), .. }) = &person {
+        // The command runs even if the configuration is invalid.
+        wrap::run(args);
+    }
     let api = Api::open()?;
     match person {
         Person::Chat(args) => chat::run(api, &args),
@@ -52,6 +58,7 @@ pub fn run(person: Person) -> Result<(), Failure> {
         Person::Usage(args) => usage::run(&api, &args),
         Person::Memory(args) => memory::run(&api, &args),
         Person::Theme(args) => theme::run(&api, &args),
+        Person::Watch(Watch { command: Some(command), .. }) => watched::run(&api, &command),
         Person::Watch(args) => watch::run(&api, &args),
     }
 }

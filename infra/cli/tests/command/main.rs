@@ -17,3 +17,4 @@ mod status;
 mod switch;
 mod templates;
 mod trust;
+mod wrap;

@@ -38,6 +38,7 @@ mod sets;
 #[cfg(test)]
 mod tests;
 pub mod theme;
+pub mod watched;
 
 pub use arguments::{Arguments, read_fields};
 pub use call::ToolCall;
@@ -104,6 +105,7 @@ pub const MCP: Table = &[
     &memory::REMEMBER_CARD,
     &memory::CORRECT_FACT,
     &memory::FORGET_FACT,
+    &watched::REPORT_RUN,
 ];
 
 /// The tools that the loop performs itself, for every kind of run. No grant names them.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{
     Table, ToolDef, actions, agents, assets, context, logs, memory, projects, proposals, runs, schedules,
-    theme,
+    theme, watched,
 };
 
 /// The word for all tools.
@@ -69,6 +69,7 @@ pub const SETS: &[ToolSet] = &[
         name: "memory",
         tools: &[&memory::SEARCH_MEMORY, &memory::REMEMBER_CARD, &memory::CORRECT_FACT, &memory::FORGET_FACT],
     },
+    ToolSet { name: "watched", tools: &[&watched::REPORT_RUN] },
     ToolSet { name: "projects", tools: &[&projects::LIST_PROJECTS, &projects::LIST_WORKFLOWS] },
 ];
 

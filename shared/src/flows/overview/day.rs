@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::watched::{self, WatchedDue};
 use super::{AT_ONCE, Found, actions, agents_of, cut, live, open_turns, sentence, shown};
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -87,6 +88,11 @@ pub struct Day {
     pub more: Vec<MoreOfAction>,
     /// Approved actions that would be due on the rest of the day and will not run. At most 100.
     pub not_running: Vec<NotRunning>,
+    /// The due times of schedules that something else runs, sorted by time. At most 100 of one schedule, and 500 in all: those that are
+    /// nearest to `now`.
+    pub watched: Vec<WatchedDue>,
+    /// Whether `watched` has all of them.
+    pub watched_complete: bool,
     /// How many runs are under way. Runs that wait for a person are not counted.
     pub live: usize,
     /// When the account was stopped. Absent if it is not stopped.
@@ -269,6 +275,7 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
         Ok::<_, Error>((action, agent_name, past, more_past, why))
     });
     let of: Vec<_> = of.buffered(AT_ONCE).try_collect().await?;
+    let (watched, watched_complete) = watched::of_day(cx, owner, (span.from, span.to), now).await?;
     // Where a schedule fires is computed off the threads that serve requests.
     let to_compute = span.clone();
     let compute = move |stop: &Stop| coming(of, &to_compute, stop);
@@ -292,7 +299,22 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
     let complete = all_actions && all_coming && all_jobs && more.is_empty();
     let more = more.into_iter().map(|(action_id, count)| MoreOfAction { action_id, count }).collect();
     let Span { date, timezone, from, to } = span;
-    Ok(Day { date, timezone, from, to, now, data, jobs, complete, more, not_running, live, stopped_at })
+    Ok(Day {
+        date,
+        timezone,
+        from,
+        to,
+        now,
+        data,
+        jobs,
+        complete,
+        more,
+        not_running,
+        watched,
+        watched_complete,
+        live,
+        stopped_at,
+    })
 }
 
 /// The occurrences of the day, newest first, and how many further ones there are.

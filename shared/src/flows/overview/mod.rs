@@ -7,6 +7,7 @@ pub mod day;
 pub mod inbox;
 pub mod runs;
 pub mod search;
+mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};
 
