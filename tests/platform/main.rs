@@ -178,6 +178,11 @@ mod themes {
     mod routes;
 }
 
+/// Records of jobs, and the watchdog that reads them.
+mod watchdog {
+    mod jobs;
+}
+
 /// Schedules that something else runs.
 mod watch {
     mod watched;

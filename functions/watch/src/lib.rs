@@ -2,6 +2,7 @@
 //!
 //! There is a module for each resource.
 
+mod jobs;
 mod routes;
 mod watched;
 

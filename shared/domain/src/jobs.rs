@@ -219,6 +219,13 @@ impl JobRun {
         }
     }
 
+    /// The record when a try has stopped because its time was over, and another one goes on. It pays for what this try cost.
+    #[must_use]
+    pub fn cut_off(self, cost_micros: i64) -> Self {
+        let most = i64::try_from(MAX_STORED).unwrap_or(i64::MAX);
+        Self { cost_micros: self.cost_micros.saturating_add(cost_micros.max(0)).min(most), ..self }
+    }
+
     /// It says that it succeeded and has written nothing, although there was work.
     #[must_use]
     pub fn is_empty_success(&self) -> bool {
@@ -333,6 +340,18 @@ mod tests {
             let json = serde_json::to_string(record).unwrap();
             assert_eq!(&serde_json::from_str::<JobRun>(&json).unwrap(), record);
         }
+    }
+
+    #[test]
+    fn a_try_that_was_cut_off_is_paid_for_and_goes_on_in_its_record() {
+        let cut_off = begun(None, 5).cut_off(4);
+        assert_eq!((cut_off.state, cut_off.cost_micros, cut_off.ended_at), (JobState::Running, 4, None));
+        let again = begun(Some(cut_off), 60);
+        assert_eq!((again.started_at, again.cost_micros), (at(60), 4));
+        assert_eq!(
+            again.end(Outcome { skipped: true, ..Outcome::default() }, at(61)).state,
+            JobState::Skipped
+        );
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     (ANY, "/mcp", &["project_id", "workflow", "tools"]),
     ("GET", "/day", &["date", "timezone"]),
     ("GET", "/deliveries", &["state", "limit", "cursor"]),
+    ("GET", "/jobs", &["cursor", "kind", "limit", "state"]),
     ("GET", "/memory/cards", &["date"]),
     ("GET", "/memory/search", &["q", "limit", "depth", "namespace"]),
     ("GET", "/memory/tidies", &["limit"]),

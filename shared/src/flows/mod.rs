@@ -14,6 +14,7 @@ pub mod edit;
 pub mod executor;
 pub mod existing;
 mod history;
+pub mod jobs;
 pub mod lease;
 pub mod logs;
 pub mod memory;

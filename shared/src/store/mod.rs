@@ -22,6 +22,7 @@ mod exports;
 pub mod history;
 mod idempotency;
 mod imports;
+mod job_runs;
 mod jobs;
 pub mod log_imports;
 pub mod logs;

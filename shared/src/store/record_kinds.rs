@@ -39,7 +39,7 @@ use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChannelId, ChatId, DeliveryId, ExportId, FactId,
-    ImportId, MessageId, NoticeId, Owner, PracticeId, ProjectId, ProposalId, ReceiptId, ReportId, RunId,
+    ImportId, JobId, MessageId, NoticeId, Owner, PracticeId, ProjectId, ProposalId, ReceiptId, ReportId, RunId,
     TidyId, WatchedId,
 };
 use domain::log::{InstanceId, SessionId};
@@ -171,6 +171,12 @@ macro_rules! records {
             /// A client's key may contain anything, so its hash is stored.
             idempotency(client_key: &str) = "{hash}" with (hash = hash(client_key)) guards Idempotency
                 deleted "24 hours" => [left out];
+        }
+        /// The records of background jobs, by their due time.
+        Jobs = "JOB" (kind: "jobs", exported: false, setting: true) {
+            /// A background job: when it was due, whether there was work, and what came of it.
+            job_run(due: Timestamp, id: JobId) = "{due}#{id}" with (due = sortable(due))
+                lists job_runs("") deleted "35 days after its due time or its last beginning" => [left out];
         }
         ApiKeys = "KEY" (kind: "api_keys", exported: false, setting: true) {
             /// An API key.

@@ -149,6 +149,7 @@ async fn an_account_moves_with_everything_that_has_ended() {
         "LOGIMPORT",
         "LOGREFUSED",
         "MEMORY",
+        "JOB",
         "PLACE",
         "PROJECT",
         "PROPOSAL",

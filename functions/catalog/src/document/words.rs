@@ -29,6 +29,7 @@ pub(super) fn tags() -> Value {
         {"name": "models", "description": "The models that calls use, and the choice of an account."},
         {"name": "overview", "description": "Everything that an owner has, at a glance: what waits for a person, a day, all runs, a search."},
         {"name": "practices", "description": "Practices: habits that a person tracks, with a check-in a day and streaks."},
+        {"name": "jobs", "description": "Background jobs: what the platform has done without a request."},
         {"name": "notices", "description": "What you are told, where, and what became of it."},
         {"name": "projects", "description": "Projects, which hold a theme and context documents."},
         {"name": "proposals", "description": "Proposals of models, which wait for a person's approval."},

@@ -11,6 +11,7 @@ use std::time::Duration;
 use domain::accounts::export::{ADDRESS_VALID, Export};
 use domain::dispatch::LEASE;
 use domain::ids::{ExportId, Owner};
+use domain::jobs::{JobKind, Outcome};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -21,6 +22,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::archive::Growing;
 use crate::flows::due;
+use crate::flows::jobs::{self, Due};
 use crate::flows::lease::{ClaimedJob, Interrupted};
 use crate::store::partitions::Partition;
 use crate::store::{Attributes, DueItem, Job, Once, Versioned, Walk};
@@ -86,6 +88,31 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, id: ExportId, deadline: Timest
         return Ok(());
     }
     let Some(claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
+    let due = Due::At(claimed.job.requested_at);
+    let record = jobs::begin(cx, owner, JobKind::AccountExport, &id.to_string(), due).await;
+    match archive(cx, owner, claimed, deadline).await {
+        Ok(Some(export)) => {
+            let work_found = export.records.values().sum::<u64>() + export.objects;
+            let artefacts = u64::from(export.error.is_none());
+            record.end(Outcome { work_found, artefacts, error: export.error, ..Outcome::default() }).await;
+            Ok(())
+        }
+        Ok(None) => Ok(()),
+        Err(error) => {
+            record.fail(Outcome::default(), &error).await;
+            Err(error)
+        }
+    }
+}
+
+/// Writes the archive of a claimed export. `None` if another executor begins again.
+async fn archive(
+    cx: &Cx,
+    owner: &Owner,
+    claimed: ClaimedJob<'_, Export>,
+    deadline: Timestamp,
+) -> Result<Option<Export>> {
+    let id = claimed.job.export_id;
     let parts = PartUpload::begin_expiring(&cx.blobs, BlobKey::export(owner, id), "application/zip").await?;
     let began = cx.clock.now();
     let mut work = Work { cx, owner, claimed, zip: Growing::default(), parts };
@@ -94,15 +121,17 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, id: ExportId, deadline: Timest
     match ended {
         Ok(()) => {}
         // Nobody can continue an archive. A sweep lets another executor begin again.
-        Err(Interrupted::Lost | Interrupted::Stopping) => return Ok(parts.abort().await?),
+        Err(Interrupted::Lost | Interrupted::Stopping) => {
+            parts.abort().await?;
+            return Ok(None);
+        }
         // Another executor would not have more time.
         Err(Interrupted::TimeUp) => {
             parts.abort().await?;
             let minutes = deadline.duration_since(began).as_mins();
             let text = format!("the account has more than can be written in {minutes} minutes");
             claimed.job.fail(&text, cx.clock.now());
-            claimed.give_back().await?;
-            return Ok(());
+            return Ok(claimed.give_back().await?.then_some(claimed.job));
         }
         Err(Interrupted::Failed(error)) => return Err(error),
     }
@@ -110,7 +139,7 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, id: ExportId, deadline: Timest
     let done = claimed.give_back().await?;
     let Export { bytes, objects, .. } = claimed.job;
     tracing::info!(bytes, objects, done, "an account was exported");
-    Ok(())
+    Ok(done.then_some(claimed.job))
 }
 
 /// The work of one executor.

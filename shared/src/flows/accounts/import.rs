@@ -15,6 +15,7 @@ use domain::accounts::import::{
 use domain::chats::conversation::check_images;
 use domain::dispatch::SWEEP_EVERY;
 use domain::ids::{MessageId, Owner, ProjectId, RunId};
+use domain::jobs::{JobKind, Outcome};
 use domain::log::{Entry, InstanceId, SessionId};
 use domain::models::Block;
 use domain::validate::FieldErrors;
@@ -35,6 +36,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::archive::{self, ArchiveError, ArchiveLimits, Ratio};
 use crate::flows::due;
+use crate::flows::jobs::{self, Due};
 use crate::flows::lease::{ClaimedJob, Interrupted};
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::money::plans;
@@ -240,7 +242,32 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
         return Ok(());
     };
     let Some(claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
-    let reader = BlobReader::new(&cx.blobs, &key, size, Handle::current());
+    // There is one import at a time, so it has no id. Its due time tells it from others.
+    let due = Due::At(claimed.job.requested_at);
+    let record = jobs::begin(cx, owner, JobKind::AccountImport, "", due).await;
+    match bring_in(cx, owner, claimed, (&key, size)).await {
+        Ok(Some(import)) => {
+            let artefacts = import.records.values().sum::<u64>() + import.objects;
+            let work_found = artefacts + import.left_out.values().sum::<u64>();
+            record.end(Outcome { work_found, artefacts, error: import.error, ..Outcome::default() }).await;
+            Ok(())
+        }
+        Ok(None) => Ok(()),
+        Err(error) => {
+            record.fail(Outcome::default(), &error).await;
+            Err(error)
+        }
+    }
+}
+
+/// Does the work of a claimed import. `None` if another executor goes on.
+async fn bring_in(
+    cx: &Cx,
+    owner: &Owner,
+    claimed: ClaimedJob<'_, AccountImport>,
+    (key, size): (&BlobKey, u64),
+) -> Result<Option<AccountImport>> {
+    let reader = BlobReader::new(&cx.blobs, key, size, Handle::current());
     let most_bytes = most_inflated(plans::plan_of(cx, owner).await?);
     let (mut claimed, ended) = match claimed.job.format {
         ImportFormat::Account => {
@@ -270,21 +297,22 @@ pub(crate) async fn write(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
     match ended {
         Ok(()) => claimed.job.finish(now),
         Err(Stop::Invalid(told)) => claimed.job.fail(&told, now),
-        Err(Stop::Interrupted(Interrupted::Lost)) => return Ok(()),
+        Err(Stop::Interrupted(Interrupted::Lost)) => return Ok(None),
         // Another executor continues after what is written.
         Err(Stop::Interrupted(Interrupted::TimeUp | Interrupted::Stopping)) => {
             if claimed.give_back().await? {
                 due::dispatch(cx, &DueItem::import(owner)).await;
             }
-            return Ok(());
+            return Ok(None);
         }
         Err(Stop::Interrupted(Interrupted::Failed(error))) => return Err(error),
     }
-    if claimed.give_back().await? {
-        cx.blobs.delete(&key).await?;
-        tracing::info!(state = ?claimed.job.state, objects = claimed.job.objects, "an account was imported");
+    if !claimed.give_back().await? {
+        return Ok(None);
     }
-    Ok(())
+    cx.blobs.delete(key).await?;
+    tracing::info!(state = ?claimed.job.state, objects = claimed.job.objects, "an account was imported");
+    Ok(Some(claimed.job))
 }
 
 /// What a pass over the archive is for.

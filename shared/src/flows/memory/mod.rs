@@ -31,10 +31,12 @@ mod vectors;
 
 use domain::dispatch::LEASE;
 use domain::ids::Owner;
+use domain::jobs::{JobKind, Outcome};
 use domain::memory::when::{self, Job, Kept};
 use jiff::{SignedDuration, Timestamp};
 
 use super::ask;
+use super::jobs::{self, Due};
 use super::lease::{ClaimedJob, Interrupted};
 use super::schedules;
 use crate::context::Cx;
@@ -61,26 +63,47 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
     let zone = schedules::zone_of(cx, owner, None).await?;
     let mut found = cx.store.memory_kept(owner).await?;
     begin(&mut found.value, &due.value, &zone);
-    let jobs = when::due(&kept(&found.value), cx.clock.now(), &zone);
+    let due_jobs = when::due(&kept(&found.value), cx.clock.now(), &zone);
     // A tidying makes them too.
     let only_vectors = found.value.vectors != vectors::choice(cx, owner).await?
-        && !jobs.iter().any(|job| matches!(job, Job::Tidy(_)));
+        && !due_jobs.iter().any(|job| matches!(job, Job::Tidy(_)));
     let works: Vec<Work> =
-        jobs.into_iter().map(Work::Job).chain(only_vectors.then_some(Work::Vectors)).collect();
+        due_jobs.into_iter().map(Work::Job).chain(only_vectors.then_some(Work::Vectors)).collect();
     let Some(first) = works.first() else { return rest(cx, owner, due, found, &zone).await };
     tracing::info!(works = works.len(), first = ?first, "memory is due");
     let Some(mut claimed) = ClaimedJob::claim(cx, owner, found, deadline).await? else { return Ok(()) };
     // If this executor dies, another one begins again after that.
     cx.store.set_memory_due(owner, &due.value, deadline.max(cx.clock.now()) + LEASE).await?;
     for work in works {
+        let mut tally = Outcome::default();
+        let record = match work.record(&zone) {
+            Some((kind, due)) => Some(jobs::begin(cx, owner, kind, "", Due::At(due)).await),
+            None => None,
+        };
         let done = match work {
-            Work::Job(Job::Sync(date)) => sync::day(cx, owner, &mut claimed, date, &zone).await.map(drop),
-            Work::Job(Job::Tidy(monday)) => match tidy::week(cx, owner, &mut claimed, monday).await {
-                Ok(_) => vectors::weekly(cx, owner, &mut claimed).await.map_err(Unfinished::Interrupted),
-                Err(error) => Err(error),
-            },
+            Work::Job(Job::Sync(date)) => {
+                sync::day(cx, owner, &mut claimed, (date, &zone), &mut tally).await.map(drop)
+            }
+            Work::Job(Job::Tidy(monday)) => {
+                match tidy::week(cx, owner, &mut claimed, monday, &mut tally).await {
+                    Ok(_) => vectors::weekly(cx, owner, &mut claimed).await.map_err(Unfinished::Interrupted),
+                    Err(error) => Err(error),
+                }
+            }
             Work::Vectors => vectors::weekly(cx, owner, &mut claimed).await.map_err(Unfinished::Interrupted),
         };
+        if let Some(record) = record {
+            match &done {
+                Ok(()) => record.end(Outcome { skipped: tally.work_found == 0, ..tally }).await,
+                Err(Unfinished::Interrupted(Interrupted::Failed(error))) => record.fail(tally, error).await,
+                Err(Unfinished::Interrupted(_)) => record.cut_off(&tally).await,
+                Err(
+                    Unfinished::Unusable { reason }
+                    | Unfinished::Failed { reason, .. }
+                    | Unfinished::TooDear { reason, .. },
+                ) => record.end(Outcome { error: Some(reason.clone()), ..tally }).await,
+            }
+        }
         let now = cx.clock.now();
         match done {
             Ok(()) => {
@@ -132,6 +155,18 @@ enum Work {
     Job(Job),
     /// The person has chosen another provider of vectors.
     Vectors,
+}
+
+impl Work {
+    /// The kind and the due time of its record. Vectors that the person has asked for have none: they are no appointment, and searches
+    /// work without them.
+    fn record(self, zone: &jiff::tz::TimeZone) -> Option<(JobKind, Timestamp)> {
+        match self {
+            Self::Job(job @ Job::Sync(_)) => Some((JobKind::MemoryDaily, job.at(zone))),
+            Self::Job(job @ Job::Tidy(_)) => Some((JobKind::MemoryWeekly, job.at(zone))),
+            Self::Vectors => None,
+        }
+    }
 }
 
 /// Nothing is due now. Looks again when it will be, or never if there is nothing left to do.

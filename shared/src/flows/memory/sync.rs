@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::ids::{BlockId, Owner};
+use domain::jobs::Outcome;
 use domain::memory::Source;
 use domain::memory::learn::Rejected;
 use domain::memory::session::{Skip, worth_learning};
@@ -79,13 +80,14 @@ impl SyncedSource {
     }
 }
 
-/// Learns from all conversations that were active since the last synchronisation.
+/// Learns from all conversations that were active since the last synchronisation. `tally` says how many taught something new and how
+/// many blocks were written, also if it fails.
 pub(super) async fn day(
     cx: &Cx,
     owner: &Owner,
     claimed: &mut ClaimedJob<'_, MemoryKept>,
-    date: Date,
-    zone: &TimeZone,
+    (date, zone): (Date, &TimeZone),
+    tally: &mut Outcome,
 ) -> Result<Synced, Unfinished> {
     let now = cx.clock.now();
     // Before the first synchronisation, what counts is when there was something to learn. It may have failed for days.
@@ -107,7 +109,14 @@ pub(super) async fn day(
     let mut failed = None;
     for (source, marks) in by_source {
         claimed.keep().await?;
-        let found = match one(cx, owner, (&mut worker, &mut known), &source, since, (date, zone)).await {
+        let found = one(cx, owner, (&mut worker, &mut known), &source, since, (date, zone)).await;
+        tally.cost_micros = worker.budget.spent;
+        let has_work = match &found {
+            Ok(found) => found.as_ref().is_some_and(|found| found.block_id.is_some()),
+            Err(_) => true,
+        };
+        tally.work_found += u64::from(has_work);
+        let found = match found {
             Ok(found) => found,
             // There is no usable answer about this conversation. It does not hold up the others.
             Err(Unfinished::Unusable { reason }) if claimed.job.failures < GIVE_UP => {
@@ -126,6 +135,7 @@ pub(super) async fn day(
         if let Some(found) = found {
             if found.block_id.is_some() {
                 synced.result = SyncResult::Written;
+                tally.artefacts += 1;
             }
             synced.sources.push(found);
         }
@@ -199,7 +209,8 @@ pub async fn now(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<Synced> 
     let mut claimed = super::claim(cx, owner, deadline).await?;
     let zone = schedules::zone_of(cx, owner, None).await?;
     let date = zone.to_datetime(cx.clock.now()).date();
-    let synced = day(cx, owner, &mut claimed, date, &zone).await.map_err(Unfinished::into_error)?;
+    let synced = day(cx, owner, &mut claimed, (date, &zone), &mut Outcome::default()).await;
+    let synced = synced.map_err(Unfinished::into_error)?;
     claimed.give_back().await?;
     Ok(synced)
 }

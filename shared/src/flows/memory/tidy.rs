@@ -5,6 +5,7 @@
 //! tidying done or not begun, and so does a crash of a rollback.
 
 use domain::ids::{FactId, Owner, TidyId};
+use domain::jobs::Outcome;
 use domain::memory::tidy::{self, LineChange};
 use domain::memory::{Fact, LongTerm, MAX_LINES, Week};
 use domain::models::{ModelTier, ToolSpec};
@@ -56,16 +57,22 @@ pub struct TidyView {
     pub rolled_back_at: Option<Timestamp>,
 }
 
-/// Tidies the week that begins with this Monday, and what is left of the weeks before it. Returns the last tidying.
+/// Tidies the week that begins with this Monday, and what is left of the weeks before it. Returns the last tidying. `tally` says how many
+/// blocks were found and how many tidyings were written, also if it fails.
 pub(super) async fn week(
     cx: &Cx,
     owner: &Owner,
     claimed: &mut ClaimedJob<'_, MemoryKept>,
     monday: Date,
+    tally: &mut Outcome,
 ) -> Result<Option<TidyRecord>, Unfinished> {
     let mut worker = Worker::new(cx, claimed.deadline())?;
     let mut last = None;
-    while let Some(record) = some(cx, owner, (claimed, &mut worker), monday).await? {
+    loop {
+        let tidied = some(cx, owner, (claimed, &mut worker), monday, &mut tally.work_found).await;
+        tally.cost_micros = worker.budget.spent;
+        let Some(record) = tidied? else { break };
+        tally.artefacts += 1;
         last = Some(record);
     }
     if last.is_some() {
@@ -80,6 +87,7 @@ async fn some(
     owner: &Owner,
     (claimed, worker): (&mut ClaimedJob<'_, MemoryKept>, &mut Worker),
     monday: Date,
+    blocks: &mut u64,
 ) -> Result<Option<TidyRecord>, Unfinished> {
     let sunday = monday.saturating_add(6.days());
     let spent = worker.budget.spent;
@@ -90,6 +98,7 @@ async fn some(
     if open.is_empty() {
         return Ok(None);
     }
+    *blocks += open.len() as u64;
     let ids: Vec<FactId> = open.iter().flat_map(|block| block.value.facts.iter().copied()).collect();
     let of_week: Vec<Fact> = cx.store.facts(owner, &ids).await?;
     let old = before.as_ref().map(|before| before.value.memory.clone()).unwrap_or_default();
@@ -174,7 +183,8 @@ pub async fn now(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<Option<T
     let mut claimed = super::claim(cx, owner, deadline).await?;
     let zone = schedules::zone_of(cx, owner, None).await?;
     let monday = domain::memory::when::monday_of(zone.to_datetime(cx.clock.now()).date());
-    let tidied = week(cx, owner, &mut claimed, monday).await.map_err(Unfinished::into_error)?;
+    let tidied = week(cx, owner, &mut claimed, monday, &mut Outcome::default()).await;
+    let tidied = tidied.map_err(Unfinished::into_error)?;
     let embedded = vectors::weekly(cx, owner, &mut claimed).await;
     embedded.map_err(|error| Unfinished::Interrupted(error).into_error())?;
     claimed.give_back().await?;

@@ -10,6 +10,7 @@ use domain::actions::{
 };
 use domain::agents::{Agent, AgentStatus};
 use domain::ids::{ActionId, AgentId, Owner, RunId};
+use domain::jobs::JobRun;
 use domain::schedule::{timezone_named, zone_or_utc};
 use domain::validate::FieldErrors;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -24,6 +25,7 @@ use super::watched::{self, WatchedDue};
 use super::{AT_ONCE, Found, actions, agents_of, cut, live, open_turns, sentence, shown};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::jobs;
 use crate::process::compute::{Stop, Stopped};
 use crate::store::keys;
 use crate::store::table::Order;
@@ -33,6 +35,9 @@ const MAX_OF_ACTION: usize = 100;
 
 /// The most items of an answer.
 const MAX_ITEMS: usize = 1_000;
+
+/// The most jobs of an answer.
+const MAX_JOBS: usize = 100;
 
 /// How many due times of one action are counted.
 const MAX_COUNTED: usize = 1_500;
@@ -75,7 +80,9 @@ pub struct Day {
     pub now: Timestamp,
     /// Sorted by time. At most 100 of one action, and 1,000 in all: those that are nearest to `now`.
     pub data: Vec<DayItem>,
-    /// Whether `data` has everything of the day.
+    /// The background jobs that were due on the day, oldest first. The newest 100.
+    pub jobs: Vec<JobRun>,
+    /// Whether `data` and `jobs` have everything of the day.
     pub complete: bool,
     /// The actions with further items.
     pub more: Vec<MoreOfAction>,
@@ -248,7 +255,8 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
     let now = cx.clock.now();
     let account = cx.store.account(owner).await?.value;
     let span = asked.read(&account.timezone, now)?;
-    let (found, turns) = tokio::try_join!(actions(cx, owner), open_turns(cx, owner))?;
+    let jobs = jobs::between(cx, owner, (span.from, span.to), MAX_JOBS);
+    let (found, turns, (jobs, all_jobs)) = tokio::try_join!(actions(cx, owner), open_turns(cx, owner), jobs)?;
     let Found { data: actions, complete: all_actions } = found;
     let agents = agents_of(cx, owner, actions.iter().map(|action| action.agent_id)).await?;
     let live = live(&actions, &turns.data);
@@ -288,7 +296,7 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
         }
     }
     data.sort_by_key(|item| (item.at, item.action_id, item.run_id));
-    let complete = all_actions && all_coming && more.is_empty();
+    let complete = all_actions && all_coming && all_jobs && more.is_empty();
     let more = more.into_iter().map(|(action_id, count)| MoreOfAction { action_id, count }).collect();
     let Span { date, timezone, from, to } = span;
     Ok(Day {
@@ -298,6 +306,7 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
         to,
         now,
         data,
+        jobs,
         complete,
         more,
         not_running,

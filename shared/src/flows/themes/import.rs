@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
+use domain::jobs::{JobKind, Outcome};
 use domain::projects::theme::{
     Import, ImportState, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState,
 };
@@ -33,6 +34,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::archive::{self, ArchiveLimits};
 use crate::flows::existing;
+use crate::flows::jobs::{self, Due};
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::process::compute::{Stop, Stopped};
 use crate::process::themes::{Source, Warm};
@@ -152,19 +154,35 @@ pub async fn uploaded(
     let Some(fence) = index::take(cx, owner, project, deadline, is_behind).await? else {
         return superseded(cx, owner, project, import).await;
     };
-    match index::holding(cx, owner, project, fence, take_over(cx, owner, project, &import, fence)).await? {
-        Ended::Done(done) => finish(cx, owner, project, import, done).await,
-        Ended::Refused(reason) => {
+    let due = Due::At(import.value.created_at);
+    let record = jobs::begin(cx, owner, JobKind::ThemeImport, &id.to_string(), due).await;
+    let work = take_over(cx, owner, project, &import, fence);
+    let mut tally = Outcome::default();
+    let done = match index::holding(cx, owner, project, fence, work).await {
+        Ok(Ended::Done(counts)) => {
+            (tally.work_found, tally.artefacts) = (counts.files + counts.left_out, counts.files);
+            finish(cx, owner, project, import, Some(counts)).await
+        }
+        Ok(Ended::Refused(reason)) => {
             index::release(cx, owner, project, fence).await;
+            tally.error = Some(reason.clone());
             let failed = Import { state: ImportState::Failed, reason: Some(reason), ..import.value };
             finish(cx, owner, project, Versioned { value: failed, version: import.version }, None).await
         }
+        Err(error) => Err(error),
+    };
+    match &done {
+        Ok(()) => record.end(tally).await,
+        // Another indexer has taken over. It goes on in the record.
+        Err(Error::Conflict { code: index::LEASE_LOST, .. }) => {}
+        Err(error) => record.fail(tally, error).await,
     }
+    done
 }
 
 enum Ended {
     /// The theme now has the archive's files.
-    Done(Option<Counts>),
+    Done(Counts),
     /// The archive can't be a theme, for this reason.
     Refused(String),
 }
@@ -239,7 +257,7 @@ async fn take_over(
         tries.next().await?;
         let found = cx.store.theme(owner, project).await?;
         if !found.value.is_held_by(fence) {
-            return Err(Error::conflict("lease_lost", "another indexer has taken over"));
+            return Err(Error::conflict(index::LEASE_LOST, "another indexer has taken over"));
         }
         if let Some(reason) = would_break(cx, owner, project, found.value.generation, &files).await? {
             cx.store.delete_theme_files(owner, project, id).await?;
@@ -267,7 +285,7 @@ async fn take_over(
                 index::completed(cx, owner, project, &map, warm).await?;
                 cx.store.delete_theme_files(owner, project, found.value.generation).await?;
                 sweep(cx, owner, project, &records, &map.sha256).await?;
-                return Ok(Ended::Done(Some(counts)));
+                return Ok(Ended::Done(counts));
             }
             // A file was written meanwhile, so the files need new version numbers.
             Written::Refused(Guard::Theme) => {}

@@ -14,6 +14,7 @@
 use std::time::{Duration, Instant};
 
 use domain::ids::{Owner, ProjectId};
+use domain::jobs::{JobKind, Outcome};
 use domain::projects::enrichment::{Enrichment, EnrichmentStatus};
 use domain::projects::theme::{DEBOUNCE, LEASE, MAP_LAYOUT, StoredMap, ThemeState};
 use domain::projects::theme::{Import, ImportState, MapPhase};
@@ -29,6 +30,7 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
+use crate::flows::jobs::{self, Due};
 use crate::flows::lease;
 use crate::flows::uploads;
 use crate::process::themes::{Source, Warm};
@@ -42,6 +44,9 @@ const _: () = assert!(blob::VERSION == MAP_LAYOUT);
 /// How often a process that waits for another one checks the lease. The interval starts with `POLL` and grows to `POLL_AT_MOST`.
 const POLL: Duration = Duration::from_millis(500);
 const POLL_AT_MOST: Duration = Duration::from_secs(5);
+
+/// The code of the error if another indexer has taken the lease.
+pub(super) const LEASE_LOST: &str = "lease_lost";
 
 /// The largest number of degraded places that a status names.
 const MAX_DEGRADED: usize = 200;
@@ -125,20 +130,30 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
 pub async fn catch_up(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
     let is_settled = |state: &ThemeState| state.is_settled();
     let Some(fence) = take(cx, owner, project, deadline, is_settled).await? else { return Ok(()) };
-    holding(cx, owner, project, fence, async {
+    let record = jobs::begin(cx, owner, JobKind::ThemeIndex, &project.to_string(), Due::Changed).await;
+    let mut tally = Outcome::default();
+    let done = holding(cx, owner, project, fence, async {
         loop {
             cx.clock.sleep(window()).await;
-            if !index(cx, owner, project, fence).await? {
-                return Ok(());
+            if !index(cx, owner, project, fence, &mut tally).await? {
+                return Ok(true);
             }
             if lease::is_time_up(cx, deadline - DEBOUNCE) {
                 release(cx, owner, project, fence).await;
                 announce(cx, owner, project).await;
-                return Ok(());
+                return Ok(false);
             }
         }
     })
-    .await
+    .await;
+    match done {
+        Ok(true) => record.end(tally).await,
+        Ok(false) => record.cut_off(&tally).await,
+        // Another indexer has taken over. It goes on in the record.
+        Err(Error::Conflict { code: LEASE_LOST, .. }) => {}
+        Err(ref error) => record.fail(tally, error).await,
+    }
+    done.map(drop)
 }
 
 fn window() -> Duration {
@@ -211,7 +226,7 @@ async fn edit_held(
         tries.next().await?;
         let found = cx.store.theme(owner, project).await?;
         if !found.value.is_held_by(fence) {
-            return Err(Error::conflict("lease_lost", "another indexer has taken over"));
+            return Err(Error::conflict(LEASE_LOST, "another indexer has taken over"));
         }
         let state = edit(found.value);
         if cx.store.replace_theme(owner, project, &state, found.version).await?.done() {
@@ -229,7 +244,7 @@ pub(super) async fn release(cx: &Cx, owner: &Owner, project: ProjectId, fence: u
 
 /// Makes a map of the current files and makes it the theme's map. Returns whether files have changed meanwhile; then the lease
 /// continues.
-async fn index(cx: &Cx, owner: &Owner, project: ProjectId, fence: u64) -> Result<bool> {
+async fn index(cx: &Cx, owner: &Owner, project: ProjectId, fence: u64, tally: &mut Outcome) -> Result<bool> {
     let started = Instant::now();
     let state = cx.store.theme(owner, project).await?.value;
     let warm = match read(cx, owner, project, &state).await {
@@ -237,6 +252,7 @@ async fn index(cx: &Cx, owner: &Owner, project: ProjectId, fence: u64) -> Result
         Err(Error::Conflict { code: "theme_not_indexable", message, .. }) => {
             let fail = |now: ThemeState| now.failed(state.revision, message.clone());
             edit_held(cx, owner, project, fence, fail).await?;
+            tally.error = Some(message);
             return Ok(false);
         }
         Err(error) => return Err(error),
@@ -247,6 +263,7 @@ async fn index(cx: &Cx, owner: &Owner, project: ProjectId, fence: u64) -> Result
         cx.blobs.delete_prefix(&BlobKey::theme_map(owner, project, &old.sha256)).await?;
     }
     completed(cx, owner, project, &map, warm).await?;
+    (tally.work_found, tally.artefacts) = (map.files, tally.artefacts + 1);
     Ok(now.is_held_by(fence))
 }
 

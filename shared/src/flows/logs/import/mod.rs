@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
+use domain::jobs::{JobKind, Outcome};
 use domain::log::import::{HELD, ImportReport, LogImport, LogImportState, MAX_ARCHIVE_BYTES};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
@@ -30,6 +31,7 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
+use crate::flows::jobs::{self, Due};
 use crate::flows::lease;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::store::{Tries, Versioned};
@@ -39,6 +41,9 @@ const NOTED_EVERY: Duration = Duration::from_secs(2);
 
 /// How often the indexer checks whether the request still works on the import.
 const HOLDER_ASKED_EVERY: Duration = Duration::from_millis(500);
+
+/// The code of the error if the next try must continue.
+const OUT_OF_TIME: &str = "out_of_time";
 
 /// How many abandoned imports one call cleans up.
 const CLEANED: usize = 5;
@@ -165,11 +170,30 @@ pub async fn uploaded(cx: &Cx, owner: &Owner, id: ImportId, deadline: Timestamp)
     };
     // The request that held the import is gone, or was slower.
     import.value.held_until = None;
-    match uploads::archive(cx, &key, import.value.archive_bytes).await? {
-        Ok(archive) => take_over(cx, owner, import, archive, deadline).await?,
-        Err(reason) => finish(cx, owner, import, Some(reason)).await?,
+    let due = Due::At(import.value.created_at);
+    let record = jobs::begin(cx, owner, JobKind::LogsImport, &id.to_string(), due).await;
+    let work = async {
+        match uploads::archive(cx, &key, import.value.archive_bytes).await? {
+            Ok(archive) => take_over(cx, owner, import, archive, deadline).await,
+            Err(reason) => finish(cx, owner, import, Some(reason)).await,
+        }
     };
-    Ok(())
+    match work.await {
+        Ok(import) => {
+            let ImportReport { logs, skipped_logs, .. } = import.report;
+            let (work_found, artefacts) = (logs + skipped_logs, logs);
+            // Logs that exist already are left as they are.
+            let skipped = logs == 0 && import.reason.is_none();
+            let error = import.reason;
+            record.end(Outcome { work_found, artefacts, error, skipped, ..Outcome::default() }).await;
+            Ok(())
+        }
+        Err(error @ Error::Conflict { code: OUT_OF_TIME, .. }) => Err(error),
+        Err(error) => {
+            record.fail(Outcome::default(), &error).await;
+            Err(error)
+        }
+    }
 }
 
 /// Makes logs of an archive until it is complete or the time is over.
@@ -226,7 +250,7 @@ async fn take_over(
 /// If the time is over.
 fn in_time(cx: &Cx, deadline: Timestamp) -> Result<()> {
     if lease::is_time_up(cx, deadline) {
-        return Err(Error::conflict("out_of_time", "the import continues with the next try"));
+        return Err(Error::conflict(OUT_OF_TIME, "the import continues with the next try"));
     }
     Ok(())
 }

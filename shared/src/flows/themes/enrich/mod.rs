@@ -18,6 +18,7 @@ mod pass;
 use std::sync::Arc;
 
 use domain::ids::{Owner, ProjectId};
+use domain::jobs::{JobKind, Outcome};
 use domain::models::Stop;
 use domain::models::routing::Ask;
 use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, ThemeRevision};
@@ -30,6 +31,7 @@ use super::announce;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::jobs::{self, Due};
 use crate::flows::{ask, existing, lease};
 use crate::model_choice;
 use crate::store::Tries;
@@ -51,8 +53,23 @@ const LOST: &str = "hold_lost";
 pub async fn follow(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
     loop {
         let Some((held, models)) = take(cx, owner, project).await? else { return Ok(()) };
+        let subject = project.to_string();
+        let record = jobs::begin(cx, owner, JobKind::ThemeEnrichment, &subject, Due::Changed).await;
+        let mut tally = Outcome::default();
         let renew = || async { held.edit(|it| it.held(held.by, cx.clock.now())).await.map(drop) };
-        let ended = match lease::renewing(cx, LEASE, renew, pass::run(&held, &models, deadline)).await {
+        let passed = lease::renewing(cx, LEASE, renew, pass::run(&held, &models, deadline, &mut tally)).await;
+        match &passed {
+            Ok(Ended::Done(_) | Ended::Off) => {
+                record.end(Outcome { skipped: tally.work_found == 0, ..tally }).await;
+            }
+            Ok(Ended::Stopped(_, stop)) => {
+                record.end(Outcome { error: Some(stop.reason.clone()), ..tally }).await;
+            }
+            Ok(Ended::Changing | Ended::TimeUp)
+            | Err(Error::Conflict { code: LOST, .. } | Error::NotFound(_)) => record.cut_off(&tally).await,
+            Err(error) => record.fail(tally, error).await,
+        }
+        let ended = match passed {
             Ok(ended) => held.release(ended).await,
             Err(error) => {
                 // If the release fails, the hold ends by itself.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use domain::jobs::Outcome;
 use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, Stop, ToolChoice};
 use domain::projects::enrichment::{Enrichment, ThemeRevision};
@@ -41,7 +42,13 @@ pub(super) enum Ended {
     TimeUp,
 }
 
-pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -> Result<Ended> {
+/// Makes the notes that are missing. `tally` says how many were missing, how many were made and what they cost, also if it fails.
+pub(super) async fn run(
+    held: &Held<'_>,
+    models: &Models,
+    deadline: Timestamp,
+    tally: &mut Outcome,
+) -> Result<Ended> {
     let (cx, owner, project) = (held.cx, held.owner, held.project);
     let found = cx.store.enrichment(owner, project).await?.value;
     let notes = match found.notes {
@@ -68,6 +75,7 @@ pub(super) async fn run(held: &Held<'_>, models: &Models, deadline: Timestamp) -
         booked: found.pass_micros,
         model: found.model,
         empty_answers: 0,
+        tally,
     };
     loop {
         if let Some(ended) = pass.round().await? {
@@ -99,6 +107,7 @@ struct Pass<'a> {
     booked: i64,
     model: Option<String>,
     empty_answers: u32,
+    tally: &'a mut Outcome,
 }
 
 impl Pass<'_> {
@@ -138,6 +147,8 @@ impl Pass<'_> {
             self.finish(wanted, dropped).await?;
             return Ok(Some(Ended::Done(moment)));
         }
+        // A later round looks for the same files again.
+        self.tally.work_found = self.tally.work_found.max(self.tally.artefacts + missing.len() as u64);
         let tier = *self.tier.get_or_insert(choose::tier(missing.len()));
         let ask = Ask { role: AgentRole::Indexer, tier: Some(tier), ..Ask::default() };
         let route = model_choice::route_of(self.models, cx, owner, &ask, 0).await?;
@@ -205,7 +216,9 @@ impl Pass<'_> {
         batch: &[Candidate],
     ) -> Result<Option<Stop>> {
         let Held { cx, owner, .. } = *self.held;
+        let spent = self.budget.spent;
         let asked = ask::ask(cx, owner, of_tier, request, &mut self.budget, self.last_call).await;
+        self.tally.cost_micros += self.budget.spent - spent;
         let mut notes = match asked {
             Ok(answer) => {
                 let model = self.model.insert(answer.model.to_string());
@@ -221,7 +234,10 @@ impl Pass<'_> {
         self.empty_answers = if notes.is_empty() { self.empty_answers + 1 } else { 0 };
         for file in batch {
             match notes.remove(&file.path) {
-                Some(note) => self.notes.write(&file.path, &file.content, note),
+                Some(note) => {
+                    self.notes.write(&file.path, &file.content, note);
+                    self.tally.artefacts += 1;
+                }
                 None => self.notes.failed(&file.path, &file.content),
             }
         }
