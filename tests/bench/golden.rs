@@ -11,11 +11,16 @@
 
 use std::time::Duration;
 
+use domain::actions::{Occurrence, OccurrenceState};
 use domain::chats::Thread;
 use domain::chats::summary::{Summary, SummaryBy};
-use domain::ids::{ActionId, ChatId, ImportId, Owner, RunId};
+use domain::ids::{ActionId, ChatId, ImportId, NoticeId, Owner, RunId};
 use domain::lease::Lease;
+use domain::notices::plan::{Event, Happening, note};
+use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use jiff::SignedDuration;
+use jiff::civil::date;
+use jiff::tz::TimeZone;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -55,6 +60,7 @@ async fn main() {
     action(&h, &agent, &mut paths).await;
     practice(&h, &mut paths).await;
     watched(&h, &mut paths).await;
+    notices(&h, &agent, &mut paths).await;
     theme(&h, &mut paths).await;
     context(&h, &mut paths).await;
     logs(&h, &mut paths).await;
@@ -239,6 +245,47 @@ async fn watched(h: &Harness, paths: &mut Vec<String>) {
     let report = json!({"exit_code": 0, "summary": "412 files", "link": "https://ci.example.com/7"});
     h.post(&reports, report).await.expect(201);
     paths.extend(["/watched".to_owned(), path, reports]);
+}
+
+/// A channel, a delivery with its e-mail, and marks of what is still to be told: no channel is enabled any more, so nothing is planned.
+async fn notices(h: &Harness, agent: &str, paths: &mut Vec<String>) {
+    let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
+    let email = json!({"kind": "email", "to": "me@example.com"});
+    let channel = id(&h.post("/notifications/channels", email).await.expect(201), "channel_id");
+    let path = format!("/notifications/channels/{channel}");
+    let delivery = id(&h.post(&format!("{path}/test"), json!({})).await.expect(202), "delivery_id");
+    let delivery = format!("/deliveries/{delivery}");
+    until(h, &delivery, |delivery| delivery["state"] == "delivered").await;
+    h.patch(&path, json!({"state": "disabled"})).await.expect(200);
+    let preferences = json!({
+        "kinds": {"succeeded": "at_once"}, "quiet_hours": {"from": "22:00", "to": "07:00"}, "digest_at": "08:30",
+    });
+    send(h.request(Method::PUT, "/notifications").json(&preferences)).await.expect(200);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    // What a process leaves that dies before it has planned. It is due in a year, so that it stays.
+    let now = cx.clock.now();
+    let later = now + SignedDuration::from_hours(365 * 24);
+    let actions = cx.store.agent_actions(&owner, agent.parse().unwrap(), None, 1).await.unwrap();
+    let action = actions.items[0].1.value.clone();
+    let key = NoticeKey { kind: NoticeKind::Failed, action_id: Some(action.id), cause: Cause::new("timeout") };
+    let about = About::new(&action.title, "no answer in time", LeadsTo::Action { action_id: action.id });
+    let event = Event { key, happening: Happening::Happened, about };
+    let quiet = serde_json::from_value(json!({"snoozed_until": later})).unwrap();
+    let (state, _) = note(None, &event, &quiet, now, &TimeZone::UTC);
+    let mut occurrence =
+        Occurrence::manual(&action, RunId::from_uuid(cx.clock.uuid()), later);
+    occurrence.state = OccurrenceState::Failed;
+    let id = NoticeId::from_uuid(cx.clock.uuid());
+    let mut writes = vec![
+        Store::happened_write(&owner, id, event, later).unwrap(),
+        Store::plan_again_write(&owner, later).unwrap(),
+        Store::digest_write(&owner, date(2027, 11, 26), later).unwrap(),
+    ];
+    writes.extend(Store::notice_state_write(&owner, &state, 0, now).unwrap());
+    writes.extend(Store::untold_write(&owner, &occurrence).unwrap());
+    assert!(cx.store.write_all(writes).await.unwrap().done());
+    paths.extend(["/notifications".to_owned(), "/notifications/channels".to_owned(), delivery, "/outbox".to_owned()]);
 }
 
 /// A theme that was imported and changed, and that a model has described.

@@ -61,6 +61,9 @@ impl Caller<'_> {
         let watched = json!({"name": mark, "schedule": {"every": "1h"}});
         let watched = id(&post("/watched".into(), watched).await, "watched_id");
         post(format!("/watched/{watched}/reports"), json!({"summary": mark})).await;
+        let channel = json!({"kind": "email", "to": "me@example.com"});
+        let channel = id(&post("/notifications/channels".into(), channel).await, "channel_id");
+        let delivery = post(format!("/notifications/channels/{channel}/test"), json!({})).await;
         let card = id(&post("/memory/cards".into(), json!({ "title": mark })).await, "card_id");
         let said = json!({"messages": [{"id": "1", "role": "user", "text": mark}]});
         post("/memory/sessions/a-session/messages".into(), said).await;
@@ -76,6 +79,8 @@ impl Caller<'_> {
             ("monday", "2026-11-23".to_owned()),
             ("practice_id", practice),
             ("watched_id", watched),
+            ("channel_id", channel),
+            ("delivery_id", id(&delivery, "delivery_id")),
             ("date", id(&check_in, "date")),
             ("path", "assets/a.css".to_owned()),
             ("import_id", id(&import, "import_id")),
@@ -127,6 +132,7 @@ pub fn body(route: &str, ids: &Ids) -> Value {
         | "PATCH /projects/{project_id}"
         | "PATCH /practices/{practice_id}"
         | "PATCH /watched/{watched_id}" => json!({"name": "stolen"}),
+        "PATCH /notifications/channels/{channel_id}" => json!({"state": "disabled"}),
         "POST /agents/{agent_id}/chat" => json!({"message": "hello"}),
         "POST /agents/{agent_id}/assets" => json!({"title": "t", "content": "c"}),
         "POST /agents/{agent_id}/actions" => json!({

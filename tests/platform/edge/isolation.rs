@@ -87,6 +87,13 @@ const WITHOUT_IDS: &[&str] = &[
     "POST /practices",
     "GET /watched",
     "POST /watched",
+    "GET /jobs",
+    "GET /notifications",
+    "PUT /notifications",
+    "GET /notifications/channels",
+    "POST /notifications/channels",
+    "GET /deliveries",
+    "GET /outbox",
     "GET /mcp",
     "DELETE /mcp",
 ];
@@ -132,7 +139,7 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
     assert!(tried >= 35, "{tried} routes were tried");
 
     // The stranger's own lists are empty, and everything still exists for its owner.
-    for list in ["/agents", "/assets", "/actions", "/practices", "/watched"] {
+    for list in ["/agents", "/assets", "/actions", "/practices", "/watched", "/notifications/channels", "/deliveries"] {
         assert_eq!(you.call(Method::GET, list, Value::Null).await.expect(200)["data"], json!([]), "{list}");
     }
     for path in [

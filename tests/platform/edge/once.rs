@@ -212,6 +212,21 @@ impl Scene<'_> {
         answer.body
     }
 
+    /// A channel for e-mails.
+    async fn channel(&self) -> String {
+        let channel = json!({"kind": "email", "to": "me@example.com"});
+        text(&self.post("/notifications/channels", channel).await["channel_id"])
+    }
+
+    /// Gives a delivery up.
+    async fn undelivered(&self, id: &str) {
+        let store = &self.stage.h.platform.cx.store;
+        let found = store.delivery(&self.owner, id.parse().unwrap()).await.unwrap().unwrap();
+        let dropped = found.value.dropped("the receiver answered 500", self.stage.clock.now());
+        let write = Store::delivery_write(&self.owner, &dropped, found.version).unwrap();
+        assert!(store.write_all(vec![write]).await.unwrap().done());
+    }
+
     /// The request of a case. Each time it has the same key.
     fn request(&self, case: &Case) -> RequestBuilder {
         let request = self.stage.h.request(Method::POST, &case.path).bearer_auth(&self.key);
@@ -474,6 +489,18 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             let id = text(&scene.post("/watched", new).await["watched_id"]);
             let path = route.replace("{watched_id}", &id);
             case(path.clone(), json!({"summary": "412 files"}), list(&path))
+        }
+        "/notifications/channels" => here(json!({"kind": "email", "to": "me@example.com"}), list(route)),
+        "/notifications/channels/{channel_id}/test" => {
+            let id = scene.channel().await;
+            case(route.replace("{channel_id}", &id), json!({}), list("/deliveries"))
+        }
+        "/deliveries/{delivery_id}/retry" => {
+            let channel = scene.channel().await;
+            let made = scene.post(&format!("/notifications/channels/{channel}/test"), json!({})).await;
+            let id = text(&made["delivery_id"]);
+            scene.undelivered(&id).await;
+            case(route.replace("{delivery_id}", &id), json!({}), list("/deliveries?state=waiting"))
         }
         "/projects" => here(json!({"name": "Shop"}), list(route)),
         "/projects/{project_id}/context/versions/{version}/restore" => {

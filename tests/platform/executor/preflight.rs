@@ -235,8 +235,10 @@ async fn each_problem_of_a_due_time_and_each_pause_is_one_event_without_texts() 
     assert_eq!(stage.action(id).await.state, ActionState::Paused);
     let told = told.lock().unwrap().clone();
     let entries: Vec<&Value> = told.iter().flat_map(|call| call["Entries"].as_array().unwrap()).collect();
-    let details = entries.iter().map(|entry| {
-        assert_eq!((&entry["Source"], &entry["DetailType"]), (&json!("lamplighter"), &json!("action.alert")));
+    assert!(entries.iter().all(|entry| entry["Source"] == json!("lamplighter")), "{entries:#?}");
+    // The runs themselves are events of their own.
+    let alerts = entries.iter().filter(|entry| entry["DetailType"] == json!("action.alert"));
+    let details = alerts.map(|entry| {
         serde_json::from_str::<Value>(entry["Detail"].as_str().unwrap()).unwrap()
     });
     let base = json!({"owner": "local", "agent_id": stage.agent, "action_id": id});

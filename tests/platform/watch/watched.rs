@@ -163,15 +163,16 @@ async fn nothing_is_expected_while_it_is_paused() {
     clock.set(ts("2026-11-26T13:30:00Z"));
     let paused = h.patch(&path, json!({"paused": true})).await.expect(200);
     assert_eq!((&paused["paused"], &paused["next_due"]), (&json!(true), &Value::Null));
-    clock.set(ts("2026-11-26T15:30:00Z"));
-    // The other thing ran all the same.
+    clock.set(ts("2026-11-26T14:15:00Z"));
+    // The other thing ran all the same. A late report belongs to the due time before the pause.
     report(&h, &path, json!({})).await.expect(201);
     h.post("/account/stop", json!({})).await.expect(200);
     report(&h, &path, json!({})).await.expect(201);
+    clock.set(ts("2026-11-26T15:30:00Z"));
     let resumed = h.patch(&path, json!({"paused": false})).await.expect(200);
     assert_eq!(resumed["next_due"], "2026-11-26T16:00:00Z");
     clock.set(ts("2026-11-26T16:30:00Z"));
-    assert_eq!(ledger(&h, &path).await, ["26T13:00 silent", "26T16:00 silent"]);
+    assert_eq!(ledger(&h, &path).await, ["26T13:00 late", "26T16:00 silent"]);
     assert_eq!(h.get(&format!("{path}/reports")).await.expect(200)["data"].as_array().unwrap().len(), 2);
 }
 

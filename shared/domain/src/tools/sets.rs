@@ -153,7 +153,7 @@ mod tests {
             let error = wrong.parse::<ToolSets>().unwrap_err().to_string();
             assert_eq!(
                 error,
-                "must be one or more of context, logs, themes, agents, runs, memory, projects, all, with commas",
+                "must be one or more of context, logs, themes, agents, runs, memory, watched, projects, all, with commas",
                 "{wrong:?}"
             );
         }
