@@ -5,6 +5,7 @@ use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use serde::{Deserialize, Serialize};
 
 use domain::ids::{ActionId, AgentId, Owner, ProjectId};
+use domain::watchdog::Check;
 use jiff::Timestamp;
 
 use crate::aws::{self, Lazy};
@@ -24,6 +25,32 @@ pub enum Event {
     SpendingAlert(SpendingAlert),
     /// An action needs a person.
     ActionAlert(ActionAlert),
+    /// The watchdog has found that something of an owner is wrong, or right again.
+    WatchdogAlert(WatchdogEvent),
+}
+
+/// What the watchdog says. It has no texts, because they may quote an error; `GET /watchdog/alerts` has them. A look that is repeated may
+/// send it again: `owner`, `check`, `item` and `at` are the same then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchdogEvent {
+    pub owner: Owner,
+    pub alert: WatchdogEventKind,
+    pub check: Check,
+    pub item: String,
+    /// How many looks in a row have seen it.
+    pub count: u32,
+    /// When the first of them was.
+    pub since: Timestamp,
+    /// When the look was that says it.
+    pub at: Timestamp,
+}
+
+/// Whether something is wrong, or right again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchdogEventKind {
+    Alert,
+    Recovery,
 }
 
 /// An action that does not work, or will not. It has no texts, because they may quote what a model or a person has written; the action
@@ -105,12 +132,14 @@ impl Event {
             Self::IndexCompleted(_) => Self::INDEX_COMPLETED,
             Self::SpendingAlert(_) => Self::SPENDING_ALERT,
             Self::ActionAlert(_) => Self::ACTION_ALERT,
+            Self::WatchdogAlert(_) => Self::WATCHDOG_ALERT,
         }
     }
 
     pub const INDEX_COMPLETED: &'static str = "index.completed";
     pub const SPENDING_ALERT: &'static str = "spending.alert";
     pub const ACTION_ALERT: &'static str = "action.alert";
+    pub const WATCHDOG_ALERT: &'static str = "watchdog.alert";
 }
 
 /// Why events were not published.
@@ -169,6 +198,7 @@ impl Bus {
             Event::IndexCompleted(completed) => serde_json::to_string(completed),
             Event::SpendingAlert(alert) => serde_json::to_string(alert),
             Event::ActionAlert(alert) => serde_json::to_string(alert),
+            Event::WatchdogAlert(alert) => serde_json::to_string(alert),
         };
         PutEventsRequestEntry::builder()
             .event_bus_name(&self.name)

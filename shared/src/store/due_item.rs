@@ -34,6 +34,8 @@ pub enum DueTarget {
     Import,
     /// The owner's memory is synchronised or tidied.
     Memory,
+    /// The watchdog looks at what the owner has. `due_at` of the item is the time of the look.
+    Watchdog,
 }
 
 impl DueTarget {
@@ -43,7 +45,13 @@ impl DueTarget {
     pub const fn is_backstop(self) -> bool {
         matches!(
             self,
-            Self::Run(_) | Self::Backlog | Self::Deletion | Self::Export(_) | Self::Import | Self::Memory
+            Self::Run(_)
+                | Self::Backlog
+                | Self::Deletion
+                | Self::Export(_)
+                | Self::Import
+                | Self::Memory
+                | Self::Watchdog
         )
     }
 }
@@ -77,6 +85,11 @@ impl DueItem {
     #[must_use]
     pub fn memory(owner: &Owner) -> Self {
         Self { owner: owner.clone(), target: DueTarget::Memory, due_at: None }
+    }
+
+    #[must_use]
+    pub fn watchdog(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Watchdog, due_at: None }
     }
 
     #[must_use]

@@ -65,6 +65,11 @@ const WITHOUT_IDS: &[&str] = &[
     // Their answers are empty for a stranger: `overview.rs` looks.
     "GET /inbox",
     "GET /day",
+    "GET /jobs",
+    "GET /watchdog",
+    "GET /watchdog/alerts",
+    "GET /watchdog/settings",
+    "PUT /watchdog/settings",
     "GET /runs",
     "GET /search",
     // They show the caller's own memory, which is empty for a stranger: see below.
