@@ -28,7 +28,17 @@ PUBLISHES = {"agents", "agent-chat", "scheduled-executor", "theme-index"}
 OPENS_KEYS = {"account", "agents", "agent-chat", "memory-recall", "notices", "scheduled-executor", "theme-index"}
 SEALS_KEYS = {"account", "notices"}
 # Functions that send due items to the executors.
-SENDS = {"account", "agents", "schedule-sweep", "action-define", "agent-chat", "mcp", "notices", "scheduled-executor"}
+SENDS = {
+    "account",
+    "agents",
+    "schedule-sweep",
+    "action-define",
+    "agent-chat",
+    "mcp",
+    "notices",
+    "scheduled-executor",
+    "watchdog",
+}
 # The permissions for each kind of body.
 BODIES = {
     "agents": {
@@ -128,6 +138,8 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
         rights.add(("s3:ListBucketVersions", BUCKET))
     if name == "schedule-sweep":
         rights |= {("dynamodb:Query", INDEX), ("dynamodb:UpdateItem", TABLE)}
+    if name == "watchdog":
+        rights |= {("dynamodb:Query", INDEX), ("dynamodb:GetItem", TABLE), ("dynamodb:PutItem", TABLE)}
     if name == "authorizer":
         rights |= {("dynamodb:GetItem", TABLE), ("dynamodb:UpdateItem", TABLE)}
     if name in QUEUES:

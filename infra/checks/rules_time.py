@@ -21,9 +21,11 @@ def rate_seconds(expression: str) -> int | None:
 @rule
 def the_timer_wakes_the_sweep(stack: Stack, repo: Repo) -> Iterator[str]:
     schedules = stack.of("AWS::Scheduler::Schedule")
-    if len(schedules) != 1:
-        yield f"there must be one timer, but there are {sorted(schedules)}"
+    if len(schedules) != 2:
+        yield f"there must be two timers, but there are {sorted(schedules)}"
     for name, schedule in schedules.items():
+        if target(schedule["Target"]["Arn"]) == stack.functions.get("watchdog"):
+            continue
         every = rate_seconds(schedule["ScheduleExpression"])
         if every is None:
             yield f"{name}: {schedule['ScheduleExpression']!r} is not a rate"
@@ -46,6 +48,22 @@ def the_timer_wakes_the_sweep(stack: Stack, repo: Repo) -> Iterator[str]:
         }
         if allowed != {("lambda:InvokeFunction", sweep)}:
             yield f"{name}: its role may {sorted(allowed, key=str)}"
+
+
+@rule
+def a_timer_wakes_the_watchdog(stack: Stack, repo: Repo) -> Iterator[str]:
+    watchdog = stack.functions.get("watchdog")
+    found = [s for s in stack.of("AWS::Scheduler::Schedule").values() if target(s["Target"]["Arn"]) == watchdog]
+    if len(found) != 1:
+        yield f"one timer must wake the watchdog, but there are {len(found)}"
+    for schedule in found:
+        # A quarter past the hour, so that what is due at the hour has begun. The code has the same times.
+        if schedule["ScheduleExpression"] != "cron(15 0/2 * * ? *)" or schedule.get("ScheduleExpressionTimezone"):
+            yield f"the watchdog must look a quarter past every second hour of UTC, not {schedule['ScheduleExpression']!r}"
+        if schedule.get("State", "ENABLED") != "ENABLED" or schedule["FlexibleTimeWindow"] != {"Mode": "OFF"}:
+            yield "the timer of the watchdog must be enabled, and on time"
+        if "${AWS::StackName}" not in sub(schedule.get("Name", "")):
+            yield "the timer of the watchdog has a name that a second stack would also use"
 
 
 @rule

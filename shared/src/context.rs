@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::process::compute::Compute;
 use crate::process::deletions::Deletions;
 use crate::process::due_queue::DueQueue;
+use crate::process::followed::Followed;
 use crate::process::held_places::Places;
 use crate::process::keyed_locks::KeyedLocks;
 use crate::process::live_runs::LiveRuns;
@@ -96,6 +97,8 @@ pub struct CxParts {
     pub used_up: UsedUp,
     /// The deletions of accounts that this process knows.
     pub deletions: Deletions,
+    /// The owners whom the watchdog is known to look at.
+    pub followed: Followed,
     /// For CPU-bound work.
     pub compute: Compute,
     /// Allows one import of an archive of logs at a time.
@@ -138,6 +141,7 @@ impl Cx {
             memories: MemoryCache::default(),
             used_up: UsedUp::default(),
             deletions: Deletions::default(),
+            followed: Followed::default(),
             compute: Compute::default(),
             imports: Arc::new(Semaphore::new(1)),
             fetch: Arc::default(),

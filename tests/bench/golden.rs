@@ -268,13 +268,13 @@ async fn notices(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     let later = now + SignedDuration::from_hours(365 * 24);
     let actions = cx.store.agent_actions(&owner, agent.parse().unwrap(), None, 1).await.unwrap();
     let action = actions.items[0].1.value.clone();
-    let key = NoticeKey { kind: NoticeKind::Failed, action_id: Some(action.id), cause: Cause::new("timeout") };
+    let key =
+        NoticeKey { kind: NoticeKind::Failed, action_id: Some(action.id), cause: Cause::new("timeout") };
     let about = About::new(&action.title, "no answer in time", LeadsTo::Action { action_id: action.id });
     let event = Event { key, happening: Happening::Happened, about };
     let quiet = serde_json::from_value(json!({"snoozed_until": later})).unwrap();
     let (state, _) = note(None, &event, &quiet, now, &TimeZone::UTC);
-    let mut occurrence =
-        Occurrence::manual(&action, RunId::from_uuid(cx.clock.uuid()), later);
+    let mut occurrence = Occurrence::manual(&action, RunId::from_uuid(cx.clock.uuid()), later);
     occurrence.state = OccurrenceState::Failed;
     let id = NoticeId::from_uuid(cx.clock.uuid());
     let mut writes = vec![
@@ -285,7 +285,12 @@ async fn notices(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     writes.extend(Store::notice_state_write(&owner, &state, 0, now).unwrap());
     writes.extend(Store::untold_write(&owner, &occurrence).unwrap());
     assert!(cx.store.write_all(writes).await.unwrap().done());
-    paths.extend(["/notifications".to_owned(), "/notifications/channels".to_owned(), delivery, "/outbox".to_owned()]);
+    paths.extend([
+        "/notifications".to_owned(),
+        "/notifications/channels".to_owned(),
+        delivery,
+        "/outbox".to_owned(),
+    ]);
 }
 
 /// A theme that was imported and changed, and that a model has described.

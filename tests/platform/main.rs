@@ -181,6 +181,7 @@ mod themes {
 /// Records of jobs, and the watchdog that reads them.
 mod watchdog {
     mod jobs;
+    mod looks;
 }
 
 /// Schedules that something else runs.

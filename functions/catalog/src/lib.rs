@@ -33,6 +33,7 @@ pub const ALL: &[&Function] = &[
     &theme_index::FUNCTION,
     &theme_lookup::FUNCTION,
     &watch::FUNCTION,
+    &watchdog::FUNCTION,
 ];
 
 /// The names of all functions. They are separate from [`ALL`], so that the Lambda that returns them does not contain
@@ -55,6 +56,7 @@ pub const NAMES: &[&str] = &[
     "theme-index",
     "theme-lookup",
     "watch",
+    "watchdog",
 ];
 
 pub const FUNCTION: Function = Function {

@@ -4,7 +4,7 @@ use axum::extract::State;
 use domain::notices::Preferences;
 use shared::edge::extract::{Caller, IfMatch, Json};
 use shared::edge::respond::Tagged;
-use shared::flows::notices;
+use shared::flows::notices::{self, PreferencesView};
 use shared::{Cx, Result};
 
 shared::routes!(read, replace);
@@ -14,11 +14,11 @@ shared::routes!(read, replace);
 /// Who has changed nothing has the defaults.
 #[utoipa::path(
     get, path = "/notifications", tag = "notices", operation_id = "read_notifications",
-    responses((status = 200, body = Preferences)),
+    responses((status = 200, body = PreferencesView)),
 )]
-async fn read(State(cx): State<Cx>, caller: Caller) -> Result<Tagged<Preferences>> {
+async fn read(State(cx): State<Cx>, caller: Caller) -> Result<Tagged<PreferencesView>> {
     let found = notices::preferences(&cx, &caller.owner).await?;
-    Ok(Tagged { version: found.version, body: found.value })
+    Ok(Tagged { version: found.version, body: found })
 }
 
 /// Replace what you are told
@@ -28,14 +28,14 @@ async fn read(State(cx): State<Cx>, caller: Caller) -> Result<Tagged<Preferences
 #[utoipa::path(
     put, path = "/notifications", tag = "notices", operation_id = "replace_notifications",
     params(IfMatch),
-    responses((status = 200, body = Preferences)),
+    responses((status = 200, body = PreferencesView)),
 )]
 async fn replace(
     State(cx): State<Cx>,
     caller: Caller,
     if_match: Option<IfMatch>,
     Json(preferences): Json<Preferences>,
-) -> Result<Tagged<Preferences>> {
+) -> Result<Tagged<PreferencesView>> {
     let found = notices::replace_preferences(&cx, &caller.owner, if_match, preferences).await?;
-    Ok(Tagged { version: found.version, body: found.value })
+    Ok(Tagged { version: found.version, body: found })
 }

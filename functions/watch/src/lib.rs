@@ -4,6 +4,7 @@
 
 mod jobs;
 mod routes;
+mod watchdog;
 mod watched;
 
 use models::Models;

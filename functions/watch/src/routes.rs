@@ -1,3 +1,3 @@
 //! All routes of the function. The handlers are in the files of their subjects.
 
-shared::routes!(in crate::jobs, crate::watched);
+shared::routes!(in crate::jobs, crate::watchdog, crate::watched);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use domain::actions::reason::ReasonCode;
 use domain::actions::{Occurrence, OccurrenceState};
 use domain::ids::{ActionId, AgentId, Owner, ProjectId, RunId};
+use domain::watchdog::Check;
 use jiff::Timestamp;
 
 use crate::aws::{self, Lazy};
@@ -28,6 +29,8 @@ pub enum Event {
     ActionAlert(ActionAlert),
     /// A run of an action has come to rest.
     Run(RunEvent),
+    /// The watchdog has found that something of an owner is wrong, or right again.
+    WatchdogAlert(WatchdogEvent),
 }
 
 /// A run that has come to rest. It has no texts, because they may quote what a model or a person has written; the run has them. The event
@@ -84,6 +87,30 @@ impl RunEvent {
             | OccurrenceState::Cancelled => None,
         }
     }
+}
+
+/// What the watchdog says. It has no texts, because they may quote an error; `GET /watchdog/alerts` has them. A look that is repeated may
+/// send it again: `owner`, `check`, `item` and `at` are the same then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchdogEvent {
+    pub owner: Owner,
+    pub alert: WatchdogEventKind,
+    pub check: Check,
+    pub item: String,
+    /// How many looks in a row have seen it.
+    pub count: u32,
+    /// When the first of them was.
+    pub since: Timestamp,
+    /// When the look was that says it.
+    pub at: Timestamp,
+}
+
+/// Whether something is wrong, or right again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchdogEventKind {
+    Alert,
+    Recovery,
 }
 
 /// An action that does not work, or will not. It has no texts, because they may quote what a model or a person has written; the action
@@ -169,6 +196,7 @@ impl Event {
                 Some(named) => named,
                 None => Self::RUN_COMPLETED,
             },
+            Self::WatchdogAlert(_) => Self::WATCHDOG_ALERT,
         }
     }
 
@@ -179,6 +207,7 @@ impl Event {
     pub const RUN_FAILED: &'static str = "run.failed";
     pub const RUN_WAITING: &'static str = "run.waiting";
     pub const RUN_HELD: &'static str = "run.held";
+    pub const WATCHDOG_ALERT: &'static str = "watchdog.alert";
 }
 
 /// Why events were not published.
@@ -238,6 +267,7 @@ impl Bus {
             Event::SpendingAlert(alert) => serde_json::to_string(alert),
             Event::ActionAlert(alert) => serde_json::to_string(alert),
             Event::Run(run) => serde_json::to_string(run),
+            Event::WatchdogAlert(alert) => serde_json::to_string(alert),
         };
         PutEventsRequestEntry::builder()
             .event_bus_name(&self.name)

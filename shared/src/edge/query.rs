@@ -76,6 +76,7 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     ("GET", "/runs/{run_id}/events", &["after"]),
     ("GET", "/search", &["q"]),
     ("GET", "/usage", &["month"]),
+    ("GET", "/watchdog/alerts", PAGE),
     ("GET", "/watched", PAGE),
     ("GET", "/watched/{watched_id}/ledger", &["from", "to"]),
     ("GET", "/watched/{watched_id}/reports", PAGE),

@@ -32,5 +32,6 @@ pub mod themes;
 pub mod tools;
 pub mod turn;
 pub mod uploads;
+pub mod watchdog;
 pub mod watches;
 pub mod witness;

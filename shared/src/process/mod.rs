@@ -3,6 +3,7 @@
 pub mod compute;
 pub mod deletions;
 pub mod due_queue;
+pub mod followed;
 pub mod held_places;
 pub mod keyed_locks;
 pub mod live_runs;

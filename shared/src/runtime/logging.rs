@@ -31,6 +31,7 @@ pub const OURS: &[&str] = &[
     "theme_index",
     "theme_lookup",
     "watch",
+    "watchdog",
 ];
 
 /// Libraries whose warnings are only about connections and the process.

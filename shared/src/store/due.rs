@@ -56,11 +56,22 @@ impl Store {
         limit: usize,
         after: Option<&DueEntry>,
     ) -> Result<(Vec<DueEntry>, Option<DueEntry>), StoreError> {
+        self.index_page(&keys::shard_name(shard), now, limit, after).await
+    }
+
+    /// The entries of a partition of the index up to a time, earliest first. Also returns the entry to continue from.
+    pub(super) async fn index_page(
+        &self,
+        shard: &str,
+        until: Timestamp,
+        limit: usize,
+        after: Option<&DueEntry>,
+    ) -> Result<(Vec<DueEntry>, Option<DueEntry>), StoreError> {
         let start = after.map(|entry| {
             HashMap::from([
                 ("pk".to_owned(), text(&entry.key.pk)),
                 ("sk".to_owned(), text(&entry.key.sk)),
-                ("shard".to_owned(), text(&keys::shard_name(shard))),
+                ("shard".to_owned(), text(shard)),
                 ("due_at".to_owned(), text(&entry.due_at)),
             ])
         });
@@ -71,8 +82,8 @@ impl Store {
             .index_name(DUE_INDEX)
             .key_condition_expression("#shard = :shard AND due_at <= :now")
             .expression_attribute_names("#shard", "shard")
-            .expression_attribute_values(":shard", text(&keys::shard_name(shard)))
-            .expression_attribute_values(":now", text(&keys::sortable(now)))
+            .expression_attribute_values(":shard", text(shard))
+            .expression_attribute_values(":now", text(&keys::sortable(until)))
             .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .set_exclusive_start_key(start)
             .send()

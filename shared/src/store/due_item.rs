@@ -40,6 +40,8 @@ pub enum DueTarget {
     Notices,
     /// A message is to be delivered.
     Delivery(DeliveryId),
+    /// The watchdog looks at what the owner has. `due_at` of the item is the time of the look.
+    Watchdog,
 }
 
 impl DueTarget {
@@ -58,6 +60,7 @@ impl DueTarget {
                 | Self::Occurrence { .. }
                 | Self::Notices
                 | Self::Delivery(_)
+                | Self::Watchdog
         )
     }
 }
@@ -106,6 +109,11 @@ impl DueItem {
     #[must_use]
     pub fn delivery(owner: &Owner, id: DeliveryId) -> Self {
         Self { owner: owner.clone(), target: DueTarget::Delivery(id), due_at: None }
+    }
+
+    #[must_use]
+    pub fn watchdog(owner: &Owner) -> Self {
+        Self { owner: owner.clone(), target: DueTarget::Watchdog, due_at: None }
     }
 
     #[must_use]

@@ -196,7 +196,13 @@ pub fn place_number(sort_key: &str) -> Option<u32> {
 /// The partition of the `due` index for an item that an owner has once.
 #[must_use]
 pub fn shard_of_owner(owner: &Owner) -> String {
-    shard_name(u32::from(Sha256::digest(owner.as_str().as_bytes())[0]) % SHARDS)
+    shard_name(shard_number_of_owner(owner))
+}
+
+/// The same as a number.
+#[must_use]
+pub fn shard_number_of_owner(owner: &Owner) -> u32 {
+    u32::from(Sha256::digest(owner.as_str().as_bytes())[0]) % SHARDS
 }
 
 /// The partition of the `due` index for the item with this id.
@@ -209,6 +215,12 @@ pub fn shard(id: Uuid) -> String {
 #[must_use]
 pub fn shard_name(shard: u32) -> String {
     format!("{shard:02}")
+}
+
+/// The partition of the `due` index for an owner whom the watchdog looks at. No sweep reads these partitions.
+#[must_use]
+pub fn watched_shard(shard: u32) -> String {
+    format!("watch-{shard:02}")
 }
 
 /// The key of a due item.
@@ -226,6 +238,7 @@ pub fn due_key(item: &DueItem) -> Key {
         // Of several entries of an owner, any one brings the executor to all of them.
         DueTarget::Notices => notices_again(&item.owner),
         DueTarget::Delivery(id) => delivery(&item.owner, id),
+        DueTarget::Watchdog => watchdog_state(&item.owner),
     }
 }
 
@@ -256,6 +269,9 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     }
     if let Some(owner) = part.strip_suffix("#ACCOUNT").filter(|_| key.sk == "IMPORT") {
         return Some(DueItem::import(&Owner::new(owner).ok()?));
+    }
+    if let Some(owner) = part.strip_suffix("#WATCHDOG").filter(|_| key.sk == "STATE") {
+        return Some(DueItem::watchdog(&Owner::new(owner).ok()?));
     }
     if let Some(owner) = part.strip_suffix("#MEMORY").filter(|_| key.sk == "DUE") {
         return Some(DueItem::memory(&Owner::new(owner).ok()?));

@@ -50,6 +50,7 @@ pub mod threads;
 mod tries;
 pub mod usage;
 mod walk;
+pub mod watchdog;
 pub mod watched;
 mod watches;
 

@@ -39,14 +39,15 @@ use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChannelId, ChatId, DeliveryId, ExportId, FactId,
-    ImportId, JobId, MessageId, NoticeId, Owner, PracticeId, ProjectId, ProposalId, ReceiptId, ReportId, RunId,
-    TidyId, WatchedId,
+    ImportId, JobId, MessageId, NoticeId, Owner, PracticeId, ProjectId, ProposalId, ReceiptId, ReportId,
+    RunId, TidyId, WatchedId,
 };
 use domain::log::{InstanceId, SessionId};
 use domain::memory::Source;
 use domain::memory::part::MemoryPart;
 use domain::models::{ModelId, ServerName};
 use domain::notices::NoticeKey;
+use domain::watchdog::Check;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use uuid::Uuid;
@@ -456,6 +457,15 @@ macro_rules! records {
                 = "{day}#{agent}+{action}#{vendor}/{model}"
                 lists used_in("") deleted "400 days" => [restored by accounts::used];
         }
+        /// What the watchdog knows of an owner.
+        Watchdog = "WATCHDOG" (kind: "watchdog", exported: false, setting: true) {
+            /// What the watchdog has said: an alert or a recovery.
+            watchdog_alert(look: Timestamp, check: Check, item: &str) = "ALERT#{look}#{check}#{item}"
+                with (look = sortable(look), item = hash(item)) lists watchdog_alerts("ALERT#")
+                deleted "35 days" => [left out];
+            /// The counters and the settings of the watchdog. It is in the index of those whom it looks at.
+            watchdog_state() = "STATE" => [left out];
+        }
         WatchedSchedules = "WATCHED" (kind: "watched", exported: true, setting: false) {
             /// A schedule that something else runs.
             watched(id: WatchedId) = "{id}"
@@ -488,6 +498,8 @@ macro_rules! records_of_nobody {
         requests(caller: &str, class: RouteClass, window: Window) = "RATE#{caller}", "{class}#{minute}"
             with (caller = hash(caller)), (class = class.name(), minute = window.number())
             deleted "10 minutes after it";
+        /// What the watchdog knows of the platform, and when it looked last.
+        watchdog_of_platform() = "WATCHDOG", "STATE";
         /// The receipt of a deletion. It names no owner.
         receipt(id: ReceiptId) = "RECEIPT#{id}", "RECEIPT" deleted "90 days after the end of the deletion";
     } };

@@ -158,6 +158,7 @@ async fn an_account_moves_with_everything_that_has_ended() {
         "RUN",
         "SERVER",
         "SPEND",
+        "WATCHDOG",
     ];
     assert!(left.iter().all(|kind| expected.contains(kind)), "{left:?}");
     // The counts are of things that people know, and not of records.

@@ -65,6 +65,11 @@ const WITHOUT_IDS: &[&str] = &[
     // Their answers are empty for a stranger: `overview.rs` looks.
     "GET /inbox",
     "GET /day",
+    "GET /jobs",
+    "GET /watchdog",
+    "GET /watchdog/alerts",
+    "GET /watchdog/settings",
+    "PUT /watchdog/settings",
     "GET /runs",
     "GET /search",
     // They show the caller's own memory, which is empty for a stranger: see below.
@@ -139,7 +144,9 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
     assert!(tried >= 35, "{tried} routes were tried");
 
     // The stranger's own lists are empty, and everything still exists for its owner.
-    for list in ["/agents", "/assets", "/actions", "/practices", "/watched", "/notifications/channels", "/deliveries"] {
+    for list in
+        ["/agents", "/assets", "/actions", "/practices", "/watched", "/notifications/channels", "/deliveries"]
+    {
         assert_eq!(you.call(Method::GET, list, Value::Null).await.expect(200)["data"], json!([]), "{list}");
     }
     for path in [

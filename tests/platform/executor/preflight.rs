@@ -238,9 +238,8 @@ async fn each_problem_of_a_due_time_and_each_pause_is_one_event_without_texts() 
     assert!(entries.iter().all(|entry| entry["Source"] == json!("lamplighter")), "{entries:#?}");
     // The runs themselves are events of their own.
     let alerts = entries.iter().filter(|entry| entry["DetailType"] == json!("action.alert"));
-    let details = alerts.map(|entry| {
-        serde_json::from_str::<Value>(entry["Detail"].as_str().unwrap()).unwrap()
-    });
+    let details =
+        alerts.map(|entry| serde_json::from_str::<Value>(entry["Detail"].as_str().unwrap()).unwrap());
     let base = json!({"owner": "local", "agent_id": stage.agent, "action_id": id});
     let with = |more: Value| {
         let mut detail = base.clone();

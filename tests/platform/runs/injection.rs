@@ -616,6 +616,8 @@ const MAY_WRITE: &[&str] = &[
     "RUN.",
     "SPEND.",
     "USAGE.",
+    // Whom the watchdog looks at.
+    "WATCHDOG.STATE",
 ];
 
 /// The kind of an item, such as `RUN.EVENT`.

@@ -34,6 +34,7 @@ pub(super) fn tags() -> Value {
         {"name": "projects", "description": "Projects, which hold a theme and context documents."},
         {"name": "proposals", "description": "Proposals of models, which wait for a person's approval."},
         {"name": "runs", "description": "All runs, of chats and of actions."},
+        {"name": "watchdog", "description": "What is wrong, and what was said about it."},
         {"name": "watched", "description": "Schedules that something else runs, and whether they ran."},
         {"name": "themes", "description": "A Shopify theme: its files, and which of them a request is about."},
     ])

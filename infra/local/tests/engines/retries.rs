@@ -51,6 +51,7 @@ async fn start() -> (Engines, Cx) {
         eventbridge_endpoint: Some(BUS_URL.into()),
         sqs_endpoint: Some(QUEUES_URL.into()),
         ssm_endpoint: None,
+        ses_endpoint: None,
         http: Some(engines.http_client()),
         eraser: None,
     };

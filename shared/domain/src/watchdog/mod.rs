@@ -11,6 +11,7 @@
 mod judge;
 #[cfg(test)]
 mod look_tests;
+mod record;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,8 +30,19 @@ pub use judge::{
     judge_timer, judge_watched,
 };
 
+pub use record::{CounterOf, Looked, MAX_COUNTERS, WatchdogRecord};
+
 /// The time between two looks.
 pub const LOOK_EVERY: SignedDuration = SignedDuration::from_hours(2);
+
+/// The time of the look that a call at `now` makes: every two hours, a quarter past, in UTC. A late or repeated call makes the same one.
+#[must_use]
+pub fn look_at(now: Timestamp) -> Timestamp {
+    const QUARTER: i64 = 15 * 60;
+    let every = LOOK_EVERY.as_secs();
+    let seconds = (now.as_second() - QUARTER).div_euclid(every) * every + QUARTER;
+    Timestamp::from_second(seconds).unwrap_or(now)
+}
 
 /// How far before the newest look a time may be and still belong to a repeated look. A time before that comes after a clock that
 /// was ahead has been set back, and is a new look.

@@ -63,7 +63,7 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
             Ok(false)
         }
         // The process that wrote it is dead.
-        DueTarget::Export(_) | DueTarget::Import | DueTarget::Memory => {
+        DueTarget::Export(_) | DueTarget::Import | DueTarget::Memory | DueTarget::Watchdog => {
             let _ = cx.store.lease_due(entry, now, None).await?;
             Ok(false)
         }

@@ -13,7 +13,7 @@ use super::{drain, execute, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::accounts::{deletion, export, import};
-use crate::flows::{memory, notices, turn};
+use crate::flows::{memory, notices, turn, watchdog};
 use crate::process::due_queue::Dispatch;
 use crate::store::{DueItem, DueTarget};
 
@@ -48,12 +48,20 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         return Ok(());
     }
     // While the account is stopped, nothing is decided and nothing begins. The item stays due, and is sent again when its lease ends.
-    if matches!(item.target, DueTarget::Action(_) | DueTarget::Backlog | DueTarget::Memory)
-        && cx.store.account(&item.owner).await?.value.stop.is_some()
+    if matches!(
+        item.target,
+        DueTarget::Action(_) | DueTarget::Backlog | DueTarget::Memory | DueTarget::Watchdog
+    ) && cx.store.account(&item.owner).await?.value.stop.is_some()
     {
         return Ok(());
     }
-    work(cx, item, deadline).await
+    if item.target == DueTarget::Watchdog {
+        let look = item.due_at.unwrap_or_else(|| domain::watchdog::look_at(cx.clock.now()));
+        return watchdog::look(cx, &item.owner, look).await;
+    }
+    // What an executor works on is something that can be watched. The work does not wait for it.
+    let (done, ()) = futures::join!(work(cx, item, deadline), watchdog::follow(cx, item));
+    done
 }
 
 /// The futures are large. This function builds them and returns before they are polled, so none of them lies on the stack.
@@ -70,6 +78,8 @@ fn work<'a>(cx: &'a Cx, item: &'a DueItem, deadline: Timestamp) -> BoxFuture<'a,
         DueTarget::Occurrence { action, run } => notices::tell_of(cx, owner, action, run).boxed(),
         DueTarget::Notices => notices::go_on(cx, owner, deadline).boxed(),
         DueTarget::Delivery(id) => notices::deliveries::go_on(cx, owner, id).boxed(),
+        // It has no lease and no due time of its own.
+        DueTarget::Watchdog => std::future::ready(Ok(())).boxed(),
     }
 }
 

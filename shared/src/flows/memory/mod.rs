@@ -195,6 +195,18 @@ fn begin(kept: &mut MemoryKept, due: &MemoryDue, zone: &jiff::tz::TimeZone) {
     kept.weekly = kept.weekly.max(Some(when::last_weekly(due.since, zone)));
 }
 
+/// When the earliest synchronisation or tidying was due that is not done.
+pub(crate) fn missed(
+    due: &MemoryDue,
+    mut kept: MemoryKept,
+    now: Timestamp,
+    zone: &jiff::tz::TimeZone,
+) -> Vec<(JobKind, Timestamp)> {
+    begin(&mut kept, due, zone);
+    let jobs = when::due(&self::kept(&kept), now, zone);
+    jobs.into_iter().filter_map(|job| Work::Job(job).record(zone)).collect()
+}
+
 fn kept(kept: &MemoryKept) -> Kept {
     Kept { daily: kept.daily, weekly: kept.weekly }
 }

@@ -22,6 +22,8 @@ use domain::notices::{NoticeKey, Preferences};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{due as dispatcher, edit, schedules};
 use crate::aws::bus::{Event as BusEvent, RunEvent};
@@ -347,12 +349,27 @@ async fn send_digests(
     Ok(())
 }
 
-/// What a person wants to be told, with the version.
+/// What a person wants to be told.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct PreferencesView {
+    #[serde(flatten)]
+    pub preferences: Preferences,
+    /// Counts changes. 0: the defaults. Leave it out of a `PUT`.
+    pub version: u64,
+}
+
+impl From<Versioned<Preferences>> for PreferencesView {
+    fn from(found: Versioned<Preferences>) -> Self {
+        Self { preferences: found.value, version: found.version }
+    }
+}
+
+/// What a person wants to be told.
 ///
 /// # Errors
 /// If the table does not answer.
-pub async fn preferences(cx: &Cx, owner: &Owner) -> Result<Versioned<Preferences>> {
-    Ok(cx.store.preferences(owner).await?)
+pub async fn preferences(cx: &Cx, owner: &Owner) -> Result<PreferencesView> {
+    Ok(cx.store.preferences(owner).await?.into())
 }
 
 /// Replaces what a person wants to be told. What waits is planned again with it.
@@ -364,7 +381,7 @@ pub async fn replace_preferences(
     owner: &Owner,
     if_match: Option<IfMatch>,
     preferences: Preferences,
-) -> Result<Versioned<Preferences>> {
+) -> Result<PreferencesView> {
     preferences.validate()?;
     let unknown = preferences.actions.keys().copied();
     let mut errors = FieldErrors::default();
@@ -379,11 +396,11 @@ pub async fn replace_preferences(
     loop {
         tries.next().await?;
         let current = cx.store.preferences(owner).await?;
-        edit::check(if_match, current.version, &current.value)?;
+        edit::check(if_match, current.version, &PreferencesView::from(current.clone()))?;
         let now = cx.clock.now();
         if cx.store.replace_preferences(owner, &preferences, current.version, now).await?.done() {
             dispatcher::dispatch(cx, &DueItem::notices(owner)).await;
-            return Ok(Versioned { value: preferences, version: current.version + 1 });
+            return Ok(PreferencesView { preferences, version: current.version + 1 });
         }
     }
 }

@@ -1,0 +1,40 @@
+//! Runs every two hours. It looks at the platform, and sends a message to the executors for each person, who are found in partitions of the
+//! index `due` that no sweep reads.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use models::Models;
+use serde_json::{Value, json};
+use shared::flows::watchdog;
+use shared::process::metrics;
+use shared::runtime::function::{Function, Invocation, Trigger};
+use shared::{Cx, Result};
+
+pub const FUNCTION: Function = Function {
+    name: "watchdog",
+    trigger: Trigger::Timer { every: Duration::from_secs(7_200), handler },
+    models: Models::none,
+};
+
+fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> {
+    async move {
+        let sent = watchdog::send(&cx, invocation.deadline).await?;
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let figures = [
+            ("OwnersLookedAt", "Count", count(sent.owners)),
+            ("LooksRefused", "Count", count(sent.refused)),
+            ("PlatformProblems", "Count", count(sent.wrong)),
+        ];
+        tracing::info!(
+            owners = sent.owners,
+            refused = sent.refused,
+            wrong = sent.wrong,
+            "the watchdog looks"
+        );
+        metrics::emit(FUNCTION.name, cx.clock.now(), &figures);
+        Ok(json!(sent))
+    }
+    .boxed()
+}
