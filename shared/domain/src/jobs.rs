@@ -125,6 +125,7 @@ pub enum JobState {
 /// The record of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobRun {
+    /// The job. A job that is tried again has the same id.
     pub job_id: JobId,
     pub kind: JobKind,
     /// What it worked on: an id. At most 200 bytes.

@@ -65,8 +65,11 @@ pub struct WatchedView {
     /// The schedule as a sentence.
     #[schema(example = "At 03:00 every day (Europe/Berlin).")]
     pub schedule_text: String,
+    /// How many minutes after a due time its report is not yet late.
     pub grace_minutes: u16,
+    /// Whether a success must have a summary or a link.
     pub expects_result: bool,
+    /// Whether nothing is due.
     pub paused: bool,
     /// When it is due next. Absent while it is paused, and after the end of its schedule.
     #[serde(skip_serializing_if = "Option::is_none")]

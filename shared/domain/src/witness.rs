@@ -390,11 +390,15 @@ fn check_link(errors: &mut FieldErrors, link: &str) {
 pub struct Report {
     /// When it came.
     pub at: Timestamp,
+    /// Whether it says that it has succeeded.
     pub ok: bool,
+    /// What came of it. It comes from outside.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
+    /// Where its result is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
+    /// The exit code of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
 }
@@ -449,6 +453,7 @@ pub enum ExpectedState {
 /// A due time of a watched schedule, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Expected {
+    /// When it was due.
     pub due: Timestamp,
     pub state: ExpectedState,
     /// The report that counts.

@@ -111,7 +111,7 @@ async fn a_failure_that_goes_on_is_told_every_six_hours() {
         stage.happens_at(minute).await;
     }
     assert_eq!(said(&site)[2..], ["notice.failed 2", "notice.failed 2"]);
-    assert_eq!(stage.action(ids[0]).await.paused_because.is_some(), true);
+    assert!(stage.action(ids[0]).await.paused_because.is_some());
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use models::ModelsConfig;
 use serde_json::{Value, json};
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
-    PlansConfig, ReachConfig, RunsConfig,
+    NoticesConfig, PlansConfig, ReachConfig, RunsConfig,
 };
 use shared::runtime::function::Invocation;
 use shared::{Cx, Error, Result};
@@ -67,6 +67,7 @@ async fn start() -> (Engines, Cx) {
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
         reach: ReachConfig::default(),
+        notices: NoticesConfig::default(),
         plans: PlansConfig::default(),
         rates: domain::accounts::rates::RateLimits::OFF,
     };

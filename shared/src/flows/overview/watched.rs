@@ -23,6 +23,7 @@ const MAX_ITEMS: usize = 500;
 /// A due time of a schedule that something else runs.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WatchedDue {
+    /// The due time.
     pub at: Timestamp,
     pub watched_id: WatchedId,
     pub name: String,
