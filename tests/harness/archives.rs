@@ -488,7 +488,7 @@ pub fn at_the_limits(files: &Files) -> Files {
     })
 }
 
-/// What of an owner is stored, without the import itself and what the owner had before it.
+/// What of an owner is stored, without the import itself, its job, and what the owner had before it.
 ///
 /// # Panics
 /// If the table or the bucket does not answer.
@@ -498,7 +498,8 @@ pub async fn stored(cx: &Cx, owner: &Owner) -> Vec<String> {
     let items = golden::items(cx).await;
     let items = items.iter().map(|item| (text(item, "pk"), text(item, "sk")));
     let items = items.filter(|(pk, sk)| {
-        pk.starts_with(&format!("U#{owner}#")) && sk != "IMPORT" && *pk != format!("U#{owner}#KEY")
+        let had = ["JOB", "KEY", "WATCHDOG"].map(|partition| format!("U#{owner}#{partition}"));
+        pk.starts_with(&format!("U#{owner}#")) && sk != "IMPORT" && !had.contains(pk)
     });
     let objects = cx.blobs.list(&BlobKey::everything(owner), None).await.expect("the bucket answers");
     items.map(|(pk, sk)| format!("{pk} {sk}")).chain(objects).collect()

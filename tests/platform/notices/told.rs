@@ -86,8 +86,12 @@ async fn a_failure_is_told_at_once_then_counted_and_its_end_is_told_once() {
     // The digest of the next morning at eight has the runs that have succeeded.
     stage.happens_at(20 * 60).await;
     stage.happens_at(20 * 60 + 1).await;
-    let digests: Vec<Value> =
-        site.posted().iter().map(Posted::json).filter(|json| json["type"] == json!("digest")).collect();
+    let digests: Vec<Value> = site
+        .posted()
+        .iter()
+        .map(Posted::json)
+        .filter(|json| json["type"] == json!("notice.digest"))
+        .collect();
     assert_eq!(digests.len(), 1, "{digests:#?}");
     let lines = &digests[0]["data"]["lines"];
     assert_eq!(lines[0]["kind"], "succeeded", "{lines:#}");

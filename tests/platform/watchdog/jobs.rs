@@ -85,6 +85,8 @@ async fn jobs_are_listed_and_are_on_their_day() {
     let h = &stage.h;
     stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
     stage.moves_to("2026-11-22T21:01:00Z").await;
+    // Too short to learn from.
+    stage.says(None, &["Hello again"]).await;
     stage.moves_to("2026-11-22T22:01:00Z").await;
     let found = h.get("/jobs").await.expect(200);
     let kinds = |found: &serde_json::Value| -> Vec<String> {

@@ -157,6 +157,7 @@ impl DeliveryRecord {
             state: DeliveryState::Waiting,
             tries: 0,
             next_at: Some(now),
+            error: None,
             ended_at: None,
             ..self.clone()
         })
