@@ -5,10 +5,9 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse};
 use domain::ids::ChannelId;
-use domain::notices::channels::Channel;
 use shared::edge::extract::{Caller, Id, Json, Once};
 use shared::edge::idempotency::KeptInstead;
-use shared::flows::notices::channels::{self, ChannelList, ChannelPatch, ChannelWithSecret};
+use shared::flows::notices::channels::{self, ChannelList, ChannelPatch, ChannelWithSecret, NewChannel};
 use shared::flows::notices::deliveries::DeliveryView;
 use shared::{Cx, Error, Result};
 
@@ -27,7 +26,7 @@ async fn create(
     State(cx): State<Cx>,
     caller: Caller,
     once: Once,
-    Json(channel): Json<Channel>,
+    Json(channel): Json<NewChannel>,
 ) -> Result<impl IntoResponse> {
     let created = channels::create(&cx, &caller.owner, &once, channel).await?;
     let kept = serde_json::to_string(&created.channel).map_err(|error| Error::internal(error.to_string()))?;

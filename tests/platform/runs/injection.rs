@@ -605,6 +605,8 @@ const MAY_WRITE: &[&str] = &[
     "AGENT.prp",
     "ASSET.",
     "CHAT.",
+    // What memory did on a day: counts, and no text of anybody.
+    "JOB.",
     // What a program writes for each message and each run. No fact is among it.
     "MEMORY.ACTIVE",
     "MEMORY.CARD",

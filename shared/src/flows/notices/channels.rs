@@ -72,9 +72,58 @@ pub struct ChannelWithSecret {
     pub secret: Option<String>,
 }
 
+/// A channel to add. Each kind has its own fields.
+#[derive(Deserialize, ToSchema)]
+#[schema(example = json!({"kind": "webhook", "url": "https://example.com/hooks/lamplighter"}))]
+pub struct NewChannel {
+    pub kind: ChannelKind,
+    /// Of `email`: one address without a name, at most 254 bytes.
+    #[serde(default)]
+    #[schema(max_length = 254)]
+    pub to: Option<String>,
+    /// Of `webhook`, `slack` and `discord`: an `https` address of a public host, at most 2,000 bytes.
+    #[serde(default)]
+    #[schema(max_length = 2_000)]
+    pub url: Option<String>,
+    /// Of `telegram`: the token of a bot.
+    #[serde(default)]
+    pub token: Option<String>,
+    /// Of `telegram`: a number, or the name of a channel with `@`.
+    #[serde(default)]
+    pub chat_id: Option<String>,
+}
+
+impl NewChannel {
+    fn into_channel(self) -> std::result::Result<Channel, FieldErrors> {
+        let Self { kind, to, url, token, chat_id } = self;
+        let mut errors = FieldErrors::default();
+        let needs: &[&str] = match kind {
+            ChannelKind::Email => &["to"],
+            ChannelKind::Webhook | ChannelKind::Slack | ChannelKind::Discord => &["url"],
+            ChannelKind::Telegram => &["token", "chat_id"],
+        };
+        let given = [("to", &to), ("url", &url), ("token", &token), ("chat_id", &chat_id)];
+        for (field, value) in given {
+            match (needs.contains(&field), value) {
+                (true, None) => errors.add(field, "is required for a channel of this kind"),
+                (false, Some(_)) => errors.add(field, "has no meaning for a channel of this kind"),
+                _ => {}
+            }
+        }
+        let [to, url, token, chat_id] = [to, url, token, chat_id].map(Option::unwrap_or_default);
+        errors.into_result(match kind {
+            ChannelKind::Email => Channel::Email { to },
+            ChannelKind::Webhook => Channel::Webhook { url },
+            ChannelKind::Slack => Channel::Slack { url },
+            ChannelKind::Discord => Channel::Discord { url },
+            ChannelKind::Telegram => Channel::Telegram { token, chat_id },
+        })
+    }
+}
+
 /// A change of a channel.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct ChannelPatch {
     /// `enabled` or `disabled`. A suspended channel may be enabled again.
     pub state: Option<WantedState>,
@@ -92,7 +141,8 @@ pub enum WantedState {
 
 /// # Errors
 /// 400 with every invalid field and its limit; 409 if the person has as many channels as the limit allows.
-pub async fn create(cx: &Cx, owner: &Owner, once: &Once, channel: Channel) -> Result<ChannelWithSecret> {
+pub async fn create(cx: &Cx, owner: &Owner, once: &Once, new: NewChannel) -> Result<ChannelWithSecret> {
+    let channel = new.into_channel()?;
     channel.validate(&cx.config.reach.policy)?;
     if channel.kind() == ChannelKind::Email && cx.config.notices.mail == MailConfig::Off {
         let told = "cannot be `email`: the operator has set no sender (LAMPLIGHTER_MAIL_FROM)";

@@ -28,6 +28,7 @@ use theme::index::{MAX_FILES, MAX_THEME_BYTES};
 use theme::path::MAX_PATH_BYTES;
 use utoipa::ToSchema;
 
+use super::index::LEASE_LOST;
 use super::{AT_ONCE, hex_sha256, index, unfit, version};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
@@ -174,7 +175,7 @@ pub async fn uploaded(
     match &done {
         Ok(()) => record.end(tally).await,
         // Another indexer has taken over. It goes on in the record.
-        Err(Error::Conflict { code: index::LEASE_LOST, .. }) => {}
+        Err(Error::Conflict { code: LEASE_LOST, .. }) => {}
         Err(error) => record.fail(tally, error).await,
     }
     done
@@ -257,7 +258,7 @@ async fn take_over(
         tries.next().await?;
         let found = cx.store.theme(owner, project).await?;
         if !found.value.is_held_by(fence) {
-            return Err(Error::conflict(index::LEASE_LOST, "another indexer has taken over"));
+            return Err(Error::conflict(LEASE_LOST, "another indexer has taken over"));
         }
         if let Some(reason) = would_break(cx, owner, project, found.value.generation, &files).await? {
             cx.store.delete_theme_files(owner, project, id).await?;
