@@ -145,7 +145,7 @@ async fn an_address_chooses_sets_of_tools() {
             assert_eq!(refused["errors"][0]["field"], "tools", "{refused:#}");
             let message = text(&refused["errors"][0]["message"]);
             assert!(
-                message.contains("context, logs, themes, agents, runs, memory, watched, projects, all"),
+                message.contains("context, logs, themes, agents, runs, memory, projects, all"),
                 "{message}"
             );
         }

@@ -108,7 +108,7 @@ impl Sent {
             prop_assert!(!text.contains('@'), "{:?}", text);
         }
         for text in [&self.slack, &self.discord, &self.telegram] {
-            let rest = text.replace("https://lamp.example/console/", "");
+            let rest = text.replace("https://lamp.example/#/", "");
             for (at, _) in rest.match_indices('.') {
                 let after = rest[at + 1..].chars().next();
                 prop_assert!(!joins(rest[..at].chars().next_back(), after), "a host: {:?}", text);

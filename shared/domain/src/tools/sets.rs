@@ -63,13 +63,13 @@ pub const SETS: &[ToolSet] = &[
             &runs::READ_RUN,
             &runs::LIST_RUN_OUTPUTS,
             &assets::READ_ANY_ASSET,
+            &watched::REPORT_RUN,
         ],
     },
     ToolSet {
         name: "memory",
         tools: &[&memory::SEARCH_MEMORY, &memory::REMEMBER_CARD, &memory::CORRECT_FACT, &memory::FORGET_FACT],
     },
-    ToolSet { name: "watched", tools: &[&watched::REPORT_RUN] },
     ToolSet { name: "projects", tools: &[&projects::LIST_PROJECTS, &projects::LIST_WORKFLOWS] },
 ];
 
@@ -153,7 +153,7 @@ mod tests {
             let error = wrong.parse::<ToolSets>().unwrap_err().to_string();
             assert_eq!(
                 error,
-                "must be one or more of context, logs, themes, agents, runs, memory, watched, projects, all, with commas",
+                "must be one or more of context, logs, themes, agents, runs, memory, projects, all, with commas",
                 "{wrong:?}"
             );
         }

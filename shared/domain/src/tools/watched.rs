@@ -6,7 +6,7 @@ use serde_json::json;
 use super::Effect::Write;
 use super::Surface::Mcp;
 use super::ToolDef;
-use super::schema::{object, text, up_to};
+use super::schema::{object, optional, text, up_to};
 use crate::witness::{MAX_LINK, MAX_NAME, MAX_SUMMARY};
 
 pub static REPORT_RUN: ToolDef = ToolDef {
@@ -21,7 +21,7 @@ pub static REPORT_RUN: ToolDef = ToolDef {
                 "watched": text("Name or id of the watched schedule.", MAX_NAME),
                 "ok": {"type": "boolean", "description": "Whether it succeeded. Default: true."},
                 "summary": up_to("What came of it.", MAX_SUMMARY),
-                "link": up_to("Where the result is: https.", MAX_LINK),
+                "link": optional(up_to("Where the result is: https.", MAX_LINK)),
             });
             object(&properties, &["watched"])
         },
