@@ -12,7 +12,7 @@ import pytest
 
 import rules
 from sources import Repo, Route
-from template import Stack, source, translate
+from template import Stack, source, target, translate
 
 GONE = object()
 
@@ -98,6 +98,7 @@ def variable(stack: Stack, name: str) -> Any:
 HEALTH = Route("GET", "/health")
 SWEEP, EXECUTOR = "ScheduleSweepFunction", "ScheduledExecutorFunction"
 TIMER = "ScheduleSweepFunctionEveryMinute"
+WATCHDOG = "WatchdogFunctionEveryTwoHours"
 URI = "arn:aws:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${AgentChatFunction.Arn}/invocations"
 
 # Functions
@@ -414,10 +415,17 @@ f(
     plant=put(f"{TIMER}/Properties/Target/Arn", {"Fn::GetAtt": ["CatalogFunction", "Arn"]}),
 )
 f("a timer without rights", plant=lambda s, r: s.resources[f"{TIMER}Role"]["Properties"].pop("Policies"))
+f = partial(fault, rule="a_timer_wakes_the_watchdog")
+f("a watchdog on the hour", plant=put(f"{WATCHDOG}/Properties/ScheduleExpression", "cron(0 0/2 * * ? *)"))
+f("a watchdog that is off", plant=put(f"{WATCHDOG}/Properties/State", "DISABLED"))
 f = partial(fault, rule="a_failed_sweep_is_left_to_the_next")
 f(
     "sweeps that are tried again",
-    plant=lambda s, r: next(iter(s.of("AWS::Lambda::EventInvokeConfig").values())).update(MaximumRetryAttempts=2),
+    plant=lambda s, r: next(
+        config
+        for config in s.of("AWS::Lambda::EventInvokeConfig").values()
+        if target(config["FunctionName"]) == s.functions["schedule-sweep"]
+    ).update(MaximumRetryAttempts=2),
 )
 f("a sweep of five minutes", plant=put(f"{SWEEP}/Properties/Timeout", 300))
 f = partial(fault, rule="the_bus_has_no_part_in_due_items")

@@ -132,6 +132,7 @@ pub fn body(route: &str, ids: &Ids) -> Value {
         | "PATCH /projects/{project_id}"
         | "PATCH /practices/{practice_id}"
         | "PATCH /watched/{watched_id}" => json!({"name": "stolen"}),
+        "POST /notifications/channels" => json!({"kind": "email", "to": "me@example.com"}),
         "PATCH /notifications/channels/{channel_id}" => json!({"state": "disabled"}),
         "POST /agents/{agent_id}/chat" => json!({"message": "hello"}),
         "POST /agents/{agent_id}/assets" => json!({"title": "t", "content": "c"}),

@@ -105,6 +105,8 @@ async fn every_payload_is_answered() {
     let watched = walk.json("watch.create", 201).await;
     assert_eq!(watched["schedule_text"], "At 03:00 every day (Europe/Berlin).", "{watched}");
 
+    assert_eq!(walk.json("notices.read", 200).await["digest_at"], "08:00");
+
     let key = walk.json("account.first-key", 201).await;
     assert_eq!(key["name"], "first key");
     assert_eq!(walk.json("account.list-keys", 200).await["data"], json!([]), "the key is another owner's");

@@ -8,7 +8,7 @@ use domain::ids::ChannelId;
 use shared::edge::extract::{Caller, Id, Json, Once};
 use shared::edge::idempotency::KeptInstead;
 use shared::flows::notices::channels::{self, ChannelList, ChannelPatch, ChannelWithSecret, NewChannel};
-use shared::flows::notices::deliveries::DeliveryView;
+use shared::flows::notices::deliveries::{self, DeliveryView};
 use shared::{Cx, Error, Result};
 
 shared::routes!(create, list, change, delete, test);
@@ -98,6 +98,6 @@ async fn test(
     Id(id): Id<ChannelId>,
     once: Once,
 ) -> Result<(StatusCode, axum::Json<DeliveryView>)> {
-    let delivery = channels::test(&cx, &caller.owner, &once, id).await?;
+    let delivery = deliveries::test_channel(&cx, &caller.owner, &once, id).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(delivery)))
 }

@@ -13,13 +13,17 @@ use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 
 use crate::config::AwsConfig;
-use crate::error::{Error, Result};
 
 /// The time limit of one call.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024;
+
+/// The call cannot be signed, which is a bug or a wrong configuration.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to sign a call: {0}")]
+pub struct NotSigned(String);
 
 /// Makes signed calls. The HTTP client is built on the first one.
 #[derive(Debug)]
@@ -55,7 +59,7 @@ impl SignedCalls {
     pub(crate) async fn post(
         &self,
         call: Call<'_>,
-    ) -> Result<std::result::Result<(StatusCode, Bytes), String>> {
+    ) -> Result<Result<(StatusCode, Bytes), String>, NotSigned> {
         let request = self.signed(call)?;
         let client = self.client.get_or_init(https::pooled);
         let exchange = async {
@@ -68,10 +72,9 @@ impl SignedCalls {
         Ok(ended.map_err(str::to_owned))
     }
 
-    fn signed(&self, call: Call<'_>) -> Result<Request<Full<Bytes>>> {
+    fn signed(&self, call: Call<'_>) -> Result<Request<Full<Bytes>>, NotSigned> {
         let AwsConfig { region, credentials: keys, .. } = &self.config;
-        let failed =
-            |error: &dyn std::fmt::Display| Error::internal(format!("failed to sign a call: {error}"));
+        let failed = |error: &dyn std::fmt::Display| NotSigned(error.to_string());
         let mut request = Request::builder()
             .method(Method::POST)
             .uri(call.url)

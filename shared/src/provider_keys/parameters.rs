@@ -158,7 +158,7 @@ impl Parameters {
             headers: &[("x-amz-target", format!("AmazonSSM.{operation}"))],
             body: input.to_string(),
         };
-        self.calls.post(call).await
+        self.calls.post(call).await.map_err(|error| Error::internal(error.to_string()))
     }
 }
 

@@ -17,10 +17,10 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::due_item::{DueItem, DueTarget};
-use super::notices;
 
 pub use super::record_kinds::*;
 pub use super::table::key::{Guard, Key, Range, sortable};
+use super::table::key::{NONE, or_none};
 
 /// The name of the index over all owners' due items.
 pub const DUE_INDEX: &str = "due";
@@ -153,17 +153,10 @@ pub fn usage(
     used(owner, Month::of(day), day, &or_none(agent), &or_none(action), &or_none(*vendor), model)
 }
 
-fn or_none(part: Option<impl std::fmt::Display>) -> String {
-    part.map_or_else(|| NONE.to_owned(), |part| part.to_string())
-}
-
 #[must_use]
 pub fn usage_of_month(owner: &Owner, month: jiff::civil::Date) -> Range {
     used_in(owner, Month::of(month))
 }
-
-/// Stands where a key has no agent, no action or no provider.
-const NONE: &str = "-";
 
 /// The parts of a sort key of [`usage`]: the day, the agent, the action and the model. A key of an earlier version has no `+`. It
 /// names neither the action nor the provider.
@@ -258,7 +251,7 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
         let (action, run) = (action.parse().ok()?, run.parse().ok()?);
         return Some(DueItem::occurrence(&Owner::new(owner).ok()?, action, run));
     }
-    if let Some(owner) = part.strip_suffix("#NOTICE").filter(|_| notices::is_due(&key.sk)) {
+    if let Some(owner) = part.strip_suffix("#NOTICE").filter(|_| is_of_notices(&key.sk)) {
         return Some(DueItem::notices(&Owner::new(owner).ok()?));
     }
     if let Some(owner) = part.strip_suffix("#DELIVERY") {
@@ -281,6 +274,11 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     }
     let (owner, id) = part.rsplit_once("#RUN#").filter(|_| key.sk == "META")?;
     Some(DueItem::run(&Owner::new(owner).ok()?, id.parse().ok()?))
+}
+
+/// Whether this is the sort key of something that [`DueTarget::Notices`] looks at.
+fn is_of_notices(sort_key: &str) -> bool {
+    ["AGAIN", "DIGEST#", "HAPPENED#", "STATE#"].iter().any(|prefix| sort_key.starts_with(prefix))
 }
 
 /// Whether this partition key is that of a deletion. Every write of a deletion includes an item with such a key.

@@ -5,10 +5,10 @@
 
 use domain::actions::Occurrence;
 use domain::ids::{ActionId, ChannelId, DeliveryId, NoticeId, Owner, RunId};
+use domain::notices::Preferences;
 use domain::notices::channels::ChannelKind;
 use domain::notices::deliveries::DeliveryRecord;
 use domain::notices::plan::{Event, NoticeState};
-use domain::notices::{NoticeKey, Preferences};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -324,15 +324,4 @@ impl Store {
 /// The place in the index of something of which an owner has one at a time.
 fn due_of(owner: &Owner, at: Timestamp) -> Extras {
     Extras { due: Some((keys::shard_of_owner(owner), at)), ..Extras::default() }
-}
-
-/// Whether this is the key of something that [`DueTarget::Notices`](super::DueTarget::Notices) looks at.
-pub(super) fn is_due(sort_key: &str) -> bool {
-    ["AGAIN", "DIGEST#", "HAPPENED#", "STATE#"].iter().any(|prefix| sort_key.starts_with(prefix))
-}
-
-/// The parts of a key that tells the states of an action apart from others.
-#[must_use]
-pub(super) fn of_key(key: &NoticeKey) -> String {
-    key.action_id.map_or_else(|| "-".to_owned(), |action| action.to_string())
 }

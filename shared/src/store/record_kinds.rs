@@ -52,8 +52,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use uuid::Uuid;
 
-use super::notices::of_key;
-use super::table::key::{Guard, Key, Range, hash, sortable};
+use super::table::key::{Guard, Key, Range, hash, or_none, sortable};
 
 /// Gives the list to the macro `$then`.
 macro_rules! records {
@@ -333,7 +332,7 @@ macro_rules! records {
             preferences() = "PREFERENCES" => [restored by accounts::preferences] as "notice_preferences";
             /// What was said for a kind, an action and a cause.
             notice_state(key: &NoticeKey) = "STATE#{of}#{kind}#{cause}"
-                with (of = of_key(key), kind = key.kind, cause = key.cause.as_str())
+                with (of = or_none(key.action_id), kind = key.kind, cause = key.cause.as_str())
                 lists notice_states("STATE#") deleted "35 days after its newest event" => [left out];
             /// The mark that a person is to be told of a run that has come to rest.
             untold(action: ActionId, run: RunId) = "UNTOLD#{action}#{run}" deleted "when it is told" => [left out];

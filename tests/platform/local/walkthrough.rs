@@ -108,7 +108,7 @@ async fn the_examples_of_the_api_manual_work() {
     }
     let h = Harness::start().await;
     let blocks = blocks(API);
-    assert_eq!(blocks.len(), 12, "the page has twelve blocks");
+    assert_eq!(blocks.len(), 16, "the page has sixteen blocks");
     let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
     let output = bash(script).await;
     let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -122,7 +122,9 @@ async fn the_examples_of_the_api_manual_work() {
     );
     let count = |text: &str| said.matches(text).count();
     assert_eq!(count("\"code\":\"invalid_input\""), 1, "an error: {said}");
-    assert_eq!((count("\"has_more\":true"), count("\"has_more\":false")), (0, 1), "two pages: {said}");
+    // The agents, and what the sections about notices, jobs and the watchdog list.
+    assert_eq!(count("\"has_more\":true"), 0, "whole pages: {said}");
+    assert!(count("\"has_more\":false") >= 1, "whole pages: {said}");
     assert_eq!((count("201 Created"), count("idempotent-replayed: true")), (2, 1), "one agent: {said}");
     assert_eq!((count("etag: \"1\""), count("\"code\":\"version_conflict\"")), (1, 1), "one edit: {said}");
     assert_eq!(count("\"object\":\"chat.completion\""), 1, "an answer for a client of OpenAI: {said}");

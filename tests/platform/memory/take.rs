@@ -55,7 +55,7 @@ async fn finds(cx: &Cx, owner: &Owner, query: &str) -> Vec<String> {
 /// What an owner has, without the times of changes.
 async fn all_of(cx: &Cx, name: &str) -> BTreeMap<(String, String), Value> {
     let mut found = scanned(cx, name).await;
-    found.retain(|(_, sk), _| sk != "IMPORT");
+    found.retain(|(pk, sk), _| sk != "IMPORT" && !pk.ends_with("#JOB") && !pk.ends_with("#WATCHDOG"));
     // A search notes that it has found a fact, while nobody waits for that.
     for fact in found.iter_mut().filter(|((_, sk), _)| sk.starts_with("FACT#")).map(|(_, fact)| fact) {
         for noted in ["_v", "_w", "used_on"] {

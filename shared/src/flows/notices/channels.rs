@@ -1,10 +1,7 @@
 //! The channels of a person: created, listed, switched on and off, tested, deleted. Their addresses are secrets and never shown again.
 
-use domain::ids::{ChannelId, NoticeId, Owner};
+use domain::ids::{ChannelId, Owner};
 use domain::notices::channels::{Channel, ChannelKind, Secret};
-use domain::notices::deliveries::{DeliveryRecord, Said};
-use domain::notices::plan::Notice;
-use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use domain::validate::FieldErrors;
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng;
@@ -12,7 +9,6 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::deliveries::DeliveryView;
 use crate::config::MailConfig;
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -256,35 +252,6 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ChannelId) -> Result<()> {
     Ok(())
 }
 
-/// Sends a message that says that it is a test. It is sent at once, whatever the preferences say.
-///
-/// # Errors
-/// 404 if the channel does not exist; 409 if it is switched off.
-pub async fn test(cx: &Cx, owner: &Owner, once: &Once, id: ChannelId) -> Result<DeliveryView> {
-    let channel = load(cx, owner, id).await?.value;
-    if channel.state != ChannelState::Enabled {
-        return Err(Error::conflict("channel_off", "the channel is switched off: enable it first"));
-    }
-    let now = cx.clock.now();
-    let notice = Notice {
-        notice_id: NoticeId::from_uuid(cx.clock.uuid()),
-        key: NoticeKey { kind: NoticeKind::Succeeded, action_id: None, cause: Cause::new("test") },
-        about: About::new("A test of this channel", "You are told here.", LeadsTo::Watch),
-        count: 1,
-        since: now,
-        last_at: now,
-        is_over: false,
-        at: now,
-    };
-    let to = (channel.channel_id, channel.kind, channel.target.as_str());
-    let delivery = DeliveryRecord::new(notice.notice_id, Said::Notice { notice }, to, now);
-    if !cx.store.commit(once, vec![Store::delivery_write(owner, &delivery, 0)?]).await?.done() {
-        return Err(Error::internal("a new id was taken"));
-    }
-    due::dispatch(cx, &DueItem::delivery(owner, delivery.delivery_id)).await;
-    Ok(delivery.into())
-}
-
 /// The channel, decrypted.
 pub(super) async fn opened(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Result<Channel> {
     let text = cx.provider_keys.open_for_channel(owner, channel.channel_id, &channel.sealed).await?;
@@ -320,6 +287,6 @@ pub(super) async fn suspend(
     Ok(())
 }
 
-async fn load(cx: &Cx, owner: &Owner, id: ChannelId) -> Result<Versioned<StoredChannel>> {
+pub(super) async fn load(cx: &Cx, owner: &Owner, id: ChannelId) -> Result<Versioned<StoredChannel>> {
     cx.store.channel(owner, id).await?.ok_or(Error::NotFound("channel"))
 }

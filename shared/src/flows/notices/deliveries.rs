@@ -7,7 +7,9 @@ use bytes::Bytes;
 use domain::ids::{ChannelId, DeliveryId, NoticeId, Owner};
 use domain::notices::channels::{self, Answer, Channel, ChannelKind, Next};
 use domain::notices::deliveries::{DeliveryRecord, DeliveryState, Said};
+use domain::notices::plan::Notice;
 use domain::notices::render::Message;
+use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use futures::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use jiff::Timestamp;
@@ -15,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::channels::{opened, secrets, suspend};
+use super::channels::{load, opened, secrets, suspend};
 use super::mail;
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -112,6 +114,35 @@ pub async fn list(
 pub async fn read(cx: &Cx, owner: &Owner, id: DeliveryId) -> Result<DeliveryView> {
     let found = cx.store.delivery(owner, id).await?.ok_or(Error::NotFound("delivery"))?;
     Ok(found.value.into())
+}
+
+/// Sends a message that says that it is a test. It is sent at once, whatever the preferences say.
+///
+/// # Errors
+/// 404 if the channel does not exist; 409 if it is switched off.
+pub async fn test_channel(cx: &Cx, owner: &Owner, once: &Once, id: ChannelId) -> Result<DeliveryView> {
+    let channel = load(cx, owner, id).await?.value;
+    if channel.state != ChannelState::Enabled {
+        return Err(Error::conflict("channel_off", "the channel is switched off: enable it first"));
+    }
+    let now = cx.clock.now();
+    let notice = Notice {
+        notice_id: NoticeId::from_uuid(cx.clock.uuid()),
+        key: NoticeKey { kind: NoticeKind::Succeeded, action_id: None, cause: Cause::new("test") },
+        about: About::new("A test of this channel", "You are told here.", LeadsTo::Watch),
+        count: 1,
+        since: now,
+        last_at: now,
+        is_over: false,
+        at: now,
+    };
+    let to = (channel.channel_id, channel.kind, channel.target.as_str());
+    let delivery = DeliveryRecord::new(notice.notice_id, Said::Notice { notice }, to, now);
+    if !cx.store.commit(once, vec![Store::delivery_write(owner, &delivery, 0)?]).await?.done() {
+        return Err(Error::internal("a new id was taken"));
+    }
+    due::dispatch(cx, &DueItem::delivery(owner, delivery.delivery_id)).await;
+    Ok(delivery.into())
 }
 
 /// Tries a delivery once more, with all retries.

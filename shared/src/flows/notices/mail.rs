@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::aws::signed::Call;
 use crate::config::MailConfig;
 use crate::context::Cx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::notices::Mail;
 
 /// Sends an e-mail. Returns the answer, and what went wrong, for a person.
@@ -43,7 +43,8 @@ pub(super) async fn send(
                 headers: &[],
                 body: body.to_string(),
             };
-            Ok(match cx.signed.post(call).await? {
+            let sent = cx.signed.post(call).await.map_err(|error| Error::internal(error.to_string()))?;
+            Ok(match sent {
                 Ok((status, _)) => {
                     let code = status.as_u16();
                     (Answer::Status { code, retry_after: None }, format!("Amazon SES answered {code}"))

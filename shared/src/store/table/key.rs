@@ -113,3 +113,11 @@ pub fn sortable(instant: Timestamp) -> String {
 pub(in crate::store) fn hash(text: &str) -> String {
     domain::hex(&Sha256::digest(text.as_bytes()))
 }
+
+/// Stands where a key has no agent, no action or no provider.
+pub(in crate::store) const NONE: &str = "-";
+
+/// The text of a part, or of its absence.
+pub(in crate::store) fn or_none(part: Option<impl std::fmt::Display>) -> String {
+    part.map_or_else(|| NONE.to_owned(), |part| part.to_string())
+}
