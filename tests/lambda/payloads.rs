@@ -103,7 +103,7 @@ async fn every_payload_is_answered() {
     assert_eq!(walk.json("theme-lookup.create", 201).await["name"], "Spring theme");
 
     let watched = walk.json("watch.create", 201).await;
-    assert_eq!(watched["schedule_text"], "At 03:00 every day (Europe/Berlin).", "{watched}");
+    assert_eq!(watched["schedule_text"], "At 03:00 (Europe/Berlin).", "{watched}");
 
     assert_eq!(walk.json("notices.read", 200).await["digest_at"], "08:00");
 
