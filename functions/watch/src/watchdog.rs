@@ -4,8 +4,7 @@ use axum::extract::State;
 use domain::watchdog::WatchdogSettings;
 use shared::edge::extract::{Caller, Json, Query};
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::watchdog::{self, WatchdogView};
-use shared::store::watchdog::WatchdogAlert;
+use shared::flows::watchdog::{self, WatchdogAlertView, WatchdogView};
 use shared::{Cx, Result};
 
 shared::routes!(read, list_alerts, read_settings, change_settings);
@@ -28,13 +27,13 @@ async fn read(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<Watchdo
 #[utoipa::path(
     get, path = "/watchdog/alerts", tag = "watchdog", operation_id = "list_watchdog_alerts",
     params(PageQuery),
-    responses((status = 200, body = Page<WatchdogAlert>)),
+    responses((status = 200, body = Page<WatchdogAlertView>)),
 )]
 async fn list_alerts(
     State(cx): State<Cx>,
     caller: Caller,
     Query(page): Query<PageQuery>,
-) -> Result<axum::Json<Page<WatchdogAlert>>> {
+) -> Result<axum::Json<Page<WatchdogAlertView>>> {
     watchdog::alerts(&cx, &caller.owner, &page).await.map(axum::Json)
 }
 

@@ -18,7 +18,7 @@ use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use domain::schedule::{Schedule, zone_or_utc};
 use domain::watchdog::{
     ActionFacts, Check, CheckSettings, CounterOf, Heal, JobFacts, LOOK_EVERY, Observed, QueueFacts, Say,
-    WatchdogSettings, judge_action, judge_job, judge_queue, judge_watched, look_at,
+    Snapshot, WatchdogSettings, judge_action, judge_job, judge_queue, judge_watched, look_at,
 };
 use domain::watched::MAX_WATCHED;
 use domain::witness::newest;
@@ -353,16 +353,87 @@ pub async fn read(data: &Data, owner: &Owner) -> Result<WatchdogView> {
     })
 }
 
+/// Whether something is wrong, or right again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SaidKind {
+    Alert,
+    Recovery,
+}
+
+/// What the watchdog has said at a look.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct WatchdogAlertView {
+    /// When the look was.
+    pub at: Timestamp,
+    pub say: SaidKind,
+    pub check: Check,
+    pub item: String,
+    /// What is wrong. Only of an alert.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
+    /// What a person can do. Only of an alert.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// How many looks in a row have seen it.
+    pub count: u32,
+    /// When the first of them was.
+    pub since: Timestamp,
+    /// The newest three snapshots, the newest first. Only of an alert.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub last3: Vec<Snapshot>,
+    /// What the platform does about it by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heal: Option<Heal>,
+    /// When the alert was raised. Only of a recovery.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alerted_at: Option<Timestamp>,
+}
+
+impl From<WatchdogAlert> for WatchdogAlertView {
+    fn from(WatchdogAlert { at, say }: WatchdogAlert) -> Self {
+        match say {
+            Say::Alert { check, item, what, remedy, count, since, last3, heal } => Self {
+                at,
+                say: SaidKind::Alert,
+                check,
+                item,
+                what: Some(what),
+                remedy: Some(remedy),
+                count,
+                since,
+                last3,
+                heal,
+                alerted_at: None,
+            },
+            Say::Recovery { check, item, count, since, alerted_at } => Self {
+                at,
+                say: SaidKind::Recovery,
+                check,
+                item,
+                what: None,
+                remedy: None,
+                count,
+                since,
+                last3: Vec::new(),
+                heal: None,
+                alerted_at: Some(alerted_at),
+            },
+        }
+    }
+}
+
 /// What the watchdog has said, newest first.
 ///
 /// # Errors
 /// 400 if `limit` or `cursor` is invalid.
-pub async fn alerts(data: &Data, owner: &Owner, query: &PageQuery) -> Result<Page<WatchdogAlert>> {
+pub async fn alerts(data: &Data, owner: &Owner, query: &PageQuery) -> Result<Page<WatchdogAlertView>> {
     let read = |after: Option<String>, limit| {
         async move { data.store.watchdog_alerts(owner, after.as_deref(), limit).await }.boxed()
     };
     let found = page::filtered(owner, "watchdog alerts", query, read, |_| true).await?;
-    Ok(found.map(|record| record.value))
+    Ok(found.map(|record| record.value.into()))
 }
 
 /// # Errors

@@ -7,7 +7,6 @@ use domain::ids::Owner;
 use domain::watchdog::{Check, Say, WatchdogRecord};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::due_item::DueItem;
 use super::keys::{self, SHARDS};
@@ -21,7 +20,7 @@ const ALERT_KEPT: SignedDuration = SignedDuration::from_hours(24 * domain::jobs:
 const PAGE: usize = 1_000;
 
 /// What the watchdog has said at a look.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchdogAlert {
     /// When the look was.
     pub at: Timestamp,

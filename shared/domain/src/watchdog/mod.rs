@@ -271,7 +271,7 @@ pub enum Say {
 
 /// How a check behaves for a person, or for the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct CheckSettings {
     /// Default: true.
     pub enabled: bool,
@@ -288,7 +288,7 @@ impl Default for CheckSettings {
 
 /// The checks that do not have their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct WatchdogSettings {
     /// By the name of the check.
     pub checks: BTreeMap<Check, CheckSettings>,
