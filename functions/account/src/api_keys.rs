@@ -1,15 +1,14 @@
 //! The routes of API keys.
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use domain::ids::ApiKeyId;
 use shared::edge::extract::{Caller, Id, Json, Once, Query};
-use shared::edge::idempotency::KeptInstead;
+use shared::edge::respond::secret_once;
 use shared::flows::accounts::api_keys::{self, ApiKeyView, CreatedApiKey, NewApiKey};
 use shared::flows::page::{Page, PageQuery};
-use shared::{Cx, Error, Result};
+use shared::{Cx, Result};
 
 shared::routes!(create, list, revoke);
 
@@ -28,14 +27,8 @@ async fn create(
     Json(input): Json<NewApiKey>,
 ) -> Result<impl IntoResponse> {
     let created = api_keys::create(&cx, &caller, &once, input).await?;
-    let kept = serde_json::to_string(&created.key).map_err(|error| Error::internal(error.to_string()))?;
     let location = format!("/account/api-keys/{}", created.key.key_id);
-    Ok((
-        StatusCode::CREATED,
-        AppendHeaders([(header::LOCATION, location), (header::CACHE_CONTROL, "no-store".to_owned())]),
-        Extension(KeptInstead(kept)),
-        axum::Json(created),
-    ))
+    secret_once(StatusCode::CREATED, Some(location), &created.key, &created)
 }
 
 /// List the active API keys, newest first

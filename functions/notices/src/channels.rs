@@ -1,15 +1,14 @@
 //! The routes of channels.
 
-use axum::Extension;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use domain::ids::ChannelId;
 use shared::edge::extract::{Caller, Id, Json, Once};
-use shared::edge::idempotency::KeptInstead;
+use shared::edge::respond::secret_once;
 use shared::flows::notices::channels::{self, ChannelList, ChannelPatch, ChannelWithSecret, NewChannel};
 use shared::flows::notices::deliveries::{self, DeliveryView};
-use shared::{Cx, Error, Result};
+use shared::{Cx, Result};
 
 shared::routes!(create, list, change, delete, test);
 
@@ -29,14 +28,8 @@ async fn create(
     Json(channel): Json<NewChannel>,
 ) -> Result<impl IntoResponse> {
     let created = channels::create(&cx, &caller.owner, &once, channel).await?;
-    let kept = serde_json::to_string(&created.channel).map_err(|error| Error::internal(error.to_string()))?;
     let location = format!("/notifications/channels/{}", created.channel.channel_id);
-    Ok((
-        StatusCode::CREATED,
-        AppendHeaders([(header::LOCATION, location), (header::CACHE_CONTROL, "no-store".to_owned())]),
-        Extension(KeptInstead(kept)),
-        axum::Json(created),
-    ))
+    secret_once(StatusCode::CREATED, Some(location), &created.channel, &created)
 }
 
 /// List the channels, oldest first
@@ -66,9 +59,7 @@ async fn change(
     Json(patch): Json<ChannelPatch>,
 ) -> Result<impl IntoResponse> {
     let changed = channels::change(&cx, &caller.owner, &once, id, patch).await?;
-    let kept = serde_json::to_string(&changed.channel).map_err(|error| Error::internal(error.to_string()))?;
-    let headers = AppendHeaders([(header::CACHE_CONTROL, "no-store")]);
-    Ok((headers, Extension(KeptInstead(kept)), axum::Json(changed)))
+    secret_once(StatusCode::OK, None, &changed.channel, &changed)
 }
 
 /// Delete a channel

@@ -1,9 +1,12 @@
 //! Responses of handlers.
 
-use axum::Json;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
+
+use super::idempotency::KeptInstead;
+use crate::error::{Error, Result};
 
 /// 200 with the version as `ETag`, for later use in `If-Match`.
 pub struct Tagged<T> {
@@ -22,6 +25,27 @@ pub struct Created<T> {
 pub struct Weak<T> {
     pub tag: String,
     pub body: T,
+}
+
+/// An answer whose `body` has a secret that no other answer has. Nobody may store it, and a replay for the same `Idempotency-Key` has
+/// `kept` instead.
+///
+/// # Errors
+/// If `kept` cannot be written as JSON, which is a bug.
+pub fn secret_once(
+    status: StatusCode,
+    location: Option<String>,
+    kept: &impl Serialize,
+    body: &impl Serialize,
+) -> Result<Response> {
+    let kept = serde_json::to_string(kept).map_err(|error| Error::internal(error.to_string()))?;
+    let mut response = (status, Extension(KeptInstead(kept)), Json(body)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(Ok(location)) = location.map(HeaderValue::try_from) {
+        headers.insert(header::LOCATION, location);
+    }
+    Ok(response)
 }
 
 fn etag(headers: &mut HeaderMap, version: u64) {
