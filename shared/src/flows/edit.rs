@@ -17,3 +17,18 @@ pub fn check(if_match: Option<IfMatch>, version: u64, current: &impl serde::Seri
         _ => Ok(()),
     }
 }
+
+/// Like [`check`], with a current state that must be read. It is read only for a refusal.
+///
+/// # Errors
+/// 409 with the current state, and the errors of reading it.
+pub async fn check_read<V: serde::Serialize>(
+    if_match: Option<IfMatch>,
+    version: u64,
+    current: impl Future<Output = Result<V>>,
+) -> Result<()> {
+    match if_match {
+        Some(IfMatch(seen)) if seen != version => check(if_match, version, &current.await?),
+        _ => Ok(()),
+    }
+}

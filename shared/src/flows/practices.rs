@@ -175,12 +175,8 @@ pub async fn change(
 }
 
 async fn check_version(cx: &Cx, owner: &Owner, if_match: Option<IfMatch>, current: &Practice) -> Result<()> {
-    match if_match {
-        Some(IfMatch(seen)) if seen != current.edition => {
-            edit::check(if_match, current.edition, &view(cx, owner, current.clone()).await?)
-        }
-        _ => Ok(()),
-    }
+    let shown = async { view(cx, owner, current.clone()).await };
+    edit::check_read(if_match, current.edition, shown).await
 }
 
 /// Deletes a practice and all its check-ins. The record first says that it is deleted, so that nothing is added any more, and is deleted

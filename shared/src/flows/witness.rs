@@ -220,12 +220,8 @@ async fn check_version(
     if_match: Option<IfMatch>,
     current: &WatchedRecord,
 ) -> Result<()> {
-    match if_match {
-        Some(IfMatch(seen)) if seen != current.edition => {
-            edit::check(if_match, current.edition, &view(cx, owner, current.clone()).await?)
-        }
-        _ => Ok(()),
-    }
+    let shown = async { view(cx, owner, current.clone()).await };
+    edit::check_read(if_match, current.edition, shown).await
 }
 
 /// Deletes a watched schedule and all its reports. The record first says that it is deleted, so that no report is added any more, and is

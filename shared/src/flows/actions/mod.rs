@@ -279,12 +279,8 @@ async fn check_version(
     if_match: Option<IfMatch>,
     action: &Versioned<Action>,
 ) -> Result<()> {
-    match if_match {
-        Some(IfMatch(seen)) if seen != action.version => {
-            edit::check(if_match, action.version, &view(cx, owner, action.value.clone()).await?)
-        }
-        _ => Ok(()),
-    }
+    let shown = async { view(cx, owner, action.value.clone()).await };
+    edit::check_read(if_match, action.version, shown).await
 }
 
 /// # Errors
