@@ -120,10 +120,12 @@ pub async fn send(cx: &Cx, deadline: Timestamp) -> Result<Sent> {
     Ok(sent)
 }
 
-/// Lets the watchdog look at the owner of an item. If that fails, the next item tries it again.
+/// Lets the watchdog look at the owner of an item from now on. If that fails, the next item tries it again.
 pub(crate) async fn follow(cx: &Cx, item: &DueItem) {
     let now = cx.clock.now();
-    if item.target == DueTarget::Deletion || cx.followed.knows(&item.owner, now) {
+    // A look is at somebody who is followed already, and a deletion must leave nothing.
+    let is_left_out = matches!(item.target, DueTarget::Deletion | DueTarget::Watchdog);
+    if is_left_out || cx.followed.knows(&item.owner, now) {
         return;
     }
     match cx.store.follow(&item.owner, now).await {

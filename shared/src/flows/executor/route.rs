@@ -55,10 +55,6 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
     {
         return Ok(());
     }
-    if item.target == DueTarget::Watchdog {
-        let look = item.due_at.unwrap_or_else(|| domain::watchdog::look_at(cx.clock.now()));
-        return watchdog::look(cx, &item.owner, look).await;
-    }
     // What an executor works on is something that can be watched. The work does not wait for it.
     let (done, ()) = futures::join!(work(cx, item, deadline), watchdog::follow(cx, item));
     done
@@ -78,8 +74,10 @@ fn work<'a>(cx: &'a Cx, item: &'a DueItem, deadline: Timestamp) -> BoxFuture<'a,
         DueTarget::Occurrence { action, run } => notices::tell_of(cx, owner, action, run).boxed(),
         DueTarget::Notices => notices::go_on(cx, owner, deadline).boxed(),
         DueTarget::Delivery(id) => notices::deliveries::go_on(cx, owner, id).boxed(),
-        // It has no lease and no due time of its own.
-        DueTarget::Watchdog => std::future::ready(Ok(())).boxed(),
+        DueTarget::Watchdog => {
+            let look = item.due_at.unwrap_or_else(|| domain::watchdog::look_at(cx.clock.now()));
+            watchdog::look(cx, owner, look).boxed()
+        }
     }
 }
 
