@@ -3,13 +3,14 @@
 //! Every write of an action computes its place in the `due` index from its next fire time, the check before it, and its live run. So the
 //! index always matches the record. An action and its occurrences are written together in one transaction.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::actions::{Action, ApprovalRecord, Occurrence};
 use domain::ids::{ActionId, AgentId, Owner, RunId};
 use domain::memory::Source;
 use domain::memory::part::MemoryPart;
 use jiff::{SignedDuration, Timestamp};
+use serde::de::IgnoredAny;
 use uuid::Uuid;
 
 use super::agents::child;
@@ -51,6 +52,18 @@ impl Store {
             version,
             item: item(action, &extras(action, wake_at))?,
         })
+    }
+
+    /// Those of these actions that exist.
+    pub async fn existing_actions(
+        &self,
+        owner: &Owner,
+        ids: impl IntoIterator<Item = ActionId>,
+    ) -> Result<BTreeSet<ActionId>, StoreError> {
+        let of: HashMap<_, _> = ids.into_iter().map(|id| (keys::action(owner, id), id)).collect();
+        let keys: Vec<_> = of.keys().cloned().collect();
+        let found = self.get_many_keyed::<IgnoredAny>(&keys).await?;
+        Ok(found.into_iter().filter_map(|(key, _)| of.get(&key).copied()).collect())
     }
 
     /// Newest first.

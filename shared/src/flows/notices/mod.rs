@@ -383,12 +383,10 @@ pub async fn replace_preferences(
     preferences: Preferences,
 ) -> Result<PreferencesView> {
     preferences.validate()?;
-    let unknown = preferences.actions.keys().copied();
+    let known = cx.store.existing_actions(owner, preferences.actions.keys().copied()).await?;
     let mut errors = FieldErrors::default();
-    for action in unknown {
-        if cx.store.action(owner, action).await?.is_none() {
-            errors.add(format!("actions.{action}"), "there is no such action");
-        }
+    for action in preferences.actions.keys().filter(|action| !known.contains(action)) {
+        errors.add(format!("actions.{action}"), "there is no such action");
     }
     errors.into_result(())?;
     let _lock = cx.locks.lock((owner, "preferences")).await;

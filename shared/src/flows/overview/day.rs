@@ -256,7 +256,9 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
     let account = cx.store.account(owner).await?.value;
     let span = asked.read(&account.timezone, now)?;
     let jobs = jobs::between(cx, owner, (span.from, span.to), MAX_JOBS);
-    let (found, turns, (jobs, all_jobs)) = tokio::try_join!(actions(cx, owner), open_turns(cx, owner), jobs)?;
+    let watched = watched::of_day(cx, owner, (span.from, span.to), now);
+    let (found, turns, (jobs, all_jobs), (watched, watched_complete)) =
+        tokio::try_join!(actions(cx, owner), open_turns(cx, owner), jobs, watched)?;
     let Found { data: actions, complete: all_actions } = found;
     let agents = agents_of(cx, owner, actions.iter().map(|action| action.agent_id)).await?;
     let live = live(&actions, &turns.data);
@@ -275,7 +277,6 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
         Ok::<_, Error>((action, agent_name, past, more_past, why))
     });
     let of: Vec<_> = of.buffered(AT_ONCE).try_collect().await?;
-    let (watched, watched_complete) = watched::of_day(cx, owner, (span.from, span.to), now).await?;
     // Where a schedule fires is computed off the threads that serve requests.
     let to_compute = span.clone();
     let compute = move |stop: &Stop| coming(of, &to_compute, stop);
