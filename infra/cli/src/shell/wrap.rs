@@ -72,7 +72,7 @@ pub fn run(args: &Wrap) -> ! {
     std::process::exit(ended.code)
 }
 
-/// Runs the command to its end. A signal that comes afterwards goes to `after`, as nothing.
+/// Runs the command to its end. A signal that comes afterwards sends `None` to `after`.
 fn run_command(command: &[OsString], after: &Sender<Option<Result<(), String>>>) -> Ended {
     let Some((program, args)) = command.split_first() else {
         return Ended { code: NOT_FOUND, summary: "There was no command.".to_owned() };

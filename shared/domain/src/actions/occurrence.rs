@@ -282,7 +282,7 @@ impl Occurrence {
         self.told.as_ref().is_some_and(|told| told.starts_with(ASKED))
     }
 
-    /// Since when it is in its state, as far as its record says that. It decides how long it waits to be told of.
+    /// When it came to rest. For a run that waits, the time at which it started, because its record has no later one.
     #[must_use]
     pub fn rests_since(&self) -> Timestamp {
         self.finished_at.or(self.started_at).unwrap_or(self.due_at)

@@ -195,7 +195,7 @@ fn begin(kept: &mut MemoryKept, due: &MemoryDue, zone: &jiff::tz::TimeZone) {
     kept.weekly = kept.weekly.max(Some(when::last_weekly(due.since, zone)));
 }
 
-/// When the earliest synchronisation or tidying was due that is not done.
+/// The synchronisations and tidyings that were due and are not done, each with its due time.
 pub(crate) fn missed(
     due: &MemoryDue,
     mut kept: MemoryKept,

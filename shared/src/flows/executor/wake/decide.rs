@@ -22,7 +22,7 @@ use crate::store::{Store, Tries, Versioned};
 /// How many due times one transaction decides. Each of them may write an occurrence and a run.
 const AT_ONCE: usize = 40;
 
-/// Of how many due times that never run a person is told at once. After an outage there may be many; sweeps tell of the others.
+/// A person is told at once of at most so many due times that never run. After an outage there may be more, and sweeps tell of those.
 const TOLD_AT_ONCE: usize = 3;
 
 /// An action without undecided due times, in the state that was last read or written.
