@@ -113,8 +113,9 @@ def streaming_functions_stream(stack: Stack, repo: Repo) -> Iterator[str]:
                 yield f"{route}: the gateway waits {integration.get('timeoutInMillis')} ms for a function of {timeout} ms"
         elif timeout >= integration.get("timeoutInMillis", BUFFERED) or timeout >= BUFFERED:
             yield f"{route}: {name} may take {timeout} ms, but the gateway stops waiting after {BUFFERED}"
+    methods = list(stack.methods.values())
     for name in stack.functions:
-        modes = {method.streams for method in stack.methods.values() if method.function == name}
+        modes = {method.streams for method in methods if method.function == name}
         if len(modes) > 1:
             yield f"{name}: some routes stream and some do not, but one runner serves all of them"
 

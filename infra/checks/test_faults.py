@@ -620,10 +620,28 @@ SOURCE_CASES = {
 }
 
 
-@pytest.mark.parametrize("what", SOURCE_CASES)
-def test_a_fault_of_the_source_is_reported(what: str, repo: Repo) -> None:
-    plant, rule = SOURCE_CASES[what]
+def small_source() -> dict[str, Any]:
+    """The template with few routes. The time of a translation grows with the square of their number."""
     template = source()
+    for name, resource in template["Resources"].items():
+        events = resource.get("Properties", {}).get("Events", {})
+        if name != "AgentChatFunction":
+            for event in [event for event, found in events.items() if found["Type"] == "Api"][1:]:
+                del events[event]
+    return template
+
+
+@pytest.fixture(scope="session")
+def small_reports() -> set[str]:
+    """The rules that report the small template as it is: for example, those that miss its routes."""
+    return {sentence.split(":")[0] for sentence in rules.faults(Stack(translate(small_source())), Repo())}
+
+
+@pytest.mark.parametrize("what", SOURCE_CASES)
+def test_a_fault_of_the_source_is_reported(what: str, repo: Repo, small_reports: set[str]) -> None:
+    plant, rule = SOURCE_CASES[what]
+    template = small_source()
     plant(template)
     told = {sentence.split(":")[0] for sentence in rules.faults(Stack(translate(template)), repo)}
+    assert rule not in small_reports, f"{rule} reports the small template without a fault"
     assert rule in told, f"{what}: the reports were {sorted(told)}"

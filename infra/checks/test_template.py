@@ -63,10 +63,14 @@ def test_cfn_lint_finds_no_fault(file: Path) -> None:
     assert told.returncode == 0, told.stdout + told.stderr
 
 
-def test_checkov_reports_only_the_skipped_checks(file: Path) -> None:
+def test_checkov_reports_only_the_skipped_checks(stack: Stack, tmp_path: Path) -> None:
+    # Its checks of CloudFormation do not read the paths of the document, but with them it takes nine times as long.
+    stack.api["Body"]["paths"] = {}
+    bare = tmp_path / "template.json"
+    bare.write_text(json.dumps(stack.template))
     told = run(
         Path(sys.executable).parent / "checkov",
-        *("--file", file, "--framework", "cloudformation", "--output", "json", "--skip-download", "--compact"),
+        *("--file", bare, "--framework", "cloudformation", "--output", "json", "--skip-download", "--compact"),
     )
     report = json.loads(told.stdout)
     assert report["summary"]["passed"] > 100, "checkov looked at the template"

@@ -250,9 +250,7 @@ async fn watched(h: &Harness, paths: &mut Vec<String>) {
 /// A channel, a delivery with its e-mail, and marks of what is still to be told: no channel is enabled any more, so nothing is planned.
 async fn notices(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
-    let email = json!({"kind": "email", "to": "me@example.com"});
-    let channel = id(&h.post("/notifications/channels", email).await.expect(201), "channel_id");
-    let path = format!("/notifications/channels/{channel}");
+    let path = h.confirmed_email("me@example.com").await;
     let delivery = id(&h.post(&format!("{path}/test"), json!({})).await.expect(202), "delivery_id");
     let delivery = format!("/deliveries/{delivery}");
     until(h, &delivery, |delivery| delivery["state"] == "delivered").await;

@@ -13,6 +13,7 @@ pub mod golden;
 pub mod kills;
 pub mod logs;
 pub mod made;
+pub mod mail;
 pub mod mcp;
 pub mod memory;
 pub mod model;

@@ -63,7 +63,8 @@ impl Caller<'_> {
         post(format!("/watched/{watched}/reports"), json!({"summary": mark})).await;
         let channel = json!({"kind": "email", "to": "me@example.com"});
         let channel = id(&post("/notifications/channels".into(), channel).await, "channel_id");
-        let delivery = post(format!("/notifications/channels/{channel}/test"), json!({})).await;
+        // The code for the address.
+        let delivery = self.made(Method::GET, "/deliveries", json!({})).await["data"][0].clone();
         let card = id(&post("/memory/cards".into(), json!({ "title": mark })).await, "card_id");
         let said = json!({"messages": [{"id": "1", "role": "user", "text": mark}]});
         post("/memory/sessions/a-session/messages".into(), said).await;
@@ -134,6 +135,7 @@ pub fn body(route: &str, ids: &Ids) -> Value {
         | "PATCH /watched/{watched_id}" => json!({"name": "stolen"}),
         "POST /notifications/channels" => json!({"kind": "email", "to": "me@example.com"}),
         "PATCH /notifications/channels/{channel_id}" => json!({"state": "disabled"}),
+        "POST /notifications/channels/{channel_id}/confirm" => json!({"code": "1234 5678"}),
         "POST /agents/{agent_id}/chat" => json!({"message": "hello"}),
         "POST /agents/{agent_id}/assets" => json!({"title": "t", "content": "c"}),
         "POST /agents/{agent_id}/actions" => json!({

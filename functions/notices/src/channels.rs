@@ -6,17 +6,20 @@ use axum::response::IntoResponse;
 use domain::ids::ChannelId;
 use shared::edge::extract::{Caller, Id, Json, Once};
 use shared::edge::respond::secret_once;
-use shared::flows::notices::channels::{self, ChannelList, ChannelPatch, ChannelWithSecret, NewChannel};
+use shared::flows::notices::channels::{
+    self, ChannelList, ChannelPatch, ChannelView, ChannelWithSecret, GivenCode, NewChannel,
+};
 use shared::flows::notices::deliveries::{self, DeliveryView};
 use shared::{Cx, Result};
 
-shared::routes!(create, list, change, delete, test);
+shared::routes!(create, list, change, delete, test, confirm, send_another_code);
 
 /// Add a channel
 ///
 /// Notices are sent to each channel that is enabled. The address of a webhook, Slack or Discord and the token of Telegram are secrets:
 /// they are stored encrypted, and no answer contains them. A webhook is signed as Standard Webhooks describe it. `secret` is in this
-/// answer only: a repeated call with the same `Idempotency-Key` creates no second channel, and its answer has no `secret`.
+/// answer only: a repeated call with the same `Idempotency-Key` creates no second channel, and its answer has no `secret`. An e-mail
+/// address is `unconfirmed` until its reader gives back the code that is sent there.
 #[utoipa::path(
     post, path = "/notifications/channels", tag = "notices", operation_id = "create_channel",
     responses((status = 201, body = ChannelWithSecret)),
@@ -91,4 +94,40 @@ async fn test(
 ) -> Result<(StatusCode, axum::Json<DeliveryView>)> {
     let delivery = deliveries::test_channel(&cx, &caller.owner, &once, id).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(delivery)))
+}
+
+/// Confirm an e-mail address
+///
+/// With the code that was sent there. Notices are sent to it from then on. A code works for one hour and ends after five wrong guesses.
+#[utoipa::path(
+    post, path = "/notifications/channels/{channel_id}/confirm", tag = "notices", operation_id = "confirm_channel",
+    params(ChannelId),
+    responses((status = 200, body = ChannelView)),
+)]
+async fn confirm(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ChannelId>,
+    once: Once,
+    Json(given): Json<GivenCode>,
+) -> Result<axum::Json<ChannelView>> {
+    channels::confirm(&cx, &caller.owner, &once, id, &given).await.map(axum::Json)
+}
+
+/// Send another code
+///
+/// The code before it no longer works. At most three codes go to one address in 24 hours, and at most ten from one account.
+#[utoipa::path(
+    post, path = "/notifications/channels/{channel_id}/code", tag = "notices", operation_id = "send_channel_code",
+    params(ChannelId),
+    responses((status = 202, body = ChannelView)),
+)]
+async fn send_another_code(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<ChannelId>,
+    once: Once,
+) -> Result<(StatusCode, axum::Json<ChannelView>)> {
+    let channel = channels::send_another_code(&cx, &caller.owner, &once, id).await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(channel)))
 }

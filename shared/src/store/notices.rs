@@ -14,7 +14,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::idempotency::Once;
 use super::keys;
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
@@ -69,6 +68,8 @@ pub struct StoredPreferences {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChannelState {
+    /// Nothing is sent there until its code was given back. Only of an e-mail address.
+    Unconfirmed,
     Enabled,
     /// A person has switched it off.
     Disabled,
@@ -98,6 +99,35 @@ pub struct StoredChannel {
     pub old_secret: Option<SealedText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_until: Option<Timestamp>,
+    /// The code that confirms the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<SentCode>,
+}
+
+/// A code that was sent to an e-mail address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentCode {
+    /// The code, encrypted.
+    pub sealed: SealedText,
+    pub works_until: Timestamp,
+    /// How many wrong guesses there were.
+    pub wrong: u32,
+}
+
+/// The record that every creation of a channel and every code replaces. So of concurrent ones one succeeds, and the others count again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelGuard {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<ChannelId>,
+    /// When codes were sent in the last 24 hours.
+    #[serde(default)]
+    pub codes: Vec<Timestamp>,
+}
+
+/// When codes were sent to an address in the last 24 hours.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct CodesTo {
+    at: Vec<Timestamp>,
 }
 
 /// An e-mail that was not sent, because the platform has no sender: the request that would have been made.
@@ -251,16 +281,39 @@ impl Store {
         self.all_of(&keys::channels(owner)).await
     }
 
-    pub async fn create_channel(
-        &self,
-        owner: &Owner,
-        once: &Once,
-        channel: &StoredChannel,
-        now: Timestamp,
-    ) -> Result<Written, StoreError> {
+    /// What guards the limits of an owner's channels. It is read before anything is counted.
+    pub async fn channel_guard(&self, owner: &Owner) -> Result<Versioned<ChannelGuard>, StoreError> {
+        let found = self.get(&keys::channel_guard(owner)).await?;
+        Ok(found.unwrap_or(Versioned { value: ChannelGuard::default(), version: 0 }))
+    }
+
+    /// The write of the guard over the one that was read.
+    pub fn channel_guard_write(owner: &Owner, guard: &Versioned<ChannelGuard>) -> Result<Write, StoreError> {
+        let item = item(&guard.value, &Extras::default())?;
+        Ok(Write::over(keys::channel_guard(owner), guard.version, item))
+    }
+
+    /// When codes were sent to an address, by any account.
+    pub async fn codes_to(&self, address: &str) -> Result<Versioned<Vec<Timestamp>>, StoreError> {
+        let found = self.get::<CodesTo>(&keys::codes_to(&address.to_lowercase())).await?;
+        let found = found.unwrap_or(Versioned { value: CodesTo::default(), version: 0 });
+        Ok(found.map(|codes| codes.at))
+    }
+
+    /// The write of these times over those that were read.
+    pub fn codes_to_write(
+        address: &str,
+        codes: &Versioned<Vec<Timestamp>>,
+        expires: Timestamp,
+    ) -> Result<Write, StoreError> {
+        let item = item(&CodesTo { at: codes.value.clone() }, &Extras::expiring(expires))?;
+        Ok(Write::over(keys::codes_to(&address.to_lowercase()), codes.version, item))
+    }
+
+    /// The write of a new channel.
+    pub fn new_channel_write(owner: &Owner, channel: &StoredChannel) -> Result<Write, StoreError> {
         let key = keys::channel(owner, channel.channel_id);
-        let create = Write::Create { key, item: item(channel, &Extras::default())? };
-        self.commit(once, vec![create, Self::plan_again_write(owner, now)?]).await
+        Ok(Write::Create { key, item: item(channel, &Extras::default())? })
     }
 
     /// The write of a channel over the one that was read at `version`.

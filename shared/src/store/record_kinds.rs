@@ -62,6 +62,9 @@ macro_rules! records {
             /// The thresholds of a month sort by their amount.
             alert(month: Month, micros: i64) = "ALERT#{month}#{micros:013}"
                 lists alerts("ALERT#") deleted "400 days after the month" => [left out];
+            /// The channel that was created last, and when codes for e-mail addresses were sent.
+            /// Every creation and every code replaces it.
+            channel_guard() = "CHANNELS" => [left out];
             /// The newest import of the account.
             /// There is at most one at a time.
             account_import() = "IMPORT" => [left out];
@@ -487,6 +490,10 @@ macro_rules! records_of_nobody {
         /// A circuit breaker of a model. Its name is the provider, a hash of its address and key, and the model.
         /// Processes share it.
         breaker(name: &str) = "BREAKER", "OF#{name}" lists breakers("OF#") deleted "one hour";
+        /// When codes were sent to an e-mail address, by the SHA-256 of the address.
+        /// It is no data of an owner: all accounts together send few codes to one address.
+        codes_to(address: &str) = "CODES#{address}", "SENT" with (address = hash(address)), ()
+            deleted "one day after the newest code";
         /// How far the clock of this installation has come, on one machine.
         clock() = "CLOCK", "SEEN";
         /// The deletion of an account.

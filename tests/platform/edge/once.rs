@@ -19,7 +19,7 @@ use shared::config::AuthConfig;
 use shared::store::partitions::Partition;
 use shared::store::{Store, Walk};
 use tests::openapi::OpenApi;
-use tests::{Answer, Harness, send};
+use tests::{Answer, Harness, mail, send};
 
 /// POST routes whose requests are safe to repeat although no write marks them as done. Some have a case that shows it.
 const SAFE: &[(&str, &str)] = &[
@@ -86,6 +86,8 @@ enum Seen {
     /// How many runs there are.
     Runs,
     Exports,
+    /// How many channels are enabled.
+    Channels,
     /// Whether the account is stopped.
     Stopped,
     /// Whether the account is not stopped.
@@ -212,10 +214,19 @@ impl Scene<'_> {
         answer.body
     }
 
-    /// A channel for e-mails.
+    /// A channel for e-mails, and the code that was sent to its address.
+    async fn unconfirmed_channel(&self) -> (String, String) {
+        let channel = json!({"kind": "email", "to": format!("{}@example.com", self.owner)});
+        let id = text(&self.post("/notifications/channels", channel).await["channel_id"]);
+        let code = mail::code(&self.stage.h.platform.cx, &self.owner, &id).await;
+        (id, code)
+    }
+
+    /// A channel for e-mails whose address is confirmed.
     async fn channel(&self) -> String {
-        let channel = json!({"kind": "email", "to": "me@example.com"});
-        text(&self.post("/notifications/channels", channel).await["channel_id"])
+        let (id, code) = self.unconfirmed_channel().await;
+        self.post(&format!("/notifications/channels/{id}/confirm"), json!({ "code": code })).await;
+        id
     }
 
     /// Gives a delivery up.
@@ -253,6 +264,11 @@ impl Scene<'_> {
                 let answer = self.get(path).await;
                 let messages = answer["data"].as_array().unwrap();
                 messages.iter().filter(|message| message["role"] == "user").count()
+            }
+            Seen::Channels => {
+                let answer = self.get("/notifications/channels").await;
+                let channels = answer["data"].as_array().unwrap();
+                channels.iter().filter(|channel| channel["state"] == "enabled").count()
             }
             Seen::Version(path) => return self.get(path).await["version"].as_u64().unwrap(),
             Seen::Events(run) => return cx.store.last_event_id(&self.owner, *run).await.unwrap(),
@@ -491,6 +507,14 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             case(path.clone(), json!({"summary": "412 files"}), list(&path))
         }
         "/notifications/channels" => here(json!({"kind": "email", "to": "me@example.com"}), list(route)),
+        "/notifications/channels/{channel_id}/code" => {
+            let (id, _) = scene.unconfirmed_channel().await;
+            case(route.replace("{channel_id}", &id), json!({}), list("/deliveries"))
+        }
+        "/notifications/channels/{channel_id}/confirm" => {
+            let (id, code) = scene.unconfirmed_channel().await;
+            case(route.replace("{channel_id}", &id), json!({ "code": code }), Seen::Channels)
+        }
         "/notifications/channels/{channel_id}/test" => {
             let id = scene.channel().await;
             case(route.replace("{channel_id}", &id), json!({}), list("/deliveries"))

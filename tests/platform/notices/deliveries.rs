@@ -114,10 +114,7 @@ async fn a_receiver_that_hangs_costs_fifteen_seconds_and_is_tried_again() {
 #[tokio::test]
 async fn an_e_mail_is_stored_in_the_outbox_as_the_request_of_ses() {
     let stage = Stage::of(PlatformConfig::in_memory()).await;
-    let email = json!({"kind": "email", "to": "me@example.com"});
-    let created = stage.h.post("/notifications/channels", email).await.expect(201);
-    assert_eq!(created.get("secret"), None);
-    let path = format!("/notifications/channels/{}", created["channel_id"].as_str().unwrap());
+    let path = stage.h.confirmed_email("me@example.com").await;
     let delivery = test(&stage, &path).await;
     stage.executors.work().await;
     assert_eq!(read(&stage, &delivery).await["state"], "delivered");

@@ -25,12 +25,20 @@ const MAX_ERROR: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum Said {
-    Notice { notice: Notice },
-    Digest { date: Date, at: Timestamp, items: Vec<DigestItem> },
+    Notice {
+        notice: Notice,
+    },
+    Digest {
+        date: Date,
+        at: Timestamp,
+        items: Vec<DigestItem>,
+    },
+    /// The code that confirms an e-mail address. The code itself is with the channel, encrypted.
+    Code,
 }
 
 impl Said {
-    /// Renders it.
+    /// Renders it. A code is rendered without its digits.
     pub fn render<T>(&self, render: impl FnOnce(Message<'_>) -> T) -> T {
         match self {
             Self::Notice { notice } => render(Message::Notice(notice)),
@@ -38,6 +46,7 @@ impl Said {
                 let digest: Digest = digest(items.clone());
                 render(Message::Digest { date: *date, at: *at, digest: &digest })
             }
+            Self::Code => render(Message::Code { code: None }),
         }
     }
 }

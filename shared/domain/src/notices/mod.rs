@@ -9,6 +9,7 @@
 //! - A notice has one id in all tries to deliver it, so nobody is told twice.
 
 pub mod channels;
+pub mod codes;
 pub mod deliveries;
 pub mod digest;
 pub mod hours;

@@ -13,6 +13,7 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 use url::Url;
 
+use super::codes::Code;
 use super::digest::{Digest, DigestItem};
 use super::plan::Notice;
 use super::{About, LeadsTo, NoticeKey, NoticeKind};
@@ -105,6 +106,10 @@ pub enum Message<'a> {
         date: Date,
         at: Timestamp,
         digest: &'a Digest,
+    },
+    /// The code that confirms an e-mail address. It has no text that a person can choose.
+    Code {
+        code: Option<&'a Code>,
     },
 }
 
@@ -266,6 +271,7 @@ impl Message<'_> {
                 let count = digest.lines() + digest.more;
                 format!("{date}: {count} {}", if count == 1 { "thing" } else { "things" })
             }
+            Self::Code { .. } => "Confirm this e-mail address".to_owned(),
         }
     }
 
@@ -298,6 +304,14 @@ impl Message<'_> {
                     lines.push(Line::text(format!("and {} more", digest.more)));
                 }
             }
+            Self::Code { code } => {
+                lines.push(Line::text("Somebody wants notices of Lamplighter to be sent here.".to_owned()));
+                if let Some(code) = code {
+                    lines.push(Line::text(format!("If it is you, type this code within one hour: {code}")));
+                }
+                let otherwise = "If it is not you, do nothing. Nothing else will be sent here.";
+                lines.push(Line::text(otherwise.to_owned()));
+            }
         }
         lines
     }
@@ -324,7 +338,7 @@ impl Message<'_> {
             if size(&text) + size(&shown) + size(begin) + REST > max {
                 let rest = lines[at..].iter().filter(|line| line.link.is_some()).count();
                 let more = match self {
-                    Self::Notice(_) => 0,
+                    Self::Notice(_) | Self::Code { .. } => 0,
                     Self::Digest { digest, .. } => digest.more,
                 };
                 text.push_str(&format!("\nand {} more", rest + more));
@@ -358,12 +372,13 @@ impl Message<'_> {
                 }
             }
         }
-        let settings = site.settings();
-        text.push_str(&format!("\nWhat you are told: {settings}\n"));
-        html.push_str(&format!(
-            "<p><a href=\"{}\">What you are told</a></p></body></html>",
-            escape_html(&settings)
-        ));
+        // Whoever gets a code may have no account.
+        if !matches!(self, Self::Code { .. }) {
+            let settings = site.settings();
+            text.push_str(&format!("\nWhat you are told: {settings}\n"));
+            html.push_str(&format!("<p><a href=\"{}\">What you are told</a></p>", escape_html(&settings)));
+        }
+        html.push_str("</body></html>");
         // The URL was parsed, so it has no line break and no bracket.
         let headers = unsubscribe.map_or_else(Vec::new, |url| {
             vec![
@@ -420,6 +435,8 @@ impl Message<'_> {
                     digest.groups.iter().flat_map(|group| &group.lines).map(line).collect();
                 json!({"type": "notice.digest", "timestamp": at, "data": {"date": date, "lines": lines, "more": digest.more}})
             }
+            // It goes to e-mail addresses only.
+            Self::Code { .. } => json!({"type": "code"}),
         }
     }
 }

@@ -1,7 +1,10 @@
-//! The channels of a person: created, listed, switched on and off, tested, deleted. Their addresses are secrets and never shown again.
+//! The channels of a person: created, confirmed, listed, switched on and off, tested, deleted. Their addresses are secrets and never
+//! shown again.
 
-use domain::ids::{ChannelId, Owner};
+use domain::ids::{ChannelId, NoticeId, Owner};
 use domain::notices::channels::{Channel, ChannelKind, Secret};
+use domain::notices::codes::{self, Code};
+use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::validate::FieldErrors;
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng;
@@ -13,7 +16,8 @@ use crate::config::MailConfig;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::due;
-use crate::store::notices::{ChannelState, SealedText, StoredChannel};
+use crate::store::notices::{ChannelGuard, ChannelState, SealedText, SentCode, StoredChannel};
+use crate::store::table::Write;
 use crate::store::{DueItem, Once, Store, Tries, Versioned};
 
 /// How many channels a person may have.
@@ -41,12 +45,16 @@ pub struct ChannelView {
     /// Until when the secret before the newest one signs, too. Only of a webhook whose secret was replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_secret_until: Option<Timestamp>,
+    /// Until when the code that was sent works. Only with the state `unconfirmed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code_until: Option<Timestamp>,
 }
 
 impl From<StoredChannel> for ChannelView {
     fn from(channel: StoredChannel) -> Self {
-        let StoredChannel { channel_id, kind, target, state, why, created_at, old_until, .. } = channel;
-        Self { channel_id, kind, target, state, why, created_at, old_secret_until: old_until }
+        let StoredChannel { channel_id, kind, target, state, why, created_at, old_until, code, .. } = channel;
+        let code_until = code.map(|code| code.works_until);
+        Self { channel_id, kind, target, state, why, created_at, old_secret_until: old_until, code_until }
     }
 }
 
@@ -135,19 +143,25 @@ pub enum WantedState {
     Disabled,
 }
 
+/// The code that a person has got in an e-mail.
+#[derive(Deserialize, ToSchema)]
+pub struct GivenCode {
+    /// Eight digits. Spaces and hyphens do not count.
+    #[schema(example = "1234 5678", max_length = 20)]
+    pub code: String,
+}
+
+/// An e-mail address has to be confirmed: its channel is `unconfirmed`, and a code is on its way there.
+///
 /// # Errors
-/// 400 with every invalid field and its limit; 409 if the person has as many channels as the limit allows.
+/// 400 with every invalid field and its limit; 409 if the person has as many channels as the limit allows, or if too many codes were
+/// sent.
 pub async fn create(cx: &Cx, owner: &Owner, once: &Once, new: NewChannel) -> Result<ChannelWithSecret> {
     let channel = new.into_channel()?;
     channel.validate(&cx.config.reach.policy)?;
     if channel.kind() == ChannelKind::Email && cx.config.notices.mail == MailConfig::Off {
         let told = "cannot be `email`: the operator has set no sender (LAMPLIGHTER_MAIL_FROM)";
         return Err(FieldErrors::one("kind", told).into());
-    }
-    let _lock = cx.locks.lock((owner, "channels")).await;
-    if cx.store.channels(owner).await?.len() >= MAX_CHANNELS {
-        let told = format!("an account has at most {MAX_CHANNELS} channels: delete one first");
-        return Err(Error::conflict("too_many_channels", told));
     }
     let channel_id = ChannelId::from_uuid(cx.clock.uuid());
     let text = serde_json::to_string(&channel).map_err(|error| Error::internal(error.to_string()))?;
@@ -156,24 +170,188 @@ pub async fn create(cx: &Cx, owner: &Owner, once: &Once, new: NewChannel) -> Res
         ChannelKind::Webhook => Some(new_secret()?),
         _ => None,
     };
-    let now = cx.clock.now();
-    let record = StoredChannel {
+    let mut record = StoredChannel {
         channel_id,
         kind: channel.kind(),
         target: channel.shown().target,
         state: ChannelState::Enabled,
         why: None,
-        created_at: now,
+        created_at: cx.clock.now(),
         sealed,
         secret: seal_secret(cx, owner, channel_id, secret.as_ref()).await?,
         old_secret: None,
         old_until: None,
+        code: None,
     };
-    if !cx.store.create_channel(owner, once, &record, now).await?.done() {
-        return Err(Error::internal("a new id was taken"));
+    let _lock = cx.locks.lock((owner, "channels")).await;
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let mut guard = cx.store.channel_guard(owner).await?;
+        if cx.store.channels(owner).await?.len() >= MAX_CHANNELS {
+            let told = format!("an account has at most {MAX_CHANNELS} channels: delete one first");
+            return Err(Error::conflict("too_many_channels", told));
+        }
+        let now = cx.clock.now();
+        guard.value.newest = Some(channel_id);
+        let code = match &channel {
+            Channel::Email { to } => {
+                Some(send_code(cx, owner, &mut record, to, &mut guard.value, now).await?)
+            }
+            _ => None,
+        };
+        let mut writes = vec![
+            Store::new_channel_write(owner, &record)?,
+            Store::channel_guard_write(owner, &guard)?,
+            Store::plan_again_write(owner, now)?,
+        ];
+        let item = match code {
+            Some(code) => {
+                writes.extend(code.writes);
+                code.item
+            }
+            None => DueItem::notices(owner),
+        };
+        if cx.store.commit(once, writes).await?.done() {
+            due::dispatch(cx, &item).await;
+            return Ok(ChannelWithSecret {
+                channel: record.into(),
+                secret: secret.map(|secret| secret.reveal()),
+            });
+        }
     }
-    due::dispatch(cx, &DueItem::notices(owner)).await;
-    Ok(ChannelWithSecret { channel: record.into(), secret: secret.map(|secret| secret.reveal()) })
+}
+
+/// A code that is to be sent.
+struct NewCode {
+    writes: Vec<Write>,
+    item: DueItem,
+}
+
+/// Gives the channel a new code and counts it. The writes send it and forbid that concurrent requests count the same.
+async fn send_code(
+    cx: &Cx,
+    owner: &Owner,
+    channel: &mut StoredChannel,
+    to: &str,
+    guard: &mut ChannelGuard,
+    now: Timestamp,
+) -> Result<NewCode> {
+    let too_many = |of: &str, limit: usize, next: Timestamp| {
+        let told =
+            format!("{of} gets at most {limit} codes in 24 hours: the next one may be sent at {next:.0}");
+        Error::conflict("too_many_codes", told)
+    };
+    guard.codes = codes::add(&guard.codes, codes::MAX_OF_ACCOUNT, now)
+        .map_err(|next| too_many("an account", codes::MAX_OF_ACCOUNT, next))?;
+    let mut sent = cx.store.codes_to(to).await?;
+    sent.value = codes::add(&sent.value, codes::MAX_TO_ADDRESS, now)
+        .map_err(|next| too_many("an address", codes::MAX_TO_ADDRESS, next))?;
+    let code = Code::new(rand::rng().random_range(0..codes::CODES));
+    let text = SecretString::from(code.as_str().to_owned());
+    channel.state = ChannelState::Unconfirmed;
+    channel.why = None;
+    channel.code = Some(SentCode {
+        sealed: cx.provider_keys.seal_for_channel(owner, channel.channel_id, &text).await?,
+        works_until: now + codes::LIFETIME,
+        wrong: 0,
+    });
+    let to_channel = (channel.channel_id, channel.kind, channel.target.as_str());
+    let message = NoticeId::from_uuid(cx.clock.uuid());
+    let delivery = DeliveryRecord::new(message, Said::Code, to_channel, now);
+    let writes = vec![
+        Store::codes_to_write(to, &sent, now + codes::WINDOW)?,
+        Store::delivery_write(owner, &delivery, 0)?,
+    ];
+    Ok(NewCode { writes, item: DueItem::delivery(owner, delivery.delivery_id) })
+}
+
+/// Sends another code. The one before it no longer works.
+///
+/// # Errors
+/// 404 if the channel does not exist; 409 if it needs no code, or if too many were sent.
+pub async fn send_another_code(cx: &Cx, owner: &Owner, once: &Once, id: ChannelId) -> Result<ChannelView> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let mut guard = cx.store.channel_guard(owner).await?;
+        let Versioned { value: mut channel, version } = load(cx, owner, id).await?;
+        if channel.state != ChannelState::Unconfirmed {
+            return Err(needs_no_code(channel));
+        }
+        let Channel::Email { to } = opened(cx, owner, &channel).await? else {
+            return Err(needs_no_code(channel));
+        };
+        let code = send_code(cx, owner, &mut channel, &to, &mut guard.value, cx.clock.now()).await?;
+        let mut writes =
+            vec![Store::channel_write(owner, &channel, version)?, Store::channel_guard_write(owner, &guard)?];
+        writes.extend(code.writes);
+        if cx.store.commit(once, writes).await?.done() {
+            due::dispatch(cx, &code.item).await;
+            return Ok(channel.into());
+        }
+    }
+}
+
+fn needs_no_code(channel: StoredChannel) -> Error {
+    let told = "the channel needs no code: only an e-mail address that is not confirmed gets one";
+    Error::conflict_with("needs_no_code", told, &ChannelView::from(channel))
+}
+
+/// Switches an e-mail channel on, with the code that was sent to its address. Each wrong code counts.
+///
+/// # Errors
+/// 404 if the channel does not exist; 400 if the code is wrong; 409 if the channel needs none, or if the code works no longer.
+pub async fn confirm(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    id: ChannelId,
+    given: &GivenCode,
+) -> Result<ChannelView> {
+    let given = Code::parse(&given.code)
+        .ok_or_else(|| FieldErrors::one("code", "must be the eight digits of the e-mail"))?;
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let Versioned { value: mut channel, version } = load(cx, owner, id).await?;
+        let Some(sent) = channel.code.take().filter(|_| channel.state == ChannelState::Unconfirmed) else {
+            return Err(needs_no_code(channel));
+        };
+        let now = cx.clock.now();
+        if sent.works_until <= now || sent.wrong >= codes::MAX_GUESSES {
+            let told = "the code works no longer: let another one be sent";
+            return Err(Error::conflict("code_expired", told));
+        }
+        let text = cx.provider_keys.open_for_channel(owner, id, &sent.sealed).await?;
+        if Code::parse(text.expose_secret()) != Some(given.clone()) {
+            let wrong = sent.wrong + 1;
+            channel.code = Some(SentCode { wrong, ..sent });
+            // A guess that is not counted must not be answered.
+            if !cx.store.write_all(vec![Store::channel_write(owner, &channel, version)?]).await?.done() {
+                continue;
+            }
+            let left = codes::MAX_GUESSES - wrong;
+            let told = format!("is not the code that was sent; guesses left: {left}");
+            return Err(FieldErrors::one("code", told).into());
+        }
+        channel.state = ChannelState::Enabled;
+        let writes =
+            vec![Store::channel_write(owner, &channel, version)?, Store::plan_again_write(owner, now)?];
+        if cx.store.commit(once, writes).await?.done() {
+            due::dispatch(cx, &DueItem::notices(owner)).await;
+            return Ok(channel.into());
+        }
+    }
+}
+
+/// The code that is to be sent to a channel now. None if it needs none any more.
+pub(super) async fn code(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Result<Option<Code>> {
+    let is_asked = channel.state == ChannelState::Unconfirmed;
+    let works = |sent: &&SentCode| is_asked && sent.works_until > cx.clock.now();
+    let Some(sent) = channel.code.as_ref().filter(works) else { return Ok(None) };
+    let text = cx.provider_keys.open_for_channel(owner, channel.channel_id, &sent.sealed).await?;
+    Ok(Code::parse(text.expose_secret()))
 }
 
 fn new_secret() -> Result<Secret> {
@@ -200,7 +378,7 @@ pub async fn list(cx: &Cx, owner: &Owner) -> Result<ChannelList> {
 }
 
 /// # Errors
-/// 404 if it does not exist; 400 if a channel without a secret is to get a new one.
+/// 404 if it does not exist; 400 if a channel without a secret is to get a new one; 409 if it is not confirmed.
 pub async fn change(
     cx: &Cx,
     owner: &Owner,
@@ -213,6 +391,10 @@ pub async fn change(
         tries.next().await?;
         let Versioned { value: mut channel, version } = load(cx, owner, id).await?;
         let now = cx.clock.now();
+        if channel.state == ChannelState::Unconfirmed && patch.state.is_some() {
+            let told = "the address is not confirmed: give back the code that was sent there";
+            return Err(Error::conflict_with("channel_unconfirmed", told, &ChannelView::from(channel)));
+        }
         match patch.state {
             Some(WantedState::Enabled) => (channel.state, channel.why) = (ChannelState::Enabled, None),
             Some(WantedState::Disabled) => (channel.state, channel.why) = (ChannelState::Disabled, None),

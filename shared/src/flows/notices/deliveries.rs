@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::channels::{load, opened, secrets, suspend};
+use super::channels::{code, load, opened, secrets, suspend};
 use super::mail;
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -123,7 +123,8 @@ pub async fn read(cx: &Cx, owner: &Owner, id: DeliveryId) -> Result<DeliveryView
 pub async fn test_channel(cx: &Cx, owner: &Owner, once: &Once, id: ChannelId) -> Result<DeliveryView> {
     let channel = load(cx, owner, id).await?.value;
     if channel.state != ChannelState::Enabled {
-        return Err(Error::conflict("channel_off", "the channel is switched off: enable it first"));
+        let told = "the channel is switched off or not confirmed: enable or confirm it first";
+        return Err(Error::conflict("channel_off", told));
     }
     let now = cx.clock.now();
     let notice = Notice {
@@ -194,8 +195,11 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, id: DeliveryId) -> Result<()> 
     let channel = cx.store.channel(owner, begun.channel_id).await?;
     let after = match channel {
         None => begun.dropped("the channel was deleted", cx.clock.now()),
-        Some(channel) if channel.value.state != ChannelState::Enabled => {
-            begun.dropped("the channel is switched off", cx.clock.now())
+        Some(channel) if begun.said == Said::Code && code(cx, owner, &channel.value).await?.is_none() => {
+            begun.dropped("the code works no longer", cx.clock.now())
+        }
+        Some(channel) if begun.said != Said::Code && channel.value.state != ChannelState::Enabled => {
+            begun.dropped("the channel is switched off or not confirmed", cx.clock.now())
         }
         Some(channel) => {
             let (answer, why) = send(cx, owner, &channel.value, &begun).await?;
@@ -227,7 +231,13 @@ async fn send(
     let now = cx.clock.now();
     let (url, body) = match &to {
         Channel::Email { to } => {
-            let email = delivery.said.render(|message| message.email(site, None));
+            let email = match &delivery.said {
+                Said::Code => match code(cx, owner, channel).await? {
+                    Some(code) => Message::Code { code: Some(&code) }.email(site, None),
+                    None => return Ok((Answer::None, "the code works no longer".to_owned())),
+                },
+                said => said.render(|message| message.email(site, None)),
+            };
             return mail::send(cx, owner, delivery.delivery_id, to, &email).await;
         }
         Channel::Webhook { url } => (url.clone(), rendered(&delivery.said, |message| message.webhook(site))),
