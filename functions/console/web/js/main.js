@@ -24,6 +24,8 @@ import { settingsPage } from "./settings.js";
 import { setupPage } from "./setup.js";
 import { themePage, themesPage } from "./themes.js";
 import { todayPage } from "./today.js";
+import { watchSchedulePage } from "./watch-schedule.js";
+import { watchPage } from "./watch.js";
 
 /** Every page by its address. The first that matches is shown; the last one matches always. */
 const PAGES = [
@@ -50,6 +52,8 @@ const PAGES = [
   ["/themes", themesPage],
   ["/themes/:project_id", themePage],
   ["/themes/:project_id/:view", themePage],
+  ["/watch", watchPage],
+  ["/watch/schedules/:watched_id", watchSchedulePage],
   ["/context", contextPage],
   ["/context/:view", contextPage],
   ["/context/:view/:id", contextPage],
