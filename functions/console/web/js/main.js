@@ -15,6 +15,7 @@ import { frame, listenToKeys, offer, watchVersion } from "./frame.js";
 import { lostPage } from "./lost.js";
 import { memoryDayPage, memoryWeekPage } from "./memory-days.js";
 import { memoryPage } from "./memory.js";
+import { noticesPage } from "./notices.js";
 import { finishSignIn } from "./openid.js";
 import { practicePage } from "./practice.js";
 import { practicesPage } from "./practices.js";
@@ -54,6 +55,7 @@ const PAGES = [
   ["/themes/:project_id/:view", themePage],
   ["/watch", watchPage],
   ["/watch/schedules/:watched_id", watchSchedulePage],
+  ["/notices", noticesPage],
   ["/context", contextPage],
   ["/context/:view", contextPage],
   ["/context/:view/:id", contextPage],
