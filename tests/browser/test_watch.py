@@ -127,3 +127,24 @@ def test_a_schedule_is_watched_by_keyboard_alone(owner):
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Weekly report")).to_be_visible()
     assert [one["name"] for one in owner.get("/watched")["data"]] == ["Weekly report"]
+
+
+def test_what_is_wrong_is_named_with_what_to_do(owner):
+    watched_id = watched(owner, HOSTILE)
+    at = "2026-11-22T06:15:00Z"
+    seen = [{"at": at, "text": "silent since Friday"}]
+    page = owner.context().new_page()
+    # The platform needs two looks, which are two hours apart, until it alerts. The answers have its shapes.
+    dog = owner.get("/watchdog") | {"counters": [{"check": "watched_schedule", "item": watched_id, "anomalies": 3, "since": at, "alerted_at": at, "last3": seen}]}
+    said = {"at": at, "say": "alert", "check": "watched_schedule", "item": watched_id, "count": 2, "since": at, "what": "It is silent.", "remedy": "Look at its log.", "last3": seen}
+    page.route("**/watchdog", lambda route: route.fulfill(json=dog))
+    page.route("**/watchdog/alerts*", lambda route: route.fulfill(json={"data": [said], "has_more": False}))
+    page.goto(f"{owner.platform.url}/#/watch")
+    wrong = page.get_by_role("region", name="Wrong now")
+    for text in (HOSTILE, "It is silent.", "Look at its log.", "3 looks"):
+        expect(wrong).to_contain_text(text)
+    wrong.get_by_text("What the last looks saw").click()
+    expect(wrong.get_by_text("silent since Friday")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Watch")
+    axe(page)
+    shot(page, "watch-wrong-light")
