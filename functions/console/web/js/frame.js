@@ -15,6 +15,7 @@ const PLACES = [
   { name: "Assets", href: "#/assets", icon: "assets", nav: "assets" },
   { name: "Memory", href: "#/memory", icon: "memory", nav: "memory" },
   { name: "Practice", href: "#/practices", icon: "practice", nav: "practice" },
+  { name: "Watch", href: "#/watch", icon: "watch", nav: "watch" },
 ];
 /** Places for people who write code, in a group of their own. */
 const CODE_PLACES = [
@@ -183,6 +184,8 @@ function commands(ctx) {
   return [
     ...[...places, ACCOUNT, ...codePlaces].map((one) => ({ title: one.name, kind: "page", href: one.href })),
     { title: "Set up an agent", kind: "do", href: "#/setup" },
+    { title: "Watch a schedule", kind: "do", href: "#/watch?new" },
+    { title: "Notices", kind: "page", href: "#/notices" },
     { title: "New habit", kind: "do", href: "#/practices?new" },
     { title: ctx.shared.account?.stopped_at ? "Start again" : "Stop everything", kind: "do", act: () => askToStop(ctx) },
     { title: "Keys of this page", kind: "help", act: () => help(ctx) },

@@ -15,6 +15,7 @@ import { frame, listenToKeys, offer, watchVersion } from "./frame.js";
 import { lostPage } from "./lost.js";
 import { memoryDayPage, memoryWeekPage } from "./memory-days.js";
 import { memoryPage } from "./memory.js";
+import { noticesPage } from "./notices.js";
 import { finishSignIn } from "./openid.js";
 import { practicePage } from "./practice.js";
 import { practicesPage } from "./practices.js";
@@ -24,6 +25,8 @@ import { settingsPage } from "./settings.js";
 import { setupPage } from "./setup.js";
 import { themePage, themesPage } from "./themes.js";
 import { todayPage } from "./today.js";
+import { watchSchedulePage } from "./watch-schedule.js";
+import { watchPage } from "./watch.js";
 
 /** Every page by its address. The first that matches is shown; the last one matches always. */
 const PAGES = [
@@ -50,6 +53,9 @@ const PAGES = [
   ["/themes", themesPage],
   ["/themes/:project_id", themePage],
   ["/themes/:project_id/:view", themePage],
+  ["/watch", watchPage],
+  ["/watch/schedules/:watched_id", watchSchedulePage],
+  ["/notices", noticesPage],
   ["/context", contextPage],
   ["/context/:view", contextPage],
   ["/context/:view/:id", contextPage],

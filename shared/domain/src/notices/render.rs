@@ -83,8 +83,8 @@ impl Site {
             LeadsTo::Run { run_id } => format!("runs/{run_id}"),
             LeadsTo::Action { action_id } => format!("actions/{action_id}"),
             LeadsTo::Agent { agent_id } => format!("agents/{agent_id}"),
-            // The console has no page of them yet. The first page has the day strip.
-            LeadsTo::Watched { .. } | LeadsTo::Watch => String::new(),
+            LeadsTo::Watched { watched_id } => format!("watch/schedules/{watched_id}"),
+            LeadsTo::Watch => "watch".to_owned(),
             LeadsTo::Usage => "account/usage".to_owned(),
         };
         format!("{}/#/{page}", self.base())
@@ -93,7 +93,7 @@ impl Site {
     /// The page where a person says what to be told.
     #[must_use]
     pub fn settings(&self) -> String {
-        format!("{}/#/account", self.base())
+        format!("{}/#/notices", self.base())
     }
 }
 

@@ -9,7 +9,7 @@ use super::super::digest::digest;
 use super::super::plan::Notice;
 use super::super::{Cause, NoticeKey};
 use super::*;
-use crate::ids::{ActionId, NoticeId, RunId};
+use crate::ids::{ActionId, NoticeId, RunId, WatchedId};
 
 const RUN: RunId = RunId::from_uuid(Uuid::from_u128(9));
 
@@ -208,7 +208,7 @@ fn a_notice_in_each_channel() {
         format!(
             "Report <1> has failed 3 times\ntimeout: no answer from api[.]example[.]com at 09:00\n\
              It began at 2026-11-22 09:00 UTC.\nSee it: {link}\n\n\
-             What you are told: https://lamp.example/#/account\n"
+             What you are told: https://lamp.example/#/notices\n"
         )
     );
     assert!(sent.email.html.contains("<h3>Report &lt;1&gt; has failed 3 times</h3>"));
@@ -289,7 +289,10 @@ fn a_long_digest_says_what_is_missing() {
 fn an_address_of_the_platform_is_plain() {
     for good in ["https://lamp.example", "http://127.0.0.1:9000/", "https://x.example/Prod"] {
         let link = Site::new(good).unwrap().link(LeadsTo::Watch);
-        assert_eq!(link, format!("{}/#/", good.trim_end_matches('/')));
+        assert_eq!(link, format!("{}/#/watch", good.trim_end_matches('/')));
+        let watched_id = WatchedId::from_uuid(Uuid::from_u128(7));
+        let link = Site::new(good).unwrap().link(LeadsTo::Watched { watched_id });
+        assert_eq!(link, format!("{}/#/watch/schedules/{watched_id}", good.trim_end_matches('/')));
     }
     for bad in [
         "",

@@ -1,0 +1,266 @@
+// Notices: where a person is told, what about and when, what was sent, and on one machine the mail as it would be sent.
+
+import { del, edit, getAll, post, put } from "./api.js";
+import { flash, optional, reading } from "./app.js";
+import { shownZone } from "./format.js";
+import { button, confirmation, copyButton, empty, failureOf, field, head, press, row, rows, section, when } from "./parts.js";
+import { h } from "./view.js";
+import { faultOf, fieldFault, watchChip } from "./watch.js";
+
+const MOST_CHANNELS = 10;
+
+/** Kinds of channels, with the fields of each: name, label, hint, and whether it is a secret. */
+const CHANNEL_KINDS = {
+  email: ["E-mail", [["to", "Address", "One address, without a name."]]],
+  webhook: ["Webhook", [["url", "Address of the receiver", "An https address of a public host. Messages are signed."]]],
+  slack: ["Slack", [["url", "Address of the incoming webhook", "It is a secret: it is stored encrypted and never shown again.", true]]],
+  discord: ["Discord", [["url", "Address of the webhook", "It is a secret: it is stored encrypted and never shown again.", true]]],
+  telegram: ["Telegram", [["token", "Token of the bot", "It is a secret: it is stored encrypted and never shown again.", true], ["chat_id", "Chat", "A number, or the name of a channel with @."]]],
+};
+
+/** What a person may be told, with what happens if nothing is set. */
+const NOTICE_KINDS = [
+  ["needs_answer", "Needs an answer", "A run waits for you.", "at_once"],
+  ["failed", "Failed", "A run has failed, or its due time was missed.", "at_once"],
+  ["held", "Held", "What would have run is not what you approved.", "at_once"],
+  ["watchdog", "Watchdog", "Something is wrong with a job, an action or a watched schedule.", "at_once"],
+  ["succeeded", "Succeeded", "A run has succeeded.", "digest"],
+  ["nothing_new", "Nothing new", "A run has found nothing new.", "off"],
+];
+
+const NOTICE_WAYS = [["at_once", "At once"], ["digest", "In the digest"], ["off", "Not"]];
+
+export const noticesPage = {
+  nav: "watch",
+  of: "watch",
+  title: () => "Notices",
+  reads: (ctx) => ({
+    settings: "/notifications",
+    channels: "/notifications/channels",
+    deliveries: reading("deliveries", (signal) => getAll(`/deliveries?limit=20${ctx.state.deliveryState ? `&state=${ctx.state.deliveryState}` : ""}`, ctx.state.deliveryPages ?? 1, signal)),
+    outbox: optional("/outbox?limit=10"),
+    actions: reading("actions with rules", (signal) => getAll("/actions?limit=200", 1, signal).catch(() => ({ data: [], complete: true }))),
+  }),
+  view(ctx) {
+    return h(
+      "div",
+      { key: "notices", class: "watch" },
+      h("p", { class: "crumb" }, h("a", { href: "#/watch" }, "Watch")),
+      head("Notices", "who is told, what about, and when"),
+      h("div", { class: "cols" }, h("div", {}, channelsSection(ctx), deliveriesSection(ctx), outboxSection(ctx)), h("div", {}, rulesSection(ctx), timesSection(ctx))),
+    );
+  },
+};
+
+// ---- Channels ----
+
+const channelPath = (one) => `/notifications/channels/${one.channel_id}`;
+const channelName = (one) => `${CHANNEL_KINDS[one.kind]?.[0] ?? one.kind} ${one.target}`;
+
+function channelsSection(ctx) {
+  const { channels } = ctx.data;
+  return section(
+    "Channels",
+    { note: channels.data.length > 0 ? `${channels.data.length} of ${MOST_CHANNELS}` : null },
+    ctx.state.secret && webhookSecret(ctx, ctx.state.secret),
+    channels.data.length === 0 && empty("Nobody is told yet. Add a channel, and the platform writes to you when a run fails, waits for you, or is done."),
+    channels.data.length > 0 && h("ul", { class: "rows", "aria-label": "Channels" }, channels.data.map((one) => channelRow(ctx, one))),
+    channels.data.length < MOST_CHANNELS && newChannel(ctx),
+  );
+}
+
+function channelRow(ctx, one) {
+  const name = channelName(one);
+  const [tests, turns] = [`test ${one.channel_id}`, `turn ${one.channel_id}`];
+  const isOn = one.state === "enabled";
+  const replace = async () => {
+    ctx.state.secret = await edit(channelPath(one), { new_secret: true });
+  };
+  return row({
+    key: one.channel_id,
+    time: CHANNEL_KINDS[one.kind]?.[0] ?? one.kind,
+    title: one.target,
+    note: [
+      watchChip(one.state, { enabled: "on", disabled: "paused", suspended: "suspended" }[one.state]),
+      one.why && h("span", { class: "watch-remedy" }, one.why),
+      one.old_secret_until && h("span", { class: "watch-remedy" }, "The secret before this one signs, too, until ", when(one.old_secret_until, { form: "moment" }), "."),
+      failureOf(ctx, tests),
+      failureOf(ctx, turns),
+    ],
+    end: h(
+      "span",
+      { class: "watch-acts" },
+      isOn && button(ctx, "Test", { key: tests, kind: "quiet", name: `Test ${name}`, act: async () => { await post(`${channelPath(one)}/test`, {}); flash("A test is on its way. What became of it is under Deliveries."); } }),
+      button(ctx, isOn ? "Pause" : "Resume", { key: turns, kind: "quiet", name: `${isOn ? "Pause" : "Resume"} ${name}`, act: () => edit(channelPath(one), { state: isOn ? "disabled" : "enabled" }) }),
+      one.kind === "webhook" && press("New secret…", () => confirmation(ctx, { title: "Replace the secret?", key: `secret ${one.channel_id}`, label: "Replace it", kind: "primary", text: "You see the new secret once. For 24 hours, both secrets sign.", act: replace }), { kind: "quiet" }),
+      press("Delete…", () => confirmation(ctx, { title: `Delete ${name}?`, key: `delete ${one.channel_id}`, label: "Delete", text: "Nothing is sent to it any more. What waits to be sent to it is given up.", act: () => del(channelPath(one)) }), { kind: "quiet danger-text" }),
+    ),
+  });
+}
+
+/** The secret of a webhook. It stands in this page alone, and is gone with it. */
+function webhookSecret(ctx, made) {
+  return h(
+    "div",
+    { class: "drift-note", key: "secret", role: "status" },
+    h("h3", { class: "small-title" }, "The secret of the webhook"),
+    made.secret
+      ? [h("p", {}, "This is the only time that it is shown. The receiver needs it to check who writes (Standard Webhooks)."), h("p", {}, h("code", { class: "secret" }, made.secret), " ", copyButton(made.secret))]
+      : h("p", {}, "The answer that had the secret was lost. Replace the secret to see a new one."),
+    h("div", { class: "acts" }, press("I have kept it", () => { ctx.state.secret = null; ctx.redraw(); })),
+  );
+}
+
+function newChannel(ctx) {
+  const key = "new channel";
+  const form = (ctx.state.channel ??= { kind: "email" });
+  const [, fields] = CHANNEL_KINDS[form.kind];
+  const isReady = fields.every(([name]) => (form[name] ?? "").trim() !== "");
+  const set = (change) => {
+    Object.assign(form, change);
+    ctx.redraw();
+  };
+  const add = async () => {
+    const made = await post("/notifications/channels", { kind: form.kind, ...Object.fromEntries(fields.map(([name]) => [name, form[name].trim()])) });
+    ctx.state.channel = { kind: form.kind };
+    if (made.kind === "webhook") ctx.state.secret = made;
+    flash("Added. Test it, so that you know that it works.");
+  };
+  return h(
+    "form",
+    { class: "form watch-new", key: "new", "aria-label": "Add a channel", onsubmit: (event) => { event.preventDefault(); if (isReady) ctx.act(key, add); } },
+    field("Kind of channel", h("select", { value: form.kind, onchange: (event) => { ctx.forgive(key); ctx.state.channel = { kind: event.target.value }; ctx.redraw(); } }, Object.entries(CHANNEL_KINDS).map(([kind, [name]]) => h("option", { value: kind, key: kind }, name)))),
+    fields.map(([name, label, hint, isSecret]) => h("div", { key: `${form.kind} ${name}` }, field(label, h("input", { name, type: isSecret ? "password" : "text", value: form[name] ?? "", maxlength: "2000", autocomplete: "off", spellcheck: "false", oninput: (event) => set({ [name]: event.target.value }) }), { hint, error: fieldFault(ctx, key, name) }))),
+    faultOf(ctx, key, ...fields.map(([name]) => name)),
+    h("div", { class: "acts" }, h("button", { class: "btn primary", disabled: !isReady || ctx.busy(key) }, ctx.busy(key) ? "Add it…" : "Add it")),
+  );
+}
+
+// ---- What about, and when ----
+
+/** Replaces the settings with a change of them. */
+function saveNotices(ctx, change, undo) {
+  const { version, ...settings } = ctx.data.settings;
+  return ctx.act("notices", () => put("/notifications", { ...settings, ...change }, { ifMatch: version }).then(() => true)).then((done) => { if (!done) undo?.(); });
+}
+
+function wayChoice(ctx, label, value, choose, none) {
+  return h(
+    "select",
+    { "aria-label": label, value: value ?? "", disabled: ctx.busy("notices"), onchange: (event) => { const box = event.target; choose(box.value, () => { box.value = value ?? ""; }); } },
+    none && h("option", { value: "" }, none),
+    NOTICE_WAYS.map(([way, name]) => h("option", { value: way, key: way }, name)),
+  );
+}
+
+function rulesSection(ctx) {
+  const { settings, actions } = ctx.data;
+  const kinds = settings.kinds ?? {};
+  const own = settings.actions ?? {};
+  const at = ctx.state.ruleOf ?? Object.keys(own)[0] ?? "";
+  const known = new Map(actions.data.map((one) => [one.action_id, one.title]));
+  for (const id of Object.keys(own)) if (!known.has(id)) known.set(id, "An action that is not in the list");
+  const chooseOwn = (kind) => (way, undo) => {
+    const rules = { ...own[at] };
+    if (way) rules[kind] = way;
+    else delete rules[kind];
+    const all = { ...own, [at]: rules };
+    if (Object.keys(rules).length === 0) delete all[at];
+    return saveNotices(ctx, { actions: all }, undo);
+  };
+  return section(
+    "What you are told",
+    {},
+    failureOf(ctx, "notices"),
+    h("ul", { class: "watch-checks", "aria-label": "What you are told" }, NOTICE_KINDS.map(([kind, name, says, standard]) => h("li", { key: kind }, h("span", {}, name, h("small", {}, says)), wayChoice(ctx, name, kinds[kind] ?? standard, (way, undo) => saveNotices(ctx, { kinds: { ...kinds, [kind]: way } }, undo))))),
+    known.size > 0 &&
+      h(
+        "details",
+        {},
+        h("summary", {}, "Other rules for one action"),
+        field("Action", h("select", { value: at, onchange: (event) => { ctx.state.ruleOf = event.target.value; ctx.redraw(); } }, h("option", { value: "" }, "Choose one"), [...known].map(([id, title]) => h("option", { value: id, key: id }, `${title}${own[id] ? " (has rules)" : ""}`)))),
+        at && h("ul", { class: "watch-checks", key: at, "aria-label": "Rules of this action" }, NOTICE_KINDS.filter(([kind]) => kind !== "watchdog").map(([kind, name]) => h("li", { key: kind }, h("span", {}, name), wayChoice(ctx, `${name}, for this action`, own[at]?.[kind], chooseOwn(kind), "As for all")))),
+      ),
+  );
+}
+
+function timesSection(ctx) {
+  const { settings } = ctx.data;
+  const stored = { quiet: Boolean(settings.quiet_hours), from: settings.quiet_hours?.from?.slice(0, 5) ?? "22:00", to: settings.quiet_hours?.to?.slice(0, 5) ?? "07:00", urgent: settings.urgent_in_quiet_hours ?? false, digest: (settings.digest_at ?? "08:00").slice(0, 5) };
+  const form = { ...stored, ...ctx.state.times };
+  const set = (change) => {
+    ctx.state.times = { ...ctx.state.times, ...change };
+    ctx.redraw();
+  };
+  const save = async () => {
+    await saveNotices(ctx, { quiet_hours: form.quiet ? { from: form.from, to: form.to } : null, urgent_in_quiet_hours: form.urgent, digest_at: form.digest });
+    if (!ctx.failure("notices")) ctx.state.times = null;
+    ctx.redraw();
+  };
+  const snooze = (hours) => saveNotices(ctx, { snoozed_until: hours ? new Date(Date.now() + hours * 3_600_000).toISOString() : null });
+  const isSnoozed = settings.snoozed_until && Date.parse(settings.snoozed_until) > Date.now();
+  const time = (name, label) => field(label, h("input", { type: "time", value: form[name], oninput: (event) => set({ [name]: event.target.value }) }));
+  const isComplete = [form.from, form.to, form.digest].every((text) => /^\d\d:\d\d$/.test(text));
+  return section(
+    "When",
+    { note: `times in ${shownZone().replaceAll("_", " ")}` },
+    h(
+      "form",
+      { class: "form", "aria-label": "When you are told", onsubmit: (event) => { event.preventDefault(); if (isComplete) save(); } },
+      time("digest", "The digest of a day comes at"),
+      h("label", { class: "check" }, h("input", { type: "checkbox", checked: form.quiet, onchange: (event) => set({ quiet: event.target.checked }) }), h("span", {}, "Quiet hours: what comes in between is sent when they end")),
+      form.quiet && h("div", { class: "pair", key: "quiet" }, time("from", "From"), time("to", "To")),
+      form.quiet && h("label", { class: "check", key: "urgent" }, h("input", { type: "checkbox", checked: form.urgent, onchange: (event) => set({ urgent: event.target.checked }) }), h("span", {}, "Answers that are needed and the watchdog are sent then, too")),
+      h("div", { class: "acts" }, h("button", { class: "btn", disabled: !isComplete || !ctx.state.times || ctx.busy("notices") }, "Save the times")),
+    ),
+    isSnoozed
+      ? h("p", { class: "watch-why", key: "snoozed" }, "Nothing is sent before ", when(settings.snoozed_until), ". ", press("End it", () => snooze(0), { kind: "link" }))
+      : h("div", { class: "acts", key: "snooze" }, h("span", { class: "muted" }, "Send nothing for"), press("1 hour", () => snooze(1), { kind: "quiet" }), press("8 hours", () => snooze(8), { kind: "quiet" }), press("1 day", () => snooze(24), { kind: "quiet" })),
+  );
+}
+
+// ---- What was sent ----
+
+const DELIVERY_STATES = [["", "All"], ["waiting", "Waiting"], ["delivered", "Delivered"], ["undelivered", "Undelivered"]];
+
+function deliveriesSection(ctx) {
+  const { deliveries } = ctx.data;
+  const filter = h("select", { "aria-label": "Deliveries by state", value: ctx.state.deliveryState ?? "", onchange: (event) => { ctx.state.deliveryState = event.target.value; ctx.state.deliveryPages = 1; ctx.refresh(); } }, DELIVERY_STATES.map(([state, name]) => h("option", { value: state, key: state }, name)));
+  return section(
+    "Deliveries",
+    { id: "deliveries", end: filter },
+    deliveries.data.length === 0 && h("p", { class: "muted watch-under" }, ctx.state.deliveryState ? "No delivery is in this state." : "Nothing was sent yet."),
+    deliveries.data.length > 0 &&
+      h(
+        "ul",
+        { class: "rows", "aria-label": "Deliveries, newest first" },
+        deliveries.data.map((one) => {
+          const key = `retry ${one.delivery_id}`;
+          return row({
+            key: one.delivery_id,
+            time: when(one.created_at, { form: "moment" }),
+            title: one.subject,
+            note: [`${channelName(one)} · ${one.tries === 1 ? "1 try" : `${one.tries} tries`}`, one.state === "waiting" && one.next_at && [" · next ", when(one.next_at, { form: "relative" })], one.error && h("span", { class: "watch-remedy" }, one.error), failureOf(ctx, key)],
+            end: [one.state === "undelivered" && button(ctx, "Try again", { key, kind: "quiet", name: `Try again: ${one.subject}`, act: () => post(`/deliveries/${one.delivery_id}/retry`, {}) }), watchChip(one.state)],
+          });
+        }),
+      ),
+    !deliveries.complete && button(ctx, "Show more deliveries", { act: async () => { ctx.state.deliveryPages = (ctx.state.deliveryPages ?? 1) + 1; } }),
+  );
+}
+
+/** The mail of a platform without a sender, as text. Its HTML is not shown. */
+function outboxSection(ctx) {
+  const mails = ctx.data.outbox?.data ?? [];
+  if (mails.length === 0) return null;
+  return section(
+    "Outbox",
+    { note: "this platform sends no mail; this is what it would send" },
+    rows(
+      mails.map((one) => {
+        const { Destination: to, Content: content } = one.request ?? {};
+        return row({ key: `${one.delivery_id} ${one.at}`, time: when(one.at, { form: "moment" }), title: content?.Simple?.Subject?.Data ?? "A mail", note: [(to?.ToAddresses ?? []).join(", "), h("details", {}, h("summary", {}, "Read it"), h("pre", { class: "watch-mail", tabindex: "0", "aria-label": "The mail" }, content?.Simple?.Body?.Text?.Data ?? JSON.stringify(one.request, null, 2)))] });
+      }),
+    ),
+  );
+}

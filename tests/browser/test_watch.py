@@ -1,0 +1,150 @@
+"""Watch: a person sees what is wrong, declares schedules that something else runs, and reads what became of them."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from conftest import axe, shot
+from test_assets import HOSTILE, fits
+
+
+def watched(owner, name="Nightly backup", **fields):
+    return owner.post("/watched", {"name": name, "schedule": {"cron": "0 3 * * *"}, **fields})["watched_id"]
+
+
+def test_a_schedule_is_watched_reports_and_is_deleted(owner):
+    page = owner.page("/watch")
+    expect(page.get_by_text("Nothing is wrong.")).to_be_visible()
+    expect(page.get_by_text("you are told when it does not")).to_be_visible()
+    axe(page)
+    shot(page, "watch-empty-light")
+    page.get_by_role("link", name="Watch a schedule").click()
+    page.get_by_label("What runs?").fill("Nightly backup")
+    # What was typed outlives a reload.
+    page.reload()
+    expect(page.get_by_label("What runs?")).to_have_value("Nightly backup")
+    page.get_by_label("Time", exact=True).fill("04:30")
+    late = page.get_by_label("Minutes until a report is late")
+    late.fill("1441")
+    expect(page.get_by_role("alert")).to_contain_text("1 to 1440")
+    expect(page.get_by_role("button", name="Watch it")).to_be_disabled()
+    late.fill("20")
+    axe(page)
+    page.get_by_role("button", name="Watch it").click()
+    expect(page.get_by_role("heading", name="Nightly backup")).to_be_visible()
+    made = owner.get("/watched")["data"]
+    assert [(one["name"], one["schedule"]["cron"], one["grace_minutes"], one["expects_result"]) for one in made] == [("Nightly backup", "30 4 * * *", 20, False)]
+    watched_id = made[0]["watched_id"]
+
+    # The lines that report name this schedule and this platform.
+    curl = page.get_by_label("The line with curl")
+    expect(curl).to_contain_text(f"/watched/{watched_id}/reports")
+    expect(page.get_by_label("The line with lamplighter")).to_contain_text(f"lamplighter watch wrap {watched_id} -- ")
+
+    owner.post(f"/watched/{watched_id}/reports", {"exit_code": 3, "summary": "the disk is full"})
+    page.reload()
+    report = page.get_by_role("list", name="Reports, newest first").get_by_role("listitem")
+    expect(report).to_contain_text("exit code 3")
+    expect(report).to_contain_text("the disk is full")
+    axe(page)
+    shot(page, "watch-schedule-light")
+
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    assert owner.get(f"/watched/{watched_id}")["paused"] is True
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    assert owner.get(f"/watched/{watched_id}")["paused"] is False
+
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("What runs?").fill("Backup of the shop")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Backup of the shop")).to_be_visible()
+
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("you are told when it does not")).to_be_visible()
+    assert owner.get("/watched")["data"] == []
+
+
+def test_a_wrong_schedule_is_named_at_its_field(owner):
+    page = owner.page("/watch?new")
+    page.get_by_label("What runs?").fill("Mirror")
+    page.get_by_label("When is it due?").select_option("As cron says")
+    page.get_by_label("Cron", exact=True).fill("61 3 * * *")
+    page.get_by_role("button", name="Watch it").click()
+    expect(page.get_by_role("form", name="Watch a schedule").get_by_role("alert")).to_have_count(1)
+    axe(page)
+    assert owner.get("/watched")["data"] == []
+    page.get_by_label("Cron", exact=True).fill("*/15 * * * *")
+    page.get_by_role("button", name="Watch it").click()
+    expect(page.get_by_role("heading", name="Mirror")).to_be_visible()
+
+
+def test_checks_are_switched_and_the_rest_stays(owner):
+    page = owner.page("/watch")
+    box = page.get_by_role("checkbox", name=re.compile("^An action fails"))
+    box.click()
+    expect(box).not_to_be_checked()
+    owner.wait(lambda: owner.get("/watchdog/settings")["checks"].get("action_fails", {}).get("enabled") is False)
+    page.get_by_label("A job failed: told after").select_option("4 looks")
+    owner.wait(lambda: owner.get("/watchdog/settings")["checks"].get("job_failed", {}).get("hits") == 4)
+    assert owner.get("/watchdog/settings")["checks"]["action_fails"]["enabled"] is False
+
+
+def test_foreign_text_is_text(owner):
+    name = HOSTILE
+    watched_id = watched(owner, name)
+    owner.post(f"/watched/{watched_id}/reports", {"summary": name})
+    page = owner.page("/watch")
+    expect(page.get_by_role("link", name=name, exact=True)).to_be_visible()
+    page.get_by_role("link", name=name, exact=True).click()
+    expect(page.get_by_role("list", name="Reports, newest first")).to_contain_text(name)
+    assert page.locator("main img").count() == 0 and page.evaluate("window.owned") is None
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_many_schedules_on_a_narrow_page(owner, theme):
+    for n in range(200):
+        watched(owner, f"Mirror number {n}")
+    page = owner.page("/watch", width=320, height=700, theme=theme)
+    listed = page.get_by_role("list", name="Watched schedules").locator(":scope > li")
+    expect(listed).to_have_count(50)
+    fits(page)
+    shot(page, f"watch-narrow-{theme}")
+    for count in (100, 150, 200):
+        page.get_by_role("button", name="Show more schedules").click()
+        expect(listed).to_have_count(count)
+    expect(page.get_by_role("button", name="Show more schedules")).to_have_count(0)
+    axe(page)
+
+
+def test_a_schedule_is_watched_by_keyboard_alone(owner):
+    page = owner.page("/watch?new")
+    expect(page.get_by_label("What runs?")).to_be_focused()
+    page.keyboard.type("Weekly report")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Weekly report")).to_be_visible()
+    assert [one["name"] for one in owner.get("/watched")["data"]] == ["Weekly report"]
+
+
+def test_what_is_wrong_is_named_with_what_to_do(owner):
+    watched_id = watched(owner, HOSTILE)
+    at = "2026-11-22T06:15:00Z"
+    seen = [{"at": at, "text": "silent since Friday"}]
+    page = owner.context().new_page()
+    # The platform needs two looks, which are two hours apart, until it alerts. The answers have its shapes.
+    dog = owner.get("/watchdog") | {"counters": [{"check": "watched_schedule", "item": watched_id, "anomalies": 3, "since": at, "alerted_at": at, "last3": seen}]}
+    said = {"at": at, "say": "alert", "check": "watched_schedule", "item": watched_id, "count": 2, "since": at, "what": "It is silent.", "remedy": "Look at its log.", "last3": seen}
+    page.route("**/watchdog", lambda route: route.fulfill(json=dog))
+    page.route("**/watchdog/alerts*", lambda route: route.fulfill(json={"data": [said], "has_more": False}))
+    page.goto(f"{owner.platform.url}/#/watch")
+    wrong = page.get_by_role("region", name="Wrong now")
+    for text in (HOSTILE, "It is silent.", "Look at its log.", "3 looks"):
+        expect(wrong).to_contain_text(text)
+    wrong.get_by_text("What the last looks saw").click()
+    expect(wrong.get_by_text("silent since Friday")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Watch")
+    axe(page)
+    shot(page, "watch-wrong-light")
