@@ -45,6 +45,14 @@ const NOTICE: FetchLimits = FetchLimits {
     total: domain::notices::channels::TIMEOUT.unsigned_abs(),
 };
 
+/// The limits of the call of an action. It is not sent on to where an answer redirects.
+const CALL: FetchLimits = FetchLimits {
+    bytes: domain::http_call::MAX_ANSWER,
+    redirects: 0,
+    connect: Duration::from_secs(5),
+    total: Duration::from_secs(15),
+};
+
 /// Whether the process is about to end. Then it releases its runs, and other processes continue them.
 #[derive(Clone, Debug, Default)]
 pub struct Stopping(Arc<AtomicBool>);
@@ -105,6 +113,7 @@ pub struct CxParts {
     pub imports: Arc<Semaphore>,
     fetch: Arc<OnceLock<Fetch>>,
     notifier: Arc<OnceLock<Fetch>>,
+    caller: Arc<OnceLock<Fetch>>,
     /// Calls of services without an SDK.
     pub signed: Arc<SignedCalls>,
 }
@@ -146,6 +155,7 @@ impl Cx {
             imports: Arc::new(Semaphore::new(1)),
             fetch: Arc::default(),
             notifier: Arc::default(),
+            caller: Arc::default(),
             signed: Arc::new(SignedCalls::new(&config.aws)),
             config: Arc::new(config),
         }))
@@ -162,6 +172,12 @@ impl Cx {
     #[must_use]
     pub fn notifier(&self) -> &Fetch {
         self.notifier.get_or_init(|| Fetch::new(self.config.reach.policy.clone(), NOTICE))
+    }
+
+    /// Sends the calls of actions that ask no model.
+    #[must_use]
+    pub fn caller(&self) -> &Fetch {
+        self.caller.get_or_init(|| Fetch::new(self.config.reach.policy.clone(), CALL))
     }
 
     /// A context that differs in some parts.

@@ -150,6 +150,7 @@ mod runs {
     mod ceilings;
     mod conditions;
     mod durable;
+    mod http_calls;
     mod injection;
     mod long_replies;
     mod long_results;

@@ -176,6 +176,7 @@ fn of_action(action: &Action) -> Fields {
         ("budget", json!(action.budget)),
         ("conditions", json!(action.conditions)),
         ("watches", json!(action.watches)),
+        ("call", json!(action.call)),
     ]
 }
 
@@ -348,6 +349,7 @@ mod tests {
     use crate::actions::samples::{approved, defined};
     use crate::actions::{ApprovalContent, Command, conditions, transition};
     use crate::agents::{MAX_GOAL, MAX_INSTRUCTIONS, MAX_NAME, NewAgent};
+    use crate::http_call;
     use crate::ids::AgentId;
     use crate::models::ProviderTool;
     use crate::watch;
@@ -429,6 +431,7 @@ mod tests {
         action.max_uses.insert(ProviderTool::WebSearch, 5);
         action.conditions.push(Condition::NamesToday);
         action.watches.push(crate::watch::Watch::Feed { url: String::new() });
+        action.call = serde_json::from_value(json!({"url": ""})).unwrap();
         let content = ApprovalContent::of(&action, &crate::actions::Briefing::default());
         let content = json!(content);
         let known: Vec<&str> = of_action(&action).into_iter().map(|(field, _)| field).collect();
@@ -450,7 +453,9 @@ mod tests {
         let action =
             of_texts(&[200, 2_000, crate::actions::MAX_INSTRUCTIONS, crate::actions::MAX_EXPECTED_OUTPUT]);
         let watches = 2 * watch::MAX_WATCHES * (watch::MAX_URL + 1_000);
-        let action = action + 2 * conditions::MAX_BYTES + watches;
+        // Headers have at most ten names and values.
+        let call = 2 * (http_call::MAX_URL + http_call::MAX_BODY + http_call::MAX_HEADERS * 1_100);
+        let action = action + 2 * conditions::MAX_BYTES + watches + call;
         assert!(action + REST < LARGEST_ITEM, "{action}");
     }
 

@@ -23,6 +23,7 @@
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
+//! - [`http_call`]: the request that an action without a model sends
 //! - [`jobs`]: one record for every background job
 //! - [`witness`]: schedules that something else runs, and whether it ran
 //! - [`watched`]: such a schedule as it is stored and shown
@@ -43,6 +44,7 @@ pub mod chats;
 pub mod context;
 pub mod dispatch;
 pub mod history;
+pub mod http_call;
 pub mod ids;
 pub mod jobs;
 pub mod json_schema;

@@ -6,6 +6,7 @@ pub mod agents;
 pub mod archive;
 mod ask;
 pub mod assets;
+pub mod calls;
 pub mod chats;
 pub mod completions;
 pub mod documents;

@@ -137,6 +137,8 @@ export function formOf(action) {
   return {
     title: action.title ?? "",
     description: action.description ?? "",
+    // An action with a call has no task.
+    calls: Boolean(action.call),
     instructions: action.task_config?.instructions ?? "",
     expected: action.task_config?.expected_output ?? "",
     priority: action.priority ?? "medium",
@@ -231,8 +233,8 @@ function bodyOf(form, names) {
 function formMistakes(form) {
   const wrong = {};
   if (!form.title.trim()) wrong.title = "It needs a title.";
-  if (!form.instructions.trim()) wrong.instructions = "Say what it should do.";
-  if (!form.expected.trim()) wrong.expected = "Say what you expect.";
+  if (!form.calls && !form.instructions.trim()) wrong.instructions = "Say what it should do.";
+  if (!form.calls && !form.expected.trim()) wrong.expected = "Say what you expect.";
   if (form.run !== "" && !(microsOf(form.run) > 0)) wrong.run = "Enter an amount in dollars.";
   if (form.month !== "" && !(microsOf(form.month) > 0)) wrong.month = "Enter an amount in dollars, or nothing.";
   const schedule = scheduleMistake(form.schedule);

@@ -90,7 +90,7 @@ export const runPage = {
             answeredCards(run),
             run.recalled?.length > 0 && h("div", { class: "pad", key: "knew" }, knewView(ctx, run.recalled)),
           ),
-          h("div", {}, outputSection(ctx, run, outputs), checkSection(whole, action), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
+          h("div", {}, callSection(run), outputSection(ctx, run, outputs), checkSection(whole, action), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
         ),
     );
   },
@@ -290,6 +290,21 @@ function openHost(url) {
   } catch {
     return null;
   }
+}
+
+/** What a run without a model has sent, and what came back. The server has written the answers. */
+function callSection(run) {
+  if (!run.call) return null;
+  const tries = run.call.tries;
+  return section(
+    "The call",
+    { note: counted(run.call.attempts, "try", "tries") },
+    facts([
+      ["To", run.call.to],
+      ["Key", h("code", {}, run.call.key)],
+      ...tries.map((one) => [clock(one.at), [`${one.status ?? one.error} · ${figure(one.took_ms)} ms`, one.answer && h("p", { class: "long" }, `The server wrote: ${one.answer}`)]]),
+    ]),
+  );
 }
 
 function sourceSection(run) {

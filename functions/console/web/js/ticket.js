@@ -24,6 +24,9 @@ export function contentFacts(view) {
   const { current } = view;
   return facts([
     ["Will", h("p", { class: "long" }, current.task_config.instructions || current.description)],
+    ["Calls", current.call && h("p", { class: "long" }, `${current.call.method} ${current.call.url}`)],
+    ["Headers", list(Object.entries(current.call?.headers ?? {}).map(([name, value]) => `${name}: ${value}`))],
+    ["Body", current.call?.body && h("p", { class: "long" }, current.call.body)],
     ["Only if", list((current.watches ?? []).map(watchText))],
     ["May use", grantTexts(current).join(", ") || "nothing beside its own notes and outputs"],
     ["May cost", budgetText(current.budget)],

@@ -86,6 +86,11 @@ fn shown(api: &Api, action: &Value, ticket: &Value) -> String {
     row("cost", &line(ticket["expected_cost"].text("text")));
     row("ceiling", &ceiling(&current["budget"]));
     row("model", &line(current.text("model_tier")));
+    let call = &current["call"];
+    if call.is_object() {
+        row("calls", &line(&format!("{} {}", call.text("method"), call.text("url"))));
+        row("body", &line(call.text("body")));
+    }
     for watch in current.items("watches") {
         row("watches", &line(&watched(watch)));
     }

@@ -118,6 +118,31 @@ impl Fetch {
         }
     }
 
+    /// Sends a request to one server, follows no redirect, and reads at most `keep` bytes of the answer. Once the status is there, it
+    /// counts: the rest may be longer, break or not come in time.
+    ///
+    /// # Errors
+    /// If the URL or an address is refused, or no status comes.
+    pub async fn send_once(&self, ask: Ask, keep: usize) -> Result<Fetched, FetchError> {
+        let at = self.client.check(&ask.url)?;
+        let until = tokio::time::Instant::now() + self.limits.total;
+        let mut answer = match tokio::time::timeout_at(until, self.once(&ask, &at)).await {
+            Ok(answer) => answer?,
+            Err(_) => return Err(FetchError::TimedOut { from: at.origin(), limit: self.limits.total }),
+        };
+        let (status, headers) = (answer.status(), std::mem::take(answer.headers_mut()));
+        let mut body = Vec::new();
+        // Nobody can read what is compressed.
+        if !headers.contains_key(header::CONTENT_ENCODING) {
+            while body.len() < keep
+                && let Ok(Ok(Some(piece))) = tokio::time::timeout_at(until, answer.chunk()).await
+            {
+                body.extend_from_slice(&piece[..piece.len().min(keep - body.len())]);
+            }
+        }
+        Ok(Fetched { url: at, status, headers, body: body.into() })
+    }
+
     async fn follow(&self, mut ask: Ask, at: &mut Checked) -> Result<Fetched, FetchError> {
         for _ in 0..=self.limits.redirects {
             let answer = self.once(&ask, at).await?;

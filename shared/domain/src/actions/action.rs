@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::marks::{Failures, Held, Preflight};
 use super::reason::Reason;
+use crate::http_call::HttpCall;
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
@@ -40,6 +41,9 @@ pub struct Action {
     /// not take place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<Watch>,
+    /// The request that a run sends instead of asking a model. Then the texts of `task_config` are empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<HttpCall>,
     pub state: ActionState,
     pub approval: Option<Approval>,
     /// When the schedule took effect, in whole seconds. `every` counts from it. There are no fire times before it.

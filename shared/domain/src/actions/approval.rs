@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::action::{Action, Budget};
 use crate::agents::Agent;
 use crate::canonical::canonical;
+use crate::http_call::HttpCall;
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
 use crate::tools::{self, ToolSpecForHash};
@@ -77,6 +78,9 @@ pub struct ApprovalContent {
     /// What a program looks at before each scheduled run. Left out if nothing is watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<Watch>,
+    /// The request that a run sends instead of asking a model. Left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<HttpCall>,
 }
 
 /// An approval with the approved content.
@@ -119,6 +123,7 @@ impl ApprovalContent {
             agent: briefing.agent.clone(),
             conditions: action.conditions.clone(),
             watches: action.watches.clone(),
+            call: action.call.clone(),
         }
     }
 
@@ -136,6 +141,7 @@ impl ApprovalContent {
             let mut fields = json!(content);
             fields["conditions"] = json!(content.conditions);
             fields["watches"] = json!(content.watches);
+            fields["call"] = json!(content.call);
             fields
         };
         let (approved, current) = (with_all_fields(approved), with_all_fields(self));
@@ -269,6 +275,19 @@ mod tests {
             watches.into_iter().map(|watch| hash(&Action { watches: vec![watch], ..action.clone() }, &agent));
         let hashes: std::collections::BTreeSet<String> = hashes.chain([hash(&action, &agent)]).collect();
         assert_eq!(hashes.len(), 4, "each field of a watch is bound");
+        let calls = [
+            json!({"url": "https://a.com"}),
+            json!({"url": "https://b.com"}),
+            json!({"url": "https://a.com", "method": "PUT"}),
+            json!({"url": "https://a.com", "body": "x"}),
+            json!({"url": "https://a.com", "headers": {"x-a": "1"}}),
+        ];
+        let hashes = calls.into_iter().map(|call| {
+            let call = Some(serde_json::from_value(call).unwrap());
+            hash(&Action { call, ..action.clone() }, &agent)
+        });
+        let hashes: std::collections::BTreeSet<String> = hashes.chain([hash(&action, &agent)]).collect();
+        assert_eq!(hashes.len(), 6, "each field of a call is bound");
         for (a, b) in (0..seen.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
             assert!(seen[a].0 != seen[b].0 && seen[a].1 != seen[b].1, "{:?}", seen[a]);
         }

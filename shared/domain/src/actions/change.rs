@@ -12,6 +12,7 @@ impl ActionChange {
     /// Every invalid field with its limit, or that the change would change nothing.
     pub fn check(&self, action: &Action) -> Result<(), FieldErrors> {
         let patch = ActionPatch::default().over(self.clone()).validate()?;
+        patch.fits(action)?;
         if patch.changes(action) { Ok(()) } else { Err(FieldErrors::one("change", "must change something")) }
     }
 }

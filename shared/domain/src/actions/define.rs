@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::action::{AskedBudget, Budget};
 use super::input::{NewAction, present};
 use crate::agents::Agent;
+use crate::http_call::HttpCall;
 use crate::ids::ProposalId;
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::ScheduleInput;
@@ -30,7 +31,7 @@ use crate::work::{ActionDraft, Condition, Priority, TaskConfig, TaskConfigPatch}
 pub struct DefineAction {
     /// A proposal of this agent. Other fields of the input replace the proposed ones.
     pub proposal_id: Option<ProposalId>,
-    /// 1 to 200 characters. Required without a proposal, like `task_config`.
+    /// 1 to 200 characters. Required without a proposal, like `task_config`, which an action with `call` has not.
     #[schema(max_length = 200)]
     pub title: Option<String>,
     #[schema(max_length = 2_000)]
@@ -56,6 +57,8 @@ pub struct DefineAction {
     /// run does not take place.
     #[schema(max_items = 5)]
     pub watches: Option<Vec<Watch>>,
+    /// The request that a run sends instead of asking a model. Such an action has no `task_config`, `grants`, `conditions` or `watches`.
+    pub call: Option<HttpCall>,
 }
 
 impl DefineAction {
@@ -104,6 +107,7 @@ impl DefineAction {
             budget: self.budget.unwrap_or_default().or(run_micros),
             conditions: self.conditions.unwrap_or(draft.conditions),
             watches: self.watches.unwrap_or_default(),
+            call: self.call,
         })
     }
 }

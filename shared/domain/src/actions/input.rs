@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::action::{Action, AskedBudget, Budget};
 use super::conditions;
 use crate::ceilings;
+use crate::http_call::HttpCall;
 use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::{Schedule, ScheduleInput};
@@ -55,6 +56,9 @@ pub struct NewAction {
     #[serde(default)]
     #[schema(max_items = 5)]
     pub watches: Vec<Watch>,
+    /// The request that a run sends instead of asking a model. Such an action has no `task_config`, `grants`, `conditions` or `watches`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<HttpCall>,
 }
 
 /// A checked [`NewAction`].
@@ -71,8 +75,7 @@ impl NewAction {
         let mut errors = FieldErrors::default();
         check_title(&mut errors, &self.title);
         check_description(&mut errors, &self.description);
-        check_instructions(&mut errors, &self.task_config.instructions);
-        check_expected_output(&mut errors, &self.task_config.expected_output);
+        check_work(&mut errors, &self.task_config, self.call.as_ref());
         let schedule = self.schedule.take().and_then(|input| errors.nest("schedule", input.validate()));
         check_grants(&mut errors, &mut self.grants);
         check_uses(&mut errors, &self.max_uses, Some(&self.grants));
@@ -80,6 +83,12 @@ impl NewAction {
         check_budget(&mut errors, self.budget);
         conditions::check(&mut errors, &self.conditions);
         watch::check(&mut errors, &self.watches);
+        if self.call.is_some() {
+            check_only_call(
+                &mut errors,
+                [self.grants.is_empty(), self.conditions.is_empty(), self.watches.is_empty()],
+            );
+        }
         errors.into_result(ValidAction { new: self, schedule })
     }
 }
@@ -100,6 +109,7 @@ impl ValidAction {
             budget,
             conditions,
             watches,
+            call,
         } = self.new;
         Action {
             id,
@@ -115,6 +125,7 @@ impl ValidAction {
             budget,
             conditions,
             watches,
+            call,
             state: ActionState::Defined,
             approval: None,
             anchor: None,
@@ -146,13 +157,18 @@ impl Action {
         let mut errors = FieldErrors::default();
         check_title(&mut errors, &self.title);
         check_description(&mut errors, &self.description);
-        check_instructions(&mut errors, &self.task_config.instructions);
-        check_expected_output(&mut errors, &self.task_config.expected_output);
+        check_work(&mut errors, &self.task_config, self.call.as_ref());
         check_grants(&mut errors, &mut self.grants.clone());
         check_uses(&mut errors, &self.max_uses, Some(&self.grants));
         check_budget(&mut errors, self.budget);
         conditions::check(&mut errors, &self.conditions);
         watch::check(&mut errors, &self.watches);
+        if self.call.is_some() {
+            check_only_call(
+                &mut errors,
+                [self.grants.is_empty(), self.conditions.is_empty(), self.watches.is_empty()],
+            );
+        }
         errors.into_result(())
     }
 }
@@ -186,6 +202,10 @@ pub struct ActionPatch {
     /// At most 5. Replaces all of them.
     #[schema(max_items = 5)]
     pub watches: Option<Vec<Watch>>,
+    /// Of an action with `call`: replaces all of the request. An action with a task can't become one with `call`, and not the other way
+    /// round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<HttpCall>,
 }
 
 /// Distinguishes a field that is `null` (`Some(None)`) from one that is left out (`None`).
@@ -226,11 +246,45 @@ impl ActionPatch {
         self.budget.iter().for_each(|asked| check_budget(&mut errors, asked.or(Budget::MAX_PER_RUN_MICROS)));
         self.conditions.iter().for_each(|list| conditions::check(&mut errors, list));
         self.watches.iter().for_each(|list| watch::check(&mut errors, list));
+        if let Some(call) = &self.call {
+            errors.nest("call", call.check());
+        }
         errors.into_result(ValidPatch { patch: self, schedule })
     }
 }
 
 impl ValidPatch {
+    /// Refuses what has no meaning for this action: a task for an action that calls, or a call for an action with a task.
+    ///
+    /// # Errors
+    /// Every such field.
+    pub fn fits(&self, action: &Action) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        let patch = &self.patch;
+        if action.call.is_none() {
+            if patch.call.is_some() {
+                errors
+                    .add("call", "an action with a task can't become one with `call`: define another action");
+            }
+            return errors.into_result(());
+        }
+        let task = patch.task_config.as_ref();
+        let is_blank = |text: Option<&String>| text.is_none_or(String::is_empty);
+        if !is_blank(task.and_then(|task| task.instructions.as_ref())) {
+            errors.add("task_config.instructions", NO_MEANING);
+        }
+        if !is_blank(task.and_then(|task| task.expected_output.as_ref())) {
+            errors.add("task_config.expected_output", NO_MEANING);
+        }
+        let is_empty = [
+            patch.grants.as_ref().is_none_or(Vec::is_empty),
+            patch.conditions.as_ref().is_none_or(Vec::is_empty),
+            patch.watches.as_ref().is_none_or(Vec::is_empty),
+        ];
+        check_only_call(&mut errors, is_empty);
+        errors.into_result(())
+    }
+
     /// Whether it changes the action.
     #[must_use]
     pub fn changes(&self, action: &Action) -> bool {
@@ -252,6 +306,7 @@ impl ValidPatch {
             budget,
             conditions,
             watches,
+            call,
             schedule: _,
             proposal_id: _,
         } = self.patch.clone();
@@ -271,6 +326,9 @@ impl ValidPatch {
         set(&mut action.budget, budget.map(|asked| asked.or(run_micros)));
         set(&mut action.conditions, conditions);
         set(&mut action.watches, watches);
+        if action.call.is_some() && call.is_some() {
+            action.call = call;
+        }
         before.title != action.title
             || before.description != action.description
             || before.task_config != action.task_config
@@ -281,6 +339,7 @@ impl ValidPatch {
             || before.budget != action.budget
             || before.conditions != action.conditions
             || before.watches != action.watches
+            || before.call != action.call
     }
 }
 
@@ -296,6 +355,31 @@ fn check_title(errors: &mut FieldErrors, title: &str) {
 
 fn check_description(errors: &mut FieldErrors, description: &str) {
     errors.length("description", description, 0, 2_000);
+}
+
+const NO_MEANING: &str = "has no meaning with `call`: no model is asked";
+
+/// Either a task for a model or a call.
+fn check_work(errors: &mut FieldErrors, task: &TaskConfig, call: Option<&HttpCall>) {
+    let Some(call) = call else {
+        check_instructions(errors, &task.instructions);
+        check_expected_output(errors, &task.expected_output);
+        return;
+    };
+    let texts = [
+        ("task_config.instructions", &task.instructions),
+        ("task_config.expected_output", &task.expected_output),
+    ];
+    for (field, _) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+        errors.add(field, NO_MEANING);
+    }
+    errors.nest("call", call.check());
+}
+
+/// Refuses lists that only a run with a model uses. `is_empty`: whether each is empty.
+fn check_only_call(errors: &mut FieldErrors, is_empty: [bool; 3]) {
+    let fields = ["grants", "conditions", "watches"].into_iter().zip(is_empty);
+    fields.filter(|(_, is_empty)| !*is_empty).for_each(|(field, _)| errors.add(field, NO_MEANING));
 }
 
 fn check_instructions(errors: &mut FieldErrors, text: &str) {
@@ -406,6 +490,57 @@ mod tests {
             let said = patch.validate().map_or_else(|errors| errors.to_string(), |_| String::new());
             assert_eq!(said, message, "{change}");
         }
+    }
+
+    #[test]
+    fn an_action_has_a_task_or_a_call() {
+        let call = json!({"url": "https://example.com/hook", "body": {"a": 1}});
+        let of = |change: serde_json::Value| {
+            let none = json!({"call": call, "task_config": {"instructions": "", "expected_output": ""}});
+            let mut all = none.as_object().unwrap().clone();
+            all.extend(change.as_object().unwrap().clone());
+            new(&json!(all))
+        };
+        let said = |change| of(change).map_or_else(|errors| errors.to_string(), |_| String::new());
+        assert_eq!(said(json!({})), "");
+        let only = "has no meaning with `call`: no model is asked";
+        assert_eq!(
+            said(json!({"task_config": {"instructions": "Do it", "expected_output": ""}})),
+            format!("task_config.instructions: {only}")
+        );
+        assert_eq!(
+            said(json!({
+                "grants": ["generate_actions"], "conditions": [{"kind": "names_today"}],
+                "watches": [{"kind": "feed", "url": "https://a.com"}],
+            })),
+            format!("grants: {only}; conditions: {only}; watches: {only}")
+        );
+        assert_eq!(said(json!({"call": {"url": ""}})), "call.url: is required");
+
+        let id = |n| uuid::Uuid::from_u128(n);
+        let define = |action: ValidAction| {
+            action.define(ActionId::from_uuid(id(1)), AgentId::from_uuid(id(2)), Timestamp::UNIX_EPOCH)
+        };
+        let (calls, works) = (define(of(json!({})).unwrap()), define(new(&json!({})).unwrap()));
+        assert_eq!((calls.check(), works.check()), (Ok(()), Ok(())));
+        let fits = |action: &Action, patch: serde_json::Value| {
+            let patch: ActionPatch = serde_json::from_value(patch).unwrap();
+            let patch = patch.validate().unwrap();
+            let fits = patch.fits(action).map_or_else(|errors| errors.to_string(), |()| String::new());
+            let mut next = action.clone();
+            (fits, patch.apply(&mut next))
+        };
+        let other = json!({"url": "https://example.com/other"});
+        assert_eq!(fits(&calls, json!({"call": other})), (String::new(), true));
+        assert_eq!(fits(&calls, json!({"call": call, "grants": []})), (String::new(), false));
+        assert_eq!(
+            fits(&calls, json!({"task_config": {"instructions": "Do it"}})).0,
+            format!("task_config.instructions: {only}")
+        );
+        assert_eq!(fits(&calls, json!({"grants": ["generate_actions"]})).0, format!("grants: {only}"));
+        let (refused, changed) = fits(&works, json!({"call": call}));
+        assert!(refused.starts_with("call: an action with a task can't become"), "{refused}");
+        assert!(!changed);
     }
 
     #[test]

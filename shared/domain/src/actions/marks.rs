@@ -72,6 +72,8 @@ pub enum PreflightCode {
     ModelNotConfigured,
     /// The provider of the model does not run a tool that the action needs.
     ToolUnavailable,
+    /// The address of the action's call may not be reached.
+    CallRefused,
     /// A ceiling of costs has no room for the run.
     CeilingReached,
     /// The plan includes no more requests.

@@ -328,6 +328,13 @@ impl Occurrence {
         self.reason_code = None;
     }
 
+    /// If it is to be tried again, it waits at least until this time.
+    pub fn not_before(&mut self, at: Timestamp) {
+        if self.state == OccurrenceState::Due {
+            self.not_before = self.not_before.max(at);
+        }
+    }
+
     /// Notes that its outputs equal those of the last run.
     pub fn flag_as_same(&mut self) {
         self.because(ReasonCode::SameAsLast, "its output equals that of the last run");

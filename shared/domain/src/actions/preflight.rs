@@ -35,6 +35,7 @@ impl PreflightCode {
             Self::ModelKeyRefused => "model_key_refused",
             Self::ModelNotConfigured => "model_not_configured",
             Self::ToolUnavailable => "tool_unavailable",
+            Self::CallRefused => "call_refused",
             Self::CeilingReached => "ceiling_reached",
             Self::QuotaExceeded => "quota_exceeded",
         }

@@ -14,6 +14,7 @@ use crate::accounts::quota::Charge;
 use crate::agent_loop::cards::{self, Asks, Card, CardState, OpenCall};
 use crate::agents::AgentDraft;
 use crate::ceilings::CeilingOf;
+use crate::http_call::Sent;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
 use crate::lease::Lease;
 use crate::memory::recall::Recalled;
@@ -107,6 +108,9 @@ pub struct Run {
     /// What it rehearses, if it is a rehearsal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Box<Rehearsal>>,
+    /// What it has sent, if its action has a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<Sent>>,
 }
 
 /// When a run first read what strangers may have written: results of a search of the web, or outputs and notes of a run that had.
@@ -173,6 +177,7 @@ impl Run {
             tainted: None,
             recalled: Vec::new(),
             rehearsal: None,
+            call: None,
         }
     }
 

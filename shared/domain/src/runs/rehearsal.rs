@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::actions::input::MOST_USES;
 use crate::agent_loop::{Call, Purpose, Step};
+use crate::http_call::HttpCall;
 use crate::models::{ProviderTool, Usage};
 use crate::tools::{self, LOOP, ToolCall};
 use crate::{assets::NewAsset, chats::signals::Deliverable};
@@ -78,6 +79,19 @@ pub struct RehearsedOutput {
 }
 
 impl Rehearsed {
+    /// The request that a run of an action with this call would send. A run has a key of its own.
+    #[must_use]
+    pub fn of_call(call: &HttpCall, key: &str) -> Self {
+        let mut headers: BTreeMap<String, String> = call.own_headers().into_iter().collect();
+        headers.insert("idempotency-key".to_owned(), key.to_owned());
+        let request = json!({
+            "method": call.method, "url": call.url, "headers": headers, "body": call.body,
+        });
+        let request = request.to_string();
+        let arguments = request[..request.floor_char_boundary(MAX_ARGUMENTS)].to_owned();
+        Self { effects: vec![NotDone { tool: "call".to_owned(), arguments }], ..Self::default() }
+    }
+
     /// What these steps have shown. `outside` are the names of the tools that act outside the platform.
     #[must_use]
     pub fn of(steps: &[Step], outputs: &[NewAsset], usage: &Usage, outside: &[&str]) -> Self {
@@ -155,7 +169,6 @@ fn output(call: &Call) -> Option<NewAsset> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
 
     use super::*;
     use crate::agent_loop::{CallResult, Reply};

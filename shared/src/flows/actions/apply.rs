@@ -21,7 +21,7 @@ use super::{
 };
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{existing, history, messages, proposals, schedules, watches};
+use crate::flows::{calls, existing, history, messages, proposals, schedules, watches};
 use crate::money::ceilings;
 use crate::request::caller::{Actor, IfMatch};
 use crate::stopped;
@@ -281,6 +281,9 @@ async fn perform(
         tries.next().await?;
         let Loaded { action: read, live } = load_live(cx, owner, id).await?;
         check_version(cx, owner, if_match, &read).await?;
+        if let Command::Patch { patch } = command {
+            patch.fits(&read.value)?;
+        }
         let now = cx.clock.now();
         let next = match transition(&read.value, command, now) {
             Ok(next) => next,
@@ -296,6 +299,9 @@ async fn perform(
         }
         if next.watches != read.value.watches || matches!(command, Command::Approve { .. }) {
             watches::check(cx, owner, &next).await?;
+        }
+        if next.call != read.value.call || matches!(command, Command::Approve { .. }) {
+            calls::check(cx, &next)?;
         }
         let mut writes = proposal.map_or_else(Vec::new, |proposal| Store::take_proposal(owner, proposal));
         let live_after = match (command, &live) {

@@ -146,6 +146,10 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     warnings.extend(action.watches.iter().filter_map(Watch::url).map(|url| {
         format!("Before each scheduled run, the platform requests {url}. What it answers is shown to the run, and may be false.")
     }));
+    warnings.extend(action.call.iter().map(|call| {
+        let method = call.method.as_str();
+        format!("Each run sends {method} to {}, and may send it more than once with the same key. No model is asked.", call.url)
+    }));
     let expected_cost = expected_cost(cx, owner, &action).await?;
     if let Some(cost) = &expected_cost {
         warnings.extend(beyond_budget(cx, owner, (&action, &agent), cost).await?);

@@ -11,6 +11,7 @@ use domain::validate::FieldErrors;
 use super::{ActionView, check_provider_tools};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::calls;
 use crate::flows::existing;
 use crate::flows::proposals;
 use crate::flows::schedules;
@@ -58,6 +59,7 @@ pub async fn define(
     ceilings::check_month(cx, CeilingOf::ActionMonth, action.budget.per_month_micros)?;
     check_provider_tools(cx, owner, &action).await?;
     watches::check(cx, owner, &action).await?;
+    calls::check(cx, &action)?;
 
     let mut writes = Store::action_writes(owner, &action)?;
     let by = ChangedBy::from(by);

@@ -63,6 +63,10 @@ pub async fn rehearse(
         let message = "the agent is archived: its actions do not run";
         return Err(Error::conflict_with("agent_not_active", message, &ActionView::new(action, &agent)));
     }
+    if action.call.is_some() && !input.provider_tools.is_empty() {
+        let told = "has no meaning for an action with `call`: no model is asked";
+        return Err(FieldErrors::one("provider_tools", told).into());
+    }
     let mut provider_tools: BTreeMap<ProviderTool, u32> = action.max_uses.clone();
     for tool in input.provider_tools {
         provider_tools.entry(tool).or_insert(TRIED);

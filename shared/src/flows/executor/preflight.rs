@@ -76,7 +76,7 @@ async fn problems(
     }
     let until = Instant::now() + LONGEST;
     let (of_models, of_money) = tokio::join!(
-        timeout_at(until, of_models(cx, owner, action)),
+        timeout_at(until, of_outside(cx, owner, action)),
         timeout_at(until, of_money(cx, owner, action, agent, check, now)),
     );
     match of_models {
@@ -103,6 +103,16 @@ const fn is_about_money(code: PreflightCode) -> bool {
 fn earlier(action: &Action, check: DueCheck, keep: impl Fn(PreflightCode) -> bool) -> Vec<PreflightProblem> {
     let known = action.preflight.iter().filter(|preflight| preflight.due_at == check.due_at);
     known.flat_map(|preflight| &preflight.problems).filter(|problem| keep(problem.code)).cloned().collect()
+}
+
+/// Whether what the run needs is there: a model, or an address that it may call.
+async fn of_outside(cx: &Cx, owner: &Owner, action: &Action) -> Result<Vec<PreflightProblem>> {
+    let Some(call) = &action.call else { return of_models(cx, owner, action).await };
+    let refused = call.check_address(&cx.config.reach.policy).err();
+    Ok(refused
+        .map(|why| problem(PreflightCode::CallRefused, format!("call.url {why}")))
+        .into_iter()
+        .collect())
 }
 
 /// Whether there is a model for the run, with a key that its provider accepts.
@@ -221,6 +231,9 @@ const fn name(of: CeilingOf) -> &'static str {
 
 /// Whether the run costs nothing, so that no ceiling stops it.
 async fn is_free(cx: &Cx, owner: &Owner, action: &Action) -> Result<bool> {
+    if action.call.is_some() {
+        return Ok(true);
+    }
     let ask = Ask { tier: Some(action.model_tier), ..Ask::default() };
     let number = model_choice::number(RunId::from_uuid(cx.clock.uuid()));
     let route = model_choice::route(cx, owner, &ask, number).await?;

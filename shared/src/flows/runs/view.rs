@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::agent_loop::Card;
 use domain::agents::AgentDraft;
+use domain::http_call::Sent;
 use domain::ids::{ActionId, AgentId, ChatId, FactId, Owner, RunId};
 use domain::memory::recall::Recalled;
 use domain::models::{Usage, WebSource};
@@ -75,6 +76,9 @@ pub struct RunView {
     /// What a rehearsal has shown. Absent until it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Rehearsed>,
+    /// Of an action with `call`: what the run has sent, and what came back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<Sent>,
 }
 
 /// A call that waits for a person, or has waited for one.
@@ -136,6 +140,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         tainted: run.tainted,
         recalled,
         rehearsal: run.rehearsal.and_then(|of| of.shown),
+        call: run.call.map(|sent| *sent),
         model: run.model,
         fallbacks: run.fallbacks,
     })

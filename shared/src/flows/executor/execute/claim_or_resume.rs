@@ -42,7 +42,7 @@ pub(super) fn begin<'a>(
         let zone = schedules::zone_of_action(cx, owner, &action, &agent).await?;
         // A run that goes on keeps what it was told when it began.
         let recalled = match claimed.steps_done {
-            0 => recall::about_task(cx, owner, &action).await,
+            0 if action.call.is_none() => recall::about_task(cx, owner, &action).await,
             _ => Vec::new(),
         };
         let mut tries = Tries::default();
@@ -89,8 +89,17 @@ pub(super) fn begin<'a>(
                     let settled = (claimed.usage, claimed.cost_micros);
                     let occurrence = Versioned { value: started, version: occurrence.version + 1 };
                     let began_at_cost = settled.1;
-                    let kind =
-                        ActionRun { agent, action, occurrence, zone, news, outputs, settled, began_at_cost };
+                    let kind = ActionRun {
+                        agent,
+                        action,
+                        occurrence,
+                        zone,
+                        news,
+                        outputs,
+                        settled,
+                        began_at_cost,
+                        not_before: None,
+                    };
                     let terms = terms(&kind.agent, &kind.action);
                     let run = Versioned { value: run, version: version + 1 };
                     let recorder = Recorder::new(cx.clone(), owner.clone(), run, event.id);

@@ -120,6 +120,10 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
             if next.state == OccurrenceState::Failed {
                 next.error_code = error.as_ref().map(|error| error.code.clone());
             }
+            if let Some(at) = kind.not_before {
+                next.not_before(at);
+            }
+            next.tainted |= recorder.run().tainted.is_some();
             let mut writes = Vec::new();
             if next.state == OccurrenceState::Succeeded {
                 let (last, is_same) = since_last::remember(&cx, &owner, &next, &kind.outputs).await?;

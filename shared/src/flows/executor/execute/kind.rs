@@ -58,6 +58,8 @@ pub(super) struct ActionRun {
     pub settled: (Usage, i64),
     /// What the run had cost when this executor claimed it.
     pub began_at_cost: i64,
+    /// If it is tried again: not before this time.
+    pub not_before: Option<Timestamp>,
 }
 
 /// What changes when something of the run is stored.

@@ -3,6 +3,7 @@
 //! An executor claims the occurrence, and stores every reply together with it, under the fence of the claim. So an executor that
 //! was believed dead cannot write any more.
 
+mod call;
 mod claim_or_resume;
 mod end;
 mod kind;
@@ -56,6 +57,8 @@ pub fn run<'a>(
                 Ending::failed(fence, refused_by_plan(cx, owner).await?)
             } else if !run.kind.action.is_approved_with(&run.kind.agent) {
                 Ending::drifted(fence)
+            } else if run.kind.action.call.is_some() {
+                call::send(&mut run, deadline).await?
             } else {
                 Ending::of(fence, run.drive().await)
             };

@@ -8,6 +8,7 @@ use domain::agent_loop::{CallResult, Outcome, Reply};
 use domain::agents::Agent;
 use domain::assets::NewAsset;
 use domain::chats::signals::Deliverable;
+use domain::http_call::HttpCall;
 use domain::ids::Owner;
 use domain::models::{Block, Message, ProviderTool, Role};
 use domain::prompts;
@@ -23,7 +24,7 @@ use tracing::Instrument;
 use super::kind::{MAX_CHECKED, MAX_OUTPUTS, imply_output, terms};
 use super::{failure, since_last};
 use crate::agent_loop::journal::Journal;
-use crate::agent_loop::recorder;
+use crate::agent_loop::recorder::{self, Recorder};
 use crate::agent_loop::{Driver, Kind, KindCx, Performed, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -93,6 +94,9 @@ async fn go_on(
     let is_complete = steps.last().is_none_or(|step| step.results.len() == step.reply.calls.len());
     let claimed = turn::claim(cx, owner, found, journal.last() + u32::from(is_complete)).await?;
     let Some(recorder) = claimed else { return Ok(()) };
+    if let Some(call) = &action.call {
+        return show_call(recorder, call, hash(&action, &agent)).await;
+    }
     let zone = schedules::zone_of_action(cx, owner, &action, &agent).await?;
     let outside = cx.config.runs.outside.tools();
     let grants = tools::grantable().chain(outside.iter().map(|tool| tool.name)).map(str::to_owned).collect();
@@ -104,6 +108,18 @@ async fn go_on(
     let mut run = Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline);
     let rest = run.drive().await;
     Box::pin(end(run, rest)).await
+}
+
+/// Shows the request that a run would send. Nothing is sent.
+async fn show_call(mut recorder: Recorder, call: &HttpCall, approval_hash: String) -> Result<()> {
+    let key = recorder.run().run_id.to_string();
+    let shown = Rehearsed { approval_hash, ..Rehearsed::of_call(call, &key) };
+    if let Some(of) = &mut recorder.run_mut().rehearsal {
+        of.shown = Some(shown);
+    }
+    recorder.run_mut().message = format!("A run would send {}. Nothing was sent.", call.name());
+    recorder.finish(RunState::Completed, None, Vec::new()).await?;
+    Ok(())
 }
 
 /// Stores what the rehearsal has shown, or hands it on.

@@ -1,0 +1,478 @@
+//! An action without a model: at its due time, one HTTP request is sent.
+//!
+//! - [`HttpCall`] and [`HttpCall::check`]: what a person asks for, and its limits
+//! - [`judge`]: what an answer means for the run
+//! - [`Sent`]: what a run tells about its tries
+//!
+//! All functions are pure. `shared` sends the request.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::reach::{self, Policy};
+use crate::validate::FieldErrors;
+
+/// The longest address, in bytes.
+pub const MAX_URL: usize = 2_000;
+
+/// The longest body, in bytes.
+pub const MAX_BODY: usize = 16 * 1024;
+
+/// How many headers a call may have.
+pub const MAX_HEADERS: usize = 10;
+
+/// The longest name and the longest value of a header, in bytes.
+const MAX_HEADER_NAME: usize = 64;
+const MAX_HEADER_VALUE: usize = 1_000;
+
+/// How much of an answer is kept, in bytes.
+pub const MAX_ANSWER: usize = 2_048;
+
+/// How many tries a run keeps.
+const MAX_TRIES: usize = 10;
+
+/// The longest wait that a server may ask for.
+pub const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(1);
+
+/// Headers that the platform sets, that belong to the connection, or that hold secrets.
+const REFUSED_HEADERS: [&str; 22] = [
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "http2-settings",
+    "idempotency-key",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+    "via",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+];
+
+/// The request that an action sends at its due time. No model is asked, and no tokens are paid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpCall {
+    /// An `https` address of a public host at port 443, at most 2,000 bytes, without a user name. Everybody who may read the action sees it.
+    #[schema(max_length = 2_000, example = "https://example.com/hooks/report")]
+    pub url: String,
+    /// Default: `POST`.
+    #[serde(default)]
+    pub method: CallMethod,
+    /// Text, at most 16,384 bytes, which is sent as it is. A JSON object or list is kept as its text. `GET` and `DELETE` have no body.
+    #[serde(default, deserialize_with = "text_of_body", skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 16_384, example = "{\"report\":\"daily\"}")]
+    pub body: Option<String>,
+    /// At most 10 headers. They are not secret: everybody who may read the action sees them. Without `Content-Type`, a body that is JSON is
+    /// sent as `application/json`, and another one as `text/plain; charset=utf-8`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(example = json!({"X-Team": "shop"}))]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// The method of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum CallMethod {
+    #[default]
+    Post,
+    Put,
+    Patch,
+    Get,
+    Delete,
+}
+
+impl CallMethod {
+    /// As in a request.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Get => "GET",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    const fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Put | Self::Patch)
+    }
+}
+
+/// Text stays as it is. A JSON object or list becomes its text, so that what is stored is what is sent.
+fn text_of_body<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    use serde::de::Error;
+    match Option::<Value>::deserialize(deserializer)? {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(value @ (Value::Object(_) | Value::Array(_))) => Ok(Some(value.to_string())),
+        Some(Value::Bool(_) | Value::Number(_)) => {
+            Err(D::Error::custom("must be text, or a JSON object or list"))
+        }
+    }
+}
+
+impl HttpCall {
+    /// Checks what a person has written. The errors name fields such as `url`. Whether the host may be reached is not known here.
+    ///
+    /// # Errors
+    /// Every invalid field with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        if self.url.is_empty() {
+            errors.add("url", "is required");
+        } else if self.url.len() > MAX_URL {
+            errors.add("url", format!("must be at most {MAX_URL} bytes, is {}", self.url.len()));
+        } else if self.url.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
+            errors.add("url", "must not have control characters or white space");
+        }
+        match &self.body {
+            Some(_) if !self.method.has_body() => {
+                errors.add("body", format!("a request with {} has no body", self.method.as_str()));
+            }
+            Some(body) if body.len() > MAX_BODY => {
+                errors.add("body", format!("must be at most {MAX_BODY} bytes, is {}", body.len()));
+            }
+            _ => {}
+        }
+        self.check_headers(&mut errors);
+        errors.into_result(())
+    }
+
+    fn check_headers(&self, errors: &mut FieldErrors) {
+        if self.headers.len() > MAX_HEADERS {
+            let found = self.headers.len();
+            errors.add("headers", format!("must have at most {MAX_HEADERS} headers, has {found}"));
+            return;
+        }
+        let mut seen: Vec<String> = Vec::new();
+        for (name, value) in &self.headers {
+            let shown: String =
+                name.chars().filter(|letter| !letter.is_control()).take(MAX_HEADER_NAME).collect();
+            let field = format!("headers.{shown}");
+            let lower = name.to_ascii_lowercase();
+            if !is_token(name) {
+                let told = format!("the name must be 1 to {MAX_HEADER_NAME} letters, digits or hyphens");
+                errors.add(field, told);
+            } else if lower == "authorization" || lower == "cookie" {
+                errors.add(field, "can't be set, because headers are not secret");
+            } else if REFUSED_HEADERS.contains(&lower.as_str()) {
+                errors.add(field, "can't be set: the platform or the connection sets it");
+            } else if value.len() > MAX_HEADER_VALUE {
+                errors.add(field, format!("must be at most {MAX_HEADER_VALUE} bytes, is {}", value.len()));
+            } else if value.trim() != value || !value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+                errors.add(field, "must be printable ASCII, without spaces at its ends");
+            } else if seen.contains(&lower) {
+                errors.add(field, "is in the list twice");
+            }
+            seen.push(lower);
+        }
+    }
+
+    /// Checks that its address may be called: `https`, a public host, port 443. An address that the operator allows may be another one.
+    ///
+    /// # Errors
+    /// What is wrong, as it follows `call.url`.
+    pub fn check_address(&self, policy: &Policy) -> Result<(), String> {
+        match reach::check(&self.url, policy) {
+            Ok(checked) if checked.is_allowed() => Ok(()),
+            Ok(checked) if checked.url().scheme() != "https" => Err("must begin with https://".to_owned()),
+            Ok(checked) if checked.url().port_or_known_default() != Some(443) => {
+                Err("must have the port 443".to_owned())
+            }
+            Ok(_) => Ok(()),
+            Err(refused) => Err(format!("must be a public https address: {}", refused.reason)),
+        }
+    }
+
+    /// The headers that describe the body and those that a person has named, with names in lower case.
+    #[must_use]
+    pub fn own_headers(&self) -> Vec<(String, String)> {
+        let mut headers: Vec<(String, String)> =
+            self.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect();
+        if let Some(body) = &self.body
+            && headers.iter().all(|(name, _)| name != "content-type")
+        {
+            let is_json = serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
+            let kind = if is_json { "application/json" } else { "text/plain; charset=utf-8" };
+            headers.push(("content-type".to_owned(), kind.to_owned()));
+        }
+        headers
+    }
+
+    /// What is called, in a sentence: the method and the server. The path may be long, or known to few.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let server = url::Url::parse(&self.url).ok().and_then(|url| {
+            let host = url.host_str()?;
+            Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+        });
+        format!("{} {}", self.method.as_str(), server.as_deref().unwrap_or("the address"))
+    }
+}
+
+/// A name of a header that proxies and servers read alike.
+fn is_token(name: &str) -> bool {
+    (1..=MAX_HEADER_NAME).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// What came back of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallAnswer {
+    /// A status, and how long the server asks us to wait.
+    Status { code: u16, retry_after: Option<SignedDuration> },
+    /// There may have been no answer because of the network or of the server.
+    None,
+    /// The request was refused before it was sent, or another try would end in the same way.
+    Refused,
+}
+
+/// What an answer means for the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    Succeeded,
+    /// Another try may succeed, not before this pause.
+    Again(SignedDuration),
+    Failed,
+}
+
+/// Judges an answer. The key of the call is the same in all tries, so a try whose result is unknown is repeated.
+#[must_use]
+pub fn judge(answer: CallAnswer) -> Judged {
+    match answer {
+        CallAnswer::Status { code: 200..=299, .. } => Judged::Succeeded,
+        CallAnswer::Status { code: 408 | 425 | 429 | 500..=599, retry_after } => {
+            let wait = retry_after.unwrap_or(SignedDuration::ZERO);
+            Judged::Again(wait.clamp(SignedDuration::ZERO, LONGEST_WAIT))
+        }
+        CallAnswer::None => Judged::Again(SignedDuration::ZERO),
+        CallAnswer::Status { .. } | CallAnswer::Refused => Judged::Failed,
+    }
+}
+
+/// What a run of such an action has sent, and what came back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Sent {
+    /// The method and the server.
+    #[schema(example = "POST example.com")]
+    pub to: String,
+    /// `Idempotency-Key` and `webhook-id` of the request: the same in all tries.
+    pub key: String,
+    /// How many tries have begun.
+    pub attempts: u32,
+    /// The newest 10 tries that have ended, oldest first.
+    pub tries: Vec<Try>,
+}
+
+/// One try.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Try {
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+    /// The status of the answer. Absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = 200)]
+    pub status: Option<u16>,
+    /// Why there was no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The first 2,048 bytes of the answer as text. The server has written it, so it may be false.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub answer: String,
+}
+
+impl Sent {
+    /// Adds a try that has ended.
+    pub fn add(&mut self, tried: Try) {
+        if self.tries.len() >= MAX_TRIES {
+            self.tries.remove(0);
+        }
+        self.tries.push(tried);
+    }
+}
+
+/// The beginning of an answer as text.
+#[must_use]
+pub fn beginning(body: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(&body[..body.len().min(MAX_ANSWER)]).into_owned();
+    // A character that was cut is not shown, and a broken one may need more bytes than it had.
+    text.truncate(text.floor_char_boundary(MAX_ANSWER));
+    text.retain(|letter| !letter.is_control() || matches!(letter, '\n' | '\t'));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(change: Value) -> HttpCall {
+        let mut call = json!({"url": "https://example.com/hook"});
+        call.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        serde_json::from_value(call).unwrap()
+    }
+
+    fn said(change: Value) -> String {
+        call(change).check().map_or_else(|errors| errors.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn refusals_name_the_field_and_its_limit() {
+        let long = |n: usize| format!("https://a.com/{}", "a".repeat(n - 14));
+        let eleven: BTreeMap<String, String> = (0..11).map(|n| (format!("x-{n}"), String::new())).collect();
+        for (change, expected) in [
+            (json!({}), ""),
+            (json!({"url": long(2_000)}), ""),
+            (json!({"url": ""}), "url: is required"),
+            (json!({"url": long(2_001)}), "url: must be at most 2000 bytes, is 2001"),
+            (json!({"url": "https://a.com/\n"}), "url: must not have control characters or white space"),
+            (json!({"body": "é".repeat(8 * 1024)}), ""),
+            (json!({"body": "a".repeat(16 * 1024 + 1)}), "body: must be at most 16384 bytes, is 16385"),
+            (json!({"method": "GET", "body": ""}), "body: a request with GET has no body"),
+            (json!({"method": "DELETE", "body": {}}), "body: a request with DELETE has no body"),
+            (json!({"method": "PATCH", "body": [1], "headers": {"X-A": "1"}}), ""),
+            (json!({"headers": eleven}), "headers: must have at most 10 headers, has 11"),
+            (
+                json!({"headers": {"a b": "1"}}),
+                "headers.a b: the name must be 1 to 64 letters, digits or hyphens",
+            ),
+            (
+                json!({"headers": {"AUTHORIZATION": "Bearer x"}}),
+                "headers.AUTHORIZATION: can't be set, because headers are not secret",
+            ),
+            (
+                json!({"headers": {"Host": "b.com"}}),
+                "headers.Host: can't be set: the platform or the connection sets it",
+            ),
+            (
+                json!({"headers": {"X-A": "1\r\nX-B: 2"}}),
+                "headers.X-A: must be printable ASCII, without spaces at its ends",
+            ),
+            (
+                json!({"headers": {"X-A": "a".repeat(1_001)}}),
+                "headers.X-A: must be at most 1000 bytes, is 1001",
+            ),
+            (json!({"headers": {"X-A": "1", "x-a": "2"}}), "headers.x-a: is in the list twice"),
+        ] {
+            assert_eq!(said(change.clone()), expected, "{change}");
+        }
+        for wrong in [
+            json!({"method": "TRACE"}),
+            json!({"method": "post"}),
+            json!({"body": 7}),
+            json!({"secret": "x"}),
+        ] {
+            let mut call = json!({"url": "https://a.com"});
+            call.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+            assert!(serde_json::from_value::<HttpCall>(call).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_public_https_addresses_are_called() {
+        let check = |url: &str| call(json!({"url": url})).check_address(&Policy::default());
+        for good in ["https://example.com", "https://example.com:443/a?b=c", "https://1.1.1.1/"] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "http://example.com",
+            "http://example.com:443",
+            "https://example.com:80",
+            "https://example.com:8443",
+            "https://user@example.com",
+            "https://127.0.0.1",
+            "https://2130706433",
+            "https://0x7f.1",
+            "https://127.1",
+            "https://[::1]",
+            "https://[::ffff:127.0.0.1]",
+            "https://169.254.169.254/latest",
+            "https://10.0.0.7",
+            "https://localhost",
+            "ftp://example.com",
+            "javascript:alert(1)",
+            "example.com",
+            "",
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        let policy = Policy { allowed_hosts: vec!["127.0.0.1:9".parse().unwrap()], ..Policy::default() };
+        assert_eq!(call(json!({"url": "http://127.0.0.1:9/x"})).check_address(&policy), Ok(()));
+        assert!(call(json!({"url": "http://127.0.0.1:8/x"})).check_address(&policy).is_err());
+    }
+
+    #[test]
+    fn a_body_is_sent_as_it_is_stored() {
+        let of = |change: Value| {
+            let call = call(change);
+            let kind = call.own_headers().into_iter().find(|(name, _)| name == "content-type");
+            (call.body, kind.map(|(_, value)| value))
+        };
+        let json = Some("application/json".to_owned());
+        let text = Some("text/plain; charset=utf-8".to_owned());
+        assert_eq!(of(json!({})), (None, None));
+        assert_eq!(of(json!({"body": null})), (None, None));
+        assert_eq!(of(json!({"body": {"a": [1]}})), (Some("{\"a\":[1]}".to_owned()), json.clone()));
+        assert_eq!(of(json!({"body": "{ \"a\": 1 }"})), (Some("{ \"a\": 1 }".to_owned()), json));
+        assert_eq!(of(json!({"body": "hello"})), (Some("hello".to_owned()), text));
+        assert_eq!(
+            of(json!({"body": "<a/>", "headers": {"Content-Type": "text/xml"}})).1,
+            Some("text/xml".to_owned())
+        );
+        let again: HttpCall = serde_json::from_value(json!(call(json!({"body": {"a": 1}})))).unwrap();
+        assert_eq!(again, call(json!({"body": {"a": 1}})));
+    }
+
+    #[test]
+    fn an_answer_decides() {
+        let secs = SignedDuration::from_secs;
+        let status = |code, retry_after| judge(CallAnswer::Status { code, retry_after });
+        for code in [200, 202, 204, 299] {
+            assert_eq!(status(code, None), Judged::Succeeded, "{code}");
+        }
+        for code in [408, 425, 429, 500, 502, 503, 599] {
+            assert_eq!(status(code, None), Judged::Again(SignedDuration::ZERO), "{code}");
+            assert_eq!(status(code, Some(secs(90))), Judged::Again(secs(90)), "{code}");
+            assert_eq!(status(code, Some(secs(i64::MAX))), Judged::Again(LONGEST_WAIT), "{code}");
+        }
+        for code in [100, 199, 300, 301, 304, 307, 308, 400, 401, 403, 404, 409, 410, 422, 600, 999] {
+            assert_eq!(status(code, Some(secs(1))), Judged::Failed, "{code}");
+        }
+        assert_eq!(judge(CallAnswer::None), Judged::Again(SignedDuration::ZERO));
+        assert_eq!(judge(CallAnswer::Refused), Judged::Failed);
+    }
+
+    #[test]
+    fn an_answer_is_kept_as_short_text() {
+        assert_eq!(beginning(b"ok\r\n\x00\x1b[1mbold"), "ok\n[1mbold");
+        assert!(beginning("é".repeat(5_000).as_bytes()).len() <= MAX_ANSWER);
+        assert!(beginning(&[0xff; 9_000]).len() <= MAX_ANSWER);
+        let mut sent = Sent::default();
+        for n in 0..30 {
+            let (at, answer) = (Timestamp::UNIX_EPOCH, String::new());
+            sent.add(Try { at, took_ms: n, status: Some(500), error: None, answer });
+        }
+        assert_eq!((sent.tries.len(), sent.tries[9].took_ms), (MAX_TRIES, 29));
+    }
+}
