@@ -82,6 +82,8 @@ pub async fn create(cx: &Cx, owner: &Owner, once: &Once, input: NewWatched) -> R
     let schedule = schedules::in_zone_of(cx, owner, None, input.schedule).await?;
     let (id, now) = (WatchedId::from_uuid(cx.clock.uuid()), cx.clock.now());
     let record = NewWatched { schedule, ..input }.into_record(id, now)?;
+    // First, so that no schedule is left without a watchdog if the process dies.
+    cx.store.follow(owner, now).await?;
     let _lock = cx.locks.lock((owner, "watched")).await;
     let mut tries = Tries::within(MAX_RETRY_TIME);
     loop {

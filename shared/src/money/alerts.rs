@@ -2,7 +2,8 @@
 //!
 //! After each run that cost something, the month's costs are compared with the thresholds. A conditional write notes each
 //! threshold once per month. If a process dies before this, the end of the next run makes up for it. The event on the
-//! bus is published after the note, so it is lost if the process dies in between; `GET /account` always has the note.
+//! bus is published after the note, so it is lost if the process dies in between; `GET /account` always has the note, and
+//! the notice to the person is stored together with it.
 
 use domain::accounts::quota::Month;
 use domain::ids::Owner;

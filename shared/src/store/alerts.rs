@@ -1,7 +1,8 @@
 //! What an owner has spent in a month, and the alerts that this has reached.
 
 use domain::accounts::quota::Month;
-use domain::ids::Owner;
+use domain::ids::{NoticeId, Owner};
+use domain::notices::of_costs::of_costs;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,8 @@ impl Store {
         }
     }
 
-    /// Notes that a threshold was reached. Of several calls for one threshold and month, one succeeds.
+    /// Notes that a threshold was reached, and that the person is to be told. Of several calls for one threshold and month, one
+    /// succeeds.
     pub async fn reach_alert(
         &self,
         owner: &Owner,
@@ -54,8 +56,10 @@ impl Store {
         alert: &ReachedAlert,
     ) -> Result<Written, StoreError> {
         let key = keys::alert(owner, month, alert.month_micros);
-        let item = item(alert, &Extras::expiring(month.end() + KEPT))?;
-        self.write_all(vec![Write::Create { key, item }]).await
+        let create = Write::Create { key, item: item(alert, &Extras::expiring(month.end() + KEPT))? };
+        let event = of_costs(month, alert.month_micros, alert.spent_micros);
+        let id = NoticeId::of(&event.key.to_string(), alert.reached_at);
+        self.write_all(vec![create, Self::happened_write(owner, id, event, alert.reached_at)?]).await
     }
 
     /// The alerts that a month has reached, lowest first.

@@ -1,9 +1,12 @@
 //! What people are told of runs: at once, with a count, in a digest, and once when it is right again.
 
+use domain::runs::RunKind;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::flows::notices;
+use shared::money::alerts;
 use shared::store::Store;
+use tests::made::{local, settle};
 use tests::model::{Says, ScriptedModel};
 use tests::site::{Answers, Posted, Site};
 use tests::stage::Stage;
@@ -176,4 +179,24 @@ async fn a_run_whose_process_died_before_the_notice_is_told_of_by_the_next_sweep
     // Telling again changes nothing.
     notices::tell(cx, &stage.owner, &occurrence).await;
     assert_eq!(said(&site).len(), 1, "the second failure is counted, and told after six hours");
+}
+
+#[tokio::test]
+async fn a_spending_alert_is_told_once_in_a_month() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model) = stage(&site).await;
+    let (h, cx) = (&stage.h, &stage.h.platform.cx);
+    h.patch("/account", json!({"alerts": [{"month_micros": 500_000}, {"month_micros": 5_000_000}]}))
+        .await
+        .expect(200);
+    settle(cx, &local(), stage.clock.now(), 0, 700_000).await;
+    for _ in 0..2 {
+        alerts::check(cx, &local(), RunKind::Chat).await;
+        stage.sweep().await;
+        stage.executors.work().await;
+    }
+    assert_eq!(said(&site), ["notice.budget 1"]);
+    let data = &site.posted()[0].json()["data"];
+    assert_eq!(data["title"], "$0.50 of this month are spent", "{data:#}");
+    assert!(data["url"].as_str().unwrap().ends_with("/#/account/usage"), "{data:#}");
 }

@@ -13,6 +13,7 @@ pub mod codes;
 pub mod deliveries;
 pub mod digest;
 pub mod hours;
+pub mod of_costs;
 pub mod of_run;
 pub mod plan;
 #[cfg(test)]
