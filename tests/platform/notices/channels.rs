@@ -184,6 +184,7 @@ async fn an_address_gets_notices_only_after_its_reader_has_given_back_the_code()
     );
     h.post(&confirm, json!({ "code": code })).await.refused(409, "needs_no_code");
     h.post(&format!("{path}/code"), json!({})).await.refused(409, "needs_no_code");
+    stage.clock.set(noon() + SignedDuration::from_mins(1));
     h.post(&format!("{path}/test"), json!({})).await.expect(202);
     assert!(mails(&stage).await[0].contains("test"));
 }
