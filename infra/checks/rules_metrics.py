@@ -50,7 +50,7 @@ WATCHED = {
     ("AWS/ApiGateway", "5XXError", "${AWS::StackName}"): ">",
     ("AWS/DynamoDB", "ReadThrottleEvents", "${Table}"): ">",
     ("AWS/DynamoDB", "WriteThrottleEvents", "${Table}"): ">",
-    ("AWS/DynamoDB", "ReadThrottleEvents", "due"): ">",
+    ("Lamplighter", "OwnersLookedAt", "watchdog"): "<",
     ("Lamplighter", "FireLagMs", "scheduled-executor"): ">",
 }
 
@@ -93,7 +93,7 @@ def alarms_watch_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name}: nobody hears it"
         if alarm.get("ActionsEnabled", True) is not True:
             yield f"{name}: is muted"
-        # Missing data means that nothing happened. Only for the alarm on a silent sweep is that the fault.
+        # Missing data means that nothing happened. Only for the alarms on a silent sweep and a silent watchdog is that the fault.
         missing = "breaching" if direction == "<" else "notBreaching"
         if alarm.get("TreatMissingData") != missing:
             yield f"{name}: missing data must be {missing}"

@@ -480,6 +480,10 @@ f(
 f("an API's id for its name", plant=put("ApiErrorsAlarm/Properties/Dimensions/0/Value", {"Ref": "Api"}))
 f("throttles per operation", plant=put("TableReadsThrottledAlarm/Properties/MetricName", "ThrottledRequests"))
 f("silence that is no alarm", plant=put("SweepSilentAlarm/Properties/TreatMissingData", "notBreaching"))
+f(
+    "a watchdog whose silence is no alarm",
+    plant=put("WatchdogSilentAlarm/Properties/TreatMissingData", "notBreaching"),
+)
 f("an alarm the wrong way round", plant=put("SweepSilentAlarm/Properties/ComparisonOperator", "GreaterThanThreshold"))
 f("an alarm that nobody hears", plant=put("FireLagAlarm/Properties/AlarmActions", []))
 f("an alarm that is missing", plant=put("ExecutorErrorsAlarm", {"Type": "AWS::CloudFormation::WaitConditionHandle"}))

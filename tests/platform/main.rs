@@ -117,6 +117,7 @@ mod models {
 mod notices {
     mod channels;
     mod deliveries;
+    mod foreign;
     mod told;
 }
 
