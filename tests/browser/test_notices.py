@@ -1,8 +1,9 @@
 """Notices: a person adds channels, says what to be told and when, and sees what was sent."""
 
-from playwright.sync_api import expect
+import re
 
 import pytest
+from playwright.sync_api import expect
 
 from conftest import axe, shot
 from test_assets import HOSTILE, fits
@@ -10,6 +11,29 @@ from test_assets import HOSTILE, fits
 
 def channels(owner):
     return owner.get("/notifications/channels")["data"]
+
+
+def codes(owner):
+    """The codes in the outbox, newest first, as people copy them."""
+    mails = [one["request"]["Content"]["Simple"]["Body"]["Text"]["Data"] for one in owner.get("/outbox")["data"]]
+    return [found[1] for mail in mails if (found := re.search(r"this code within one hour: (\d{4} \d{4})", mail))]
+
+
+def nth_code(owner, count):
+    """The newest code, after so many were sent."""
+    return owner.wait(lambda: found[0] if len(found := codes(owner)) == count else None)
+
+
+def confirmed(owner, to="me@example.com"):
+    """An e-mail channel whose address is confirmed."""
+    made = owner.post("/notifications/channels", {"kind": "email", "to": to})
+    assert made["state"] == "unconfirmed"
+    return owner.post(f"/notifications/channels/{made['channel_id']}/confirm", {"code": nth_code(owner, 1)})["channel_id"]
+
+
+def other(code):
+    """A code that is not this one."""
+    return "0000 0000" if code != "0000 0000" else "0000 0001"
 
 
 def test_a_first_channel_is_added_tested_paused_and_deleted(owner):
@@ -26,15 +50,20 @@ def test_a_first_channel_is_added_tested_paused_and_deleted(owner):
     page.get_by_role("button", name="Add it").click()
     listed = page.get_by_role("list", name="Channels").locator(":scope > li")
     expect(listed).to_have_count(1)
+    assert [(one["kind"], one["state"]) for one in channels(owner)] == [("email", "unconfirmed")]
+    page.get_by_label("Code from the e-mail").fill(nth_code(owner, 1))
+    page.get_by_role("button", name="Confirm", exact=True).click()
+    expect(page.get_by_role("button", name="Test E-mail")).to_be_visible()
+    expect(page.get_by_label("Code from the e-mail")).to_have_count(0)
     assert [(one["kind"], one["state"]) for one in channels(owner)] == [("email", "enabled")]
 
     page.get_by_role("button", name="Test E-mail").click()
-    owner.wait(lambda: [one for one in owner.get("/deliveries")["data"] if one["state"] == "delivered"])
+    owner.wait(lambda: len([one for one in owner.get("/deliveries")["data"] if one["state"] == "delivered"]) == 2)
     page.reload()
     expect(page.get_by_role("list", name="Deliveries, newest first")).to_contain_text("delivered")
     # The mail is there as text, and its HTML is not shown.
-    page.get_by_text("Read it").click()
-    mail = page.get_by_label("The mail")
+    page.get_by_text("Read it").first.click()
+    mail = page.get_by_label("The mail").first
     expect(mail).to_contain_text("/#/watch")
     expect(mail).not_to_contain_text("<")
     axe(page)
@@ -47,6 +76,58 @@ def test_a_first_channel_is_added_tested_paused_and_deleted(owner):
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Nobody is told yet.")).to_be_visible()
     assert channels(owner) == []
+
+
+def test_an_address_is_confirmed_with_the_code_that_was_sent_there(owner):
+    owner.post("/notifications/channels", {"kind": "email", "to": "me@example.com"})
+    first = nth_code(owner, 1)
+    page = owner.page("/notices")
+    listed = page.get_by_role("list", name="Channels")
+    expect(listed).to_contain_text("not confirmed")
+    expect(listed).to_contain_text("It works until")
+    # What the platform would refuse is not offered.
+    for name in ("Test E-mail", "Pause E-mail", "Resume E-mail"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    code = page.get_by_label("Code from the e-mail")
+    confirm = page.get_by_role("button", name="Confirm", exact=True)
+    form = page.get_by_role("form", name=re.compile("^Confirm "))
+    expect(confirm).to_be_disabled()
+    axe(page)
+    shot(page, "notices-unconfirmed-light")
+
+    # The platform's words stand at the field, and nowhere twice.
+    code.fill("123")
+    code.press("Enter")
+    expect(form.get_by_role("alert")).to_have_text("must be the eight digits of the e-mail")
+    code.fill(other(first))
+    confirm.click()
+    expect(form.get_by_role("alert")).to_contain_text("guesses left: 4")
+    expect(code).to_have_value(other(first))
+    axe(page)
+
+    page.get_by_role("button", name="Send another code").click()
+    second = nth_code(owner, 2)
+    expect(form.get_by_role("alert")).to_have_count(0)
+    expect(code).to_have_value("")
+    # Five wrong guesses end a code, even for the right one.
+    for left in (4, 3, 2, 1, 0):
+        code.fill(other(second))
+        confirm.click()
+        expect(form.get_by_role("alert")).to_contain_text(f"guesses left: {left}")
+    code.fill(second)
+    confirm.click()
+    expect(form.get_by_role("alert")).to_have_text("the code works no longer: let another one be sent")
+    page.get_by_role("button", name="Send another code").click()
+    third = nth_code(owner, 3)
+    # A fourth code in a day is refused, and the third one stays as it is.
+    page.get_by_role("button", name="Send another code").click()
+    expect(form).to_contain_text("at most 3 codes in 24 hours")
+    assert len(codes(owner)) == 3
+    code.fill(third.replace(" ", "-"))
+    code.press("Enter")
+    expect(page.get_by_role("button", name="Test E-mail")).to_be_visible()
+    expect(form).to_have_count(0)
+    assert [one["state"] for one in channels(owner)] == ["enabled"]
 
 
 def test_the_secret_of_a_webhook_is_shown_once_and_replaced(owner):
@@ -101,3 +182,18 @@ def test_a_narrow_page_fits(owner, theme):
     fits(page)
     axe(page)
     shot(page, f"notices-narrow-{theme}")
+
+
+def test_an_error_is_shown_to_its_end(owner):
+    confirmed(owner)
+    error = "the receiver has answered with the status 500 and with this text. " * 12
+    listed = owner.get("/deliveries?limit=20")
+    listed["data"] = [{**listed["data"][0], "state": "undelivered", "error": error}]
+    page = owner.context(width=640).new_page()
+    # An error of this length needs a receiver of its own. The answer has the shape of the platform's.
+    page.route("**/deliveries?*", lambda route: route.fulfill(json=listed))
+    page.goto(f"{owner.platform.url}/#/notices")
+    note = page.get_by_role("list", name="Deliveries, newest first").locator(".what small")
+    expect(note).to_contain_text(error.strip())
+    shown, whole, line = note.evaluate("(node) => [node.clientHeight, node.scrollHeight, parseFloat(getComputedStyle(node).lineHeight)]")
+    assert whole <= shown and shown > 4 * line, (shown, whole, line)

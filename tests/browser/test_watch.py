@@ -132,11 +132,12 @@ def test_a_schedule_is_watched_by_keyboard_alone(owner):
 def test_what_is_wrong_is_named_with_what_to_do(owner):
     watched_id = watched(owner, HOSTILE)
     at = "2026-11-22T06:15:00Z"
-    seen = [{"at": at, "text": "silent since Friday"}]
     page = owner.context().new_page()
     # The platform needs two looks, which are two hours apart, until it alerts. The answers have its shapes.
+    seen = [{"at": f"2026-11-22T{hour}:15:00Z", "text": f"silent since Friday, seen at {hour}"} for hour in ("06", "08", "10")]
     dog = owner.get("/watchdog") | {"counters": [{"check": "watched_schedule", "item": watched_id, "anomalies": 3, "since": at, "alerted_at": at, "last3": seen}]}
-    said = {"at": at, "say": "alert", "check": "watched_schedule", "item": watched_id, "count": 2, "since": at, "what": "It is silent.", "remedy": "Look at its log.", "last3": seen}
+    remedy = "Look at its log. " + "Then look at the log of the machine that should have started it. " * 6
+    said = {"at": at, "say": "alert", "check": "watched_schedule", "item": watched_id, "count": 2, "since": at, "what": "It is silent.", "remedy": remedy, "last3": seen}
     page.route("**/watchdog", lambda route: route.fulfill(json=dog))
     page.route("**/watchdog/alerts*", lambda route: route.fulfill(json={"data": [said], "has_more": False}))
     page.goto(f"{owner.platform.url}/#/watch")
@@ -144,7 +145,12 @@ def test_what_is_wrong_is_named_with_what_to_do(owner):
     for text in (HOSTILE, "It is silent.", "Look at its log.", "3 looks"):
         expect(wrong).to_contain_text(text)
     wrong.get_by_text("What the last looks saw").click()
-    expect(wrong.get_by_text("silent since Friday")).to_be_visible()
+    expect(wrong.get_by_text("seen at 10")).to_be_visible()
+    # Nothing is cut: not the remedy, and not what the looks saw.
+    note = wrong.locator(".what small")
+    expect(note).to_contain_text(remedy.strip())
+    shown, whole, line = note.evaluate("(node) => [node.clientHeight, node.scrollHeight, parseFloat(getComputedStyle(node).lineHeight)]")
+    assert whole <= shown and shown > 6 * line, (shown, whole, line)
     expect(page.get_by_role("heading", level=1)).to_have_text("Watch")
     axe(page)
     shot(page, "watch-wrong-light")

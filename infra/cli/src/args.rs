@@ -318,6 +318,24 @@ Examples:
   lamplighter memory show
   lamplighter memory show week 2026-11-23")]
     Memory(Memory),
+    /// List background jobs: what the platform did by itself
+    #[command(
+        after_help = "Examples:\n  lamplighter jobs\n  lamplighter jobs --state failed --kind memory_daily"
+    )]
+    Jobs(Jobs),
+    /// Show what you are told; add and test channels, and see what was sent
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "\
+A channel is named by its id, by the beginning of its id, or by a part of its target that no other channel has.
+
+Examples:
+  lamplighter notices
+  lamplighter notices add email me@example.com
+  lamplighter notices confirm me@example.com 1234 5678
+  lamplighter notices snooze 2h"
+    )]
+    Notices(Notices),
     /// Check, search and map the theme of a project
     #[command(after_help = "\
 `theme check` ends with 1 if it has found errors.
@@ -810,6 +828,169 @@ pub struct ThemeOf {
     pub project: String,
     #[command(flatten)]
     pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Jobs {
+    /// Only jobs of this kind, such as memory_daily, memory_weekly, account_export or theme_index
+    #[arg(long)]
+    pub kind: Option<String>,
+    /// Only jobs in this state: running, succeeded, failed or skipped
+    #[arg(long)]
+    pub state: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+    #[command(flatten)]
+    pub limit: Limit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Notices {
+    #[command(flatten)]
+    pub json: Json,
+    #[command(subcommand)]
+    pub command: Option<NoticesCommand>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum NoticesCommand {
+    /// List the channels, oldest first
+    #[command(after_help = "Example:\n  lamplighter notices channels")]
+    Channels(Json),
+    /// Add a channel: email, webhook, slack, discord or telegram
+    #[command(after_help = "\
+Examples:
+  lamplighter notices add email me@example.com
+  lamplighter notices add slack < address.txt")]
+    Add(AddChannel),
+    /// Confirm an e-mail address with the code that was sent there
+    #[command(after_help = "Example:\n  lamplighter notices confirm me@example.com 1234 5678")]
+    Confirm {
+        /// Its id, the beginning of its id, or a part of its target
+        channel: String,
+        /// The eight digits of the e-mail
+        #[arg(required = true, num_args = 1..=8)]
+        code: Vec<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Send another code to an e-mail address. The one before it no longer works
+    #[command(after_help = "Example:\n  lamplighter notices code me@example.com")]
+    Code(NamedChannel),
+    /// Send a test to a channel
+    #[command(after_help = "Example:\n  lamplighter notices test me@example.com")]
+    Test(NamedChannel),
+    /// Send nothing to a channel until it is resumed
+    #[command(after_help = "Example:\n  lamplighter notices pause me@example.com")]
+    Pause(NamedChannel),
+    /// Send notices to a channel again, also to one that was suspended
+    #[command(after_help = "Example:\n  lamplighter notices resume me@example.com")]
+    Resume(NamedChannel),
+    /// Delete a channel. What waits to be sent to it is given up
+    #[command(after_help = "Example:\n  lamplighter notices delete me@example.com --yes")]
+    Delete {
+        /// Its id, the beginning of its id, or a part of its target
+        channel: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// List what was sent, newest first
+    #[command(after_help = "Example:\n  lamplighter notices deliveries --state undelivered")]
+    Deliveries(Deliveries),
+    /// Try an undelivered delivery again
+    #[command(after_help = "Example:\n  lamplighter notices retry dlv_01938f2a")]
+    Retry {
+        /// The id of the delivery, or its beginning
+        delivery: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Send nothing before a time
+    #[command(after_help = "\
+Examples:
+  lamplighter notices snooze 2h
+  lamplighter notices snooze until 2026-12-01 09:00
+  lamplighter notices snooze off")]
+    Snooze {
+        /// A duration such as 30m, 2h or 1d, `until` and a time, or `off`
+        #[arg(required = true, num_args = 1..=3, value_name = "WHEN")]
+        when: Vec<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct NamedChannel {
+    /// Its id, the beginning of its id, or a part of its target
+    pub channel: String,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct AddChannel {
+    #[command(subcommand)]
+    pub channel: NewChannel,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum NewChannel {
+    /// An e-mail address. It must be confirmed with the code that is sent there
+    #[command(after_help = "Example:\n  lamplighter notices add email me@example.com")]
+    Email {
+        /// One address, without a name
+        address: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// A receiver of signed JSON. Its secret is shown once
+    #[command(
+        after_help = "Example:\n  lamplighter notices add webhook https://example.com/hooks/lamplighter"
+    )]
+    Webhook {
+        /// An https address of a public host
+        url: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// A channel of Slack
+    #[command(after_help = "Example:\n  lamplighter notices add slack < address.txt")]
+    Slack {
+        /// The address of the incoming webhook. It is a secret [default: asked for, or the standard input]
+        url: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// A channel of Discord
+    #[command(after_help = "Example:\n  lamplighter notices add discord < address.txt")]
+    Discord {
+        /// The address of the webhook. It is a secret [default: asked for, or the standard input]
+        url: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// A chat of Telegram. The token of the bot is asked for, or read from the standard input
+    #[command(after_help = "Example:\n  lamplighter notices add telegram @my_channel < token.txt")]
+    Telegram {
+        /// A number, or the name of a channel with @
+        #[arg(allow_negative_numbers = true)]
+        chat_id: String,
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Deliveries {
+    /// Only deliveries in this state: waiting, delivered or undelivered
+    #[arg(long)]
+    pub state: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
+    #[command(flatten)]
+    pub limit: Limit,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Args)]

@@ -73,6 +73,8 @@ function channelRow(ctx, one) {
   const name = channelName(one);
   const [tests, turns] = [`test ${one.channel_id}`, `turn ${one.channel_id}`];
   const isOn = one.state === "enabled";
+  const isUnconfirmed = one.state === "unconfirmed";
+  const worksUntil = Date.parse(one.code_until ?? "");
   const replace = async () => {
     ctx.state.secret = await edit(channelPath(one), { new_secret: true });
   };
@@ -81,21 +83,56 @@ function channelRow(ctx, one) {
     time: CHANNEL_KINDS[one.kind]?.[0] ?? one.kind,
     title: one.target,
     note: [
-      watchChip(one.state, { enabled: "on", disabled: "paused", suspended: "suspended" }[one.state]),
+      watchChip(one.state, { enabled: "on", disabled: "paused", suspended: "suspended", unconfirmed: "not confirmed" }[one.state]),
       one.why && h("span", { class: "watch-remedy" }, one.why),
       one.old_secret_until && h("span", { class: "watch-remedy" }, "The secret before this one signs, too, until ", when(one.old_secret_until, { form: "moment" }), "."),
+      isUnconfirmed && h("span", { class: "watch-remedy" }, worksUntil > Date.now() ? ["A code was sent there. It works until ", when(one.code_until, { form: "moment" }), "."] : "The code that was sent there works no longer. Send another one."),
       failureOf(ctx, tests),
       failureOf(ctx, turns),
     ],
+    below: isUnconfirmed && codeForm(ctx, one),
     end: h(
       "span",
       { class: "watch-acts" },
       isOn && button(ctx, "Test", { key: tests, kind: "quiet", name: `Test ${name}`, act: async () => { await post(`${channelPath(one)}/test`, {}); flash("A test is on its way. What became of it is under Deliveries."); } }),
-      button(ctx, isOn ? "Pause" : "Resume", { key: turns, kind: "quiet", name: `${isOn ? "Pause" : "Resume"} ${name}`, act: () => edit(channelPath(one), { state: isOn ? "disabled" : "enabled" }) }),
+      !isUnconfirmed && button(ctx, isOn ? "Pause" : "Resume", { key: turns, kind: "quiet", name: `${isOn ? "Pause" : "Resume"} ${name}`, act: () => edit(channelPath(one), { state: isOn ? "disabled" : "enabled" }) }),
       one.kind === "webhook" && press("New secret…", () => confirmation(ctx, { title: "Replace the secret?", key: `secret ${one.channel_id}`, label: "Replace it", kind: "primary", text: "You see the new secret once. For 24 hours, both secrets sign.", act: replace }), { kind: "quiet" }),
       press("Delete…", () => confirmation(ctx, { title: `Delete ${name}?`, key: `delete ${one.channel_id}`, label: "Delete", text: "Nothing is sent to it any more. What waits to be sent to it is given up.", act: () => del(channelPath(one)) }), { kind: "quiet danger-text" }),
     ),
   });
+}
+
+/** An address gets notices after its reader has given back the code that was sent there. */
+function codeForm(ctx, one) {
+  const [key, again] = [`confirm ${one.channel_id}`, `code ${one.channel_id}`];
+  const codes = (ctx.state.codes ??= {});
+  const code = codes[one.channel_id] ?? "";
+  const isReady = /\d/.test(code);
+  // "It works no longer" is about the code, too.
+  const fault = fieldFault(ctx, key, "code") ?? (ctx.failure(key)?.code === "code_expired" ? ctx.failure(key).message : null);
+  const confirm = async () => {
+    await post(`${channelPath(one)}/confirm`, { code: code.trim() });
+    delete codes[one.channel_id];
+    flash("Confirmed. Test it, so that you know that it works.");
+  };
+  const sendAnother = async () => {
+    await post(`${channelPath(one)}/code`, {});
+    delete codes[one.channel_id];
+    ctx.forgive(key);
+    flash("Another code is on its way. The one before it works no longer.");
+  };
+  const type = (text) => {
+    codes[one.channel_id] = text;
+    ctx.redraw();
+  };
+  return h(
+    "form",
+    { class: "form watch-code", "aria-label": `Confirm ${one.target}`, onsubmit: (event) => { event.preventDefault(); if (isReady) ctx.act(key, confirm); } },
+    field("Code from the e-mail", h("input", { name: "code", class: "short", value: code, maxlength: "20", inputmode: "numeric", autocomplete: "one-time-code", spellcheck: "false", "aria-invalid": fault ? "true" : null, oninput: (event) => type(event.target.value) }), { hint: "Eight digits.", error: fault }),
+    !fault && failureOf(ctx, key),
+    failureOf(ctx, again),
+    h("div", { class: "acts" }, h("button", { class: "btn primary", disabled: !isReady || ctx.busy(key) }, ctx.busy(key) ? "Confirm…" : "Confirm"), button(ctx, "Send another code", { key: again, kind: "quiet", name: `Send another code to ${one.target}`, act: sendAnother })),
+  );
 }
 
 /** The secret of a webhook. It stands in this page alone, and is gone with it. */
@@ -124,7 +161,7 @@ function newChannel(ctx) {
     const made = await post("/notifications/channels", { kind: form.kind, ...Object.fromEntries(fields.map(([name]) => [name, form[name].trim()])) });
     ctx.state.channel = { kind: form.kind };
     if (made.kind === "webhook") ctx.state.secret = made;
-    flash("Added. Test it, so that you know that it works.");
+    flash(made.state === "unconfirmed" ? "Added. A code is on its way to the address." : "Added. Test it, so that you know that it works.");
   };
   return h(
     "form",
@@ -214,8 +251,8 @@ function timesSection(ctx) {
       h("div", { class: "acts" }, h("button", { class: "btn", disabled: !isComplete || !ctx.state.times || ctx.busy("notices") }, "Save the times")),
     ),
     isSnoozed
-      ? h("p", { class: "watch-why", key: "snoozed" }, "Nothing is sent before ", when(settings.snoozed_until), ". ", press("End it", () => snooze(0), { kind: "link" }))
-      : h("div", { class: "acts", key: "snooze" }, h("span", { class: "muted" }, "Send nothing for"), press("1 hour", () => snooze(1), { kind: "quiet" }), press("8 hours", () => snooze(8), { kind: "quiet" }), press("1 day", () => snooze(24), { kind: "quiet" })),
+      ? h("p", { class: "watch-why", key: "snoozed" }, "Nothing is sent before ", when(settings.snoozed_until), ". ", press("End it", () => snooze(0), { kind: "link", disabled: ctx.busy("notices") }))
+      : h("div", { class: "acts", key: "snooze" }, h("span", { class: "muted" }, "Send nothing for"), press("1 hour", () => snooze(1), { kind: "quiet", disabled: ctx.busy("notices") }), press("8 hours", () => snooze(8), { kind: "quiet", disabled: ctx.busy("notices") }), press("1 day", () => snooze(24), { kind: "quiet", disabled: ctx.busy("notices") })),
   );
 }
 

@@ -198,13 +198,14 @@ export function facts(entries) {
 }
 
 /** A row of a list: when, what, and what can be done. */
-export function row({ key, time, title, href, note, end }) {
+export function row({ key, time, title, href, note, end, below }) {
   return h(
     "li",
     { key },
     h("span", { class: "when" }, time),
     h("span", { class: "what" }, href ? h("a", { href }, title) : title, note && h("small", {}, note)),
     h("span", { class: "end" }, end),
+    below && h("div", { class: "below" }, below),
   );
 }
 

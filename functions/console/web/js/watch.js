@@ -33,7 +33,7 @@ const JOBS = {
   logs_import: "Import of logs",
 };
 
-const WATCH_TONES = { ran: "ok", succeeded: "ok", delivered: "ok", enabled: "ok", late: "warn", empty: "warn", waiting: "", running: "warn", silent: "bad", failed: "bad", undelivered: "bad", suspended: "bad" };
+const WATCH_TONES = { ran: "ok", succeeded: "ok", delivered: "ok", enabled: "ok", late: "warn", empty: "warn", waiting: "", running: "warn", silent: "bad", failed: "bad", undelivered: "bad", suspended: "bad", unconfirmed: "warn" };
 
 /** The state of something that is watched, or of a job, a delivery or a channel. */
 export const watchChip = (state, words) => h("span", { class: `chip ${WATCH_TONES[state] ?? ""}` }, words ?? spaced(state));

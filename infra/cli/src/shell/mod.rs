@@ -12,8 +12,10 @@ mod chats;
 mod due;
 mod events;
 mod inbox;
+mod jobs;
 mod memory;
 mod names;
+mod notices;
 mod proposals;
 mod runs;
 mod screen;
@@ -57,6 +59,8 @@ pub fn run(person: Person) -> Result<(), Failure> {
         Person::Proposals(args) => proposals::run(&api, &args),
         Person::Usage(args) => usage::run(&api, &args),
         Person::Memory(args) => memory::run(&api, &args),
+        Person::Jobs(args) => jobs::run(&api, &args),
+        Person::Notices(args) => notices::run(&api, &args),
         Person::Theme(args) => theme::run(&api, &args),
         Person::Watch(Watch { command: Some(command), .. }) => watched::run(&api, &command),
         Person::Watch(args) => watch::run(&api, &args),

@@ -164,6 +164,8 @@ fn help_and_version_are_printed() {
         "proposals",
         "usage",
         "memory",
+        "jobs",
+        "notices",
         "theme",
         "watch",
         "stop",

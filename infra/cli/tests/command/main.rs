@@ -9,6 +9,7 @@ mod flags;
 mod hooks;
 mod keys;
 mod memory;
+mod notices;
 mod server;
 mod settings;
 mod spool;
