@@ -116,7 +116,7 @@ def test_an_address_is_confirmed_with_the_code_that_was_sent_there(owner):
         expect(form.get_by_role("alert")).to_contain_text(f"guesses left: {left}")
     code.fill(second)
     confirm.click()
-    expect(form.get_by_role("alert")).to_have_text("the code works no longer: let another one be sent")
+    expect(form.get_by_role("alert")).to_have_text("the code no longer works: let another one be sent")
     page.get_by_role("button", name="Send another code").click()
     third = nth_code(owner, 3)
     # A fourth code in a day is refused, and the third one stays as it is.

@@ -190,15 +190,11 @@ impl HttpCall {
     /// # Errors
     /// What is wrong, as it follows `call.url`.
     pub fn check_address(&self, policy: &Policy) -> Result<(), String> {
-        match reach::check(&self.url, policy) {
-            Ok(checked) if checked.is_allowed() => Ok(()),
-            Ok(checked) if checked.url().scheme() != "https" => Err("must begin with https://".to_owned()),
-            Ok(checked) if checked.url().port_or_known_default() != Some(443) => {
-                Err("must have the port 443".to_owned())
-            }
-            Ok(_) => Ok(()),
-            Err(refused) => Err(format!("must be a public https address: {}", refused.reason)),
+        let checked = reach::check_https(&self.url, policy)?;
+        if !checked.is_allowed() && checked.url().port_or_known_default() != Some(443) {
+            return Err("must have the port 443".to_owned());
         }
+        Ok(())
     }
 
     /// The headers that describe the body and those that a person has named, with names in lower case.
@@ -238,7 +234,7 @@ fn is_token(name: &str) -> bool {
 pub enum CallAnswer {
     /// A status, and how long the server asks us to wait.
     Status { code: u16, retry_after: Option<SignedDuration> },
-    /// There may have been no answer because of the network or of the server.
+    /// No answer came: the network or the server failed.
     None,
     /// The request was refused before it was sent, or another try would end in the same way.
     Refused,

@@ -26,7 +26,7 @@ pub fn check(cx: &Cx, action: &Action) -> Result<()> {
 /// The request, with a key that is the same in all tries.
 ///
 /// # Errors
-/// If a stored header is none, which is a bug.
+/// If a stored header is invalid, which is a bug.
 pub fn request(call: &HttpCall, key: &str, now: Timestamp) -> Result<Ask> {
     let mut headers = HeaderMap::new();
     let own = call.own_headers();

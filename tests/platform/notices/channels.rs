@@ -236,7 +236,7 @@ async fn a_code_that_works_no_longer_is_not_sent() {
     let delivery = &deliveries["data"][0];
     assert_eq!(
         (&delivery["state"], &delivery["error"], &delivery["subject"]),
-        (&json!("undelivered"), &json!("the code works no longer"), &json!("Confirm this e-mail address"))
+        (&json!("undelivered"), &json!("the code no longer works"), &json!("Confirm this e-mail address"))
     );
     stage.h.delete(&path).await.expect(204);
 }

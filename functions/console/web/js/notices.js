@@ -86,7 +86,7 @@ function channelRow(ctx, one) {
       watchChip(one.state, { enabled: "on", disabled: "paused", suspended: "suspended", unconfirmed: "not confirmed" }[one.state]),
       one.why && h("span", { class: "watch-remedy" }, one.why),
       one.old_secret_until && h("span", { class: "watch-remedy" }, "The secret before this one signs, too, until ", when(one.old_secret_until, { form: "moment" }), "."),
-      isUnconfirmed && h("span", { class: "watch-remedy" }, worksUntil > Date.now() ? ["A code was sent there. It works until ", when(one.code_until, { form: "moment" }), "."] : "The code that was sent there works no longer. Send another one."),
+      isUnconfirmed && h("span", { class: "watch-remedy" }, worksUntil > Date.now() ? ["A code was sent there. It works until ", when(one.code_until, { form: "moment" }), "."] : "The code that was sent there no longer works. Send another one."),
       failureOf(ctx, tests),
       failureOf(ctx, turns),
     ],
@@ -108,7 +108,7 @@ function codeForm(ctx, one) {
   const codes = (ctx.state.codes ??= {});
   const code = codes[one.channel_id] ?? "";
   const isReady = /\d/.test(code);
-  // "It works no longer" is about the code, too.
+  // "It no longer works" is about the code, too.
   const fault = fieldFault(ctx, key, "code") ?? (ctx.failure(key)?.code === "code_expired" ? ctx.failure(key).message : null);
   const confirm = async () => {
     await post(`${channelPath(one)}/confirm`, { code: code.trim() });
@@ -119,7 +119,7 @@ function codeForm(ctx, one) {
     await post(`${channelPath(one)}/code`, {});
     delete codes[one.channel_id];
     ctx.forgive(key);
-    flash("Another code is on its way. The one before it works no longer.");
+    flash("Another code is on its way. The one before it no longer works.");
   };
   const type = (text) => {
     codes[one.channel_id] = text;

@@ -67,7 +67,7 @@ fn an_address_is_added_and_confirmed() {
     assert_eq!(bed.run(&["notices", "confirm", "ME@"]).code, 1);
     let listed = bed.run(&["notices", "channels"]);
     assert!(
-        listed.out.contains("unconfirmed") && listed.out.contains("its code works no longer"),
+        listed.out.contains("unconfirmed") && listed.out.contains("its code no longer works"),
         "{listed:?}"
     );
 }

@@ -75,7 +75,8 @@ impl NewAction {
         let mut errors = FieldErrors::default();
         check_title(&mut errors, &self.title);
         check_description(&mut errors, &self.description);
-        check_work(&mut errors, &self.task_config, self.call.as_ref());
+        let is_empty = [self.grants.is_empty(), self.conditions.is_empty(), self.watches.is_empty()];
+        check_work(&mut errors, &self.task_config, self.call.as_ref(), is_empty);
         let schedule = self.schedule.take().and_then(|input| errors.nest("schedule", input.validate()));
         check_grants(&mut errors, &mut self.grants);
         check_uses(&mut errors, &self.max_uses, Some(&self.grants));
@@ -83,12 +84,6 @@ impl NewAction {
         check_budget(&mut errors, self.budget);
         conditions::check(&mut errors, &self.conditions);
         watch::check(&mut errors, &self.watches);
-        if self.call.is_some() {
-            check_only_call(
-                &mut errors,
-                [self.grants.is_empty(), self.conditions.is_empty(), self.watches.is_empty()],
-            );
-        }
         errors.into_result(ValidAction { new: self, schedule })
     }
 }
@@ -157,18 +152,13 @@ impl Action {
         let mut errors = FieldErrors::default();
         check_title(&mut errors, &self.title);
         check_description(&mut errors, &self.description);
-        check_work(&mut errors, &self.task_config, self.call.as_ref());
+        let is_empty = [self.grants.is_empty(), self.conditions.is_empty(), self.watches.is_empty()];
+        check_work(&mut errors, &self.task_config, self.call.as_ref(), is_empty);
         check_grants(&mut errors, &mut self.grants.clone());
         check_uses(&mut errors, &self.max_uses, Some(&self.grants));
         check_budget(&mut errors, self.budget);
         conditions::check(&mut errors, &self.conditions);
         watch::check(&mut errors, &self.watches);
-        if self.call.is_some() {
-            check_only_call(
-                &mut errors,
-                [self.grants.is_empty(), self.conditions.is_empty(), self.watches.is_empty()],
-            );
-        }
         errors.into_result(())
     }
 }
@@ -360,7 +350,7 @@ fn check_description(errors: &mut FieldErrors, description: &str) {
 const NO_MEANING: &str = "has no meaning with `call`: no model is asked";
 
 /// Either a task for a model or a call.
-fn check_work(errors: &mut FieldErrors, task: &TaskConfig, call: Option<&HttpCall>) {
+fn check_work(errors: &mut FieldErrors, task: &TaskConfig, call: Option<&HttpCall>, is_empty: [bool; 3]) {
     let Some(call) = call else {
         check_instructions(errors, &task.instructions);
         check_expected_output(errors, &task.expected_output);
@@ -374,6 +364,7 @@ fn check_work(errors: &mut FieldErrors, task: &TaskConfig, call: Option<&HttpCal
         errors.add(field, NO_MEANING);
     }
     errors.nest("call", call.check());
+    check_only_call(errors, is_empty);
 }
 
 /// Refuses lists that only a run with a model uses. `is_empty`: whether each is empty.

@@ -210,15 +210,10 @@ fn checked(errors: &mut FieldErrors, text: &str, policy: &Policy) -> Option<Url>
         errors.add("url", format!("must be at most {MAX_URL} bytes, is {}", text.len()));
         return None;
     }
-    match reach::check(text, policy) {
-        // A host that the operator allows may be one without certificates.
-        Ok(checked) if checked.url().scheme() != "https" && !checked.is_allowed() => {
-            errors.add("url", "must begin with https://");
-            None
-        }
+    match reach::check_https(text, policy) {
         Ok(checked) => Some(checked.url().clone()),
-        Err(refused) => {
-            errors.add("url", format!("must be a public https address: {}", refused.reason));
+        Err(told) => {
+            errors.add("url", told);
             None
         }
     }

@@ -75,6 +75,20 @@ pub fn check(text: &str, policy: &Policy) -> Result<Checked, Refused> {
     judge(text, Url::parse, policy)
 }
 
+/// Parses and judges a URL that must be `https`. A host that the operator allows may be one without certificates.
+///
+/// # Errors
+/// What is wrong, as it follows the name of a field.
+pub fn check_https(text: &str, policy: &Policy) -> Result<Checked, String> {
+    match check(text, policy) {
+        Ok(checked) if checked.url().scheme() != "https" && !checked.is_allowed() => {
+            Err("must begin with https://".to_owned())
+        }
+        Ok(checked) => Ok(checked),
+        Err(refused) => Err(format!("must be a public https address: {}", refused.reason)),
+    }
+}
+
 fn judge(
     text: &str,
     parse: impl FnOnce(&str) -> Result<Url, url::ParseError>,

@@ -301,7 +301,7 @@ fn needs_no_code(channel: StoredChannel) -> Error {
 /// Switches an e-mail channel on, with the code that was sent to its address. Each wrong code counts.
 ///
 /// # Errors
-/// 404 if the channel does not exist; 400 if the code is wrong; 409 if the channel needs none, or if the code works no longer.
+/// 404 if the channel does not exist; 400 if the code is wrong; 409 if the channel needs none, or if the code no longer works.
 pub async fn confirm(
     cx: &Cx,
     owner: &Owner,
@@ -320,7 +320,7 @@ pub async fn confirm(
         };
         let now = cx.clock.now();
         if sent.works_until <= now || sent.wrong >= codes::MAX_GUESSES {
-            let told = "the code works no longer: let another one be sent";
+            let told = "the code no longer works: let another one be sent";
             return Err(Error::conflict("code_expired", told));
         }
         let text = cx.provider_keys.open_for_channel(owner, id, &sent.sealed).await?;
@@ -345,11 +345,15 @@ pub async fn confirm(
     }
 }
 
-/// The code that is to be sent to a channel now. None if it needs none any more.
-pub(super) async fn code(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Result<Option<Code>> {
+/// The code that is to be sent to a channel, if it still works.
+pub(super) fn code_to_send(channel: &StoredChannel, now: Timestamp) -> Option<&SentCode> {
     let is_asked = channel.state == ChannelState::Unconfirmed;
-    let works = |sent: &&SentCode| is_asked && sent.works_until > cx.clock.now();
-    let Some(sent) = channel.code.as_ref().filter(works) else { return Ok(None) };
+    channel.code.as_ref().filter(|sent| is_asked && sent.works_until > now)
+}
+
+/// The same code, decrypted.
+pub(super) async fn code(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Result<Option<Code>> {
+    let Some(sent) = code_to_send(channel, cx.clock.now()) else { return Ok(None) };
     let text = cx.provider_keys.open_for_channel(owner, channel.channel_id, &sent.sealed).await?;
     Ok(Code::parse(text.expose_secret()))
 }

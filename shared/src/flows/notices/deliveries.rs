@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::channels::{code, load, opened, secrets, suspend};
+use super::channels::{code, code_to_send, load, opened, secrets, suspend};
 use super::mail;
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -195,8 +195,10 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, id: DeliveryId) -> Result<()> 
     let channel = cx.store.channel(owner, begun.channel_id).await?;
     let after = match channel {
         None => begun.dropped("the channel was deleted", cx.clock.now()),
-        Some(channel) if begun.said == Said::Code && code(cx, owner, &channel.value).await?.is_none() => {
-            begun.dropped("the code works no longer", cx.clock.now())
+        Some(channel)
+            if begun.said == Said::Code && code_to_send(&channel.value, cx.clock.now()).is_none() =>
+        {
+            begun.dropped("the code no longer works", cx.clock.now())
         }
         Some(channel) if begun.said != Said::Code && channel.value.state != ChannelState::Enabled => {
             begun.dropped("the channel is switched off or not confirmed", cx.clock.now())
@@ -234,7 +236,7 @@ async fn send(
             let email = match &delivery.said {
                 Said::Code => match code(cx, owner, channel).await? {
                     Some(code) => Message::Code { code: Some(&code) }.email(site, None),
-                    None => return Ok((Answer::None, "the code works no longer".to_owned())),
+                    None => return Ok((Answer::None, "the code no longer works".to_owned())),
                 },
                 said => said.render(|message| message.email(site, None)),
             };

@@ -48,7 +48,7 @@ pub fn list(api: &Api, json: bool) -> Result<(), Failure> {
             Some(until) if super::snooze::is_ahead(until) => {
                 format!("its code works until {}", api.when(until))
             }
-            Some(_) => "its code works no longer".to_owned(),
+            Some(_) => "its code no longer works".to_owned(),
             None => channel.text("why").to_owned(),
         };
         table.row([
