@@ -113,6 +113,20 @@ def alarms_watch_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
 
 
 @rule
+def the_manual_says_what_each_alarm_notices(stack: Stack, repo: Repo) -> Iterator[str]:
+    """The table of what goes wrong: one row for each alarm, with the minutes after which it rings."""
+    table = repo.text("docs/operations.md").split("\n## What goes wrong\n")[-1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| [^|]+ \| `(\w+Alarm)` \| the operator \| (\d+) minutes? \|$", table, re.MULTILINE))
+    alarms = stack.of("AWS::CloudWatch::Alarm")
+    for name in sorted(rows.keys() ^ alarms.keys()):
+        yield f"{name}: must be an alarm, and have a row in the manual's table of what goes wrong"
+    for name in sorted(rows.keys() & alarms.keys()):
+        minutes = alarms[name]["Period"] * alarms[name]["EvaluationPeriods"] // 60
+        if int(rows[name]) != minutes:
+            yield f"{name}: rings after {minutes} minutes, but the manual says {rows[name]}"
+
+
+@rule
 def alarms_can_be_sent(stack: Stack, repo: Repo) -> Iterator[str]:
     topic = stack.properties("Alarms")
     if "aws/sns" in sub(topic.get("KmsMasterKeyId", "")):
@@ -143,7 +157,15 @@ def action_alerts_reach_the_topic(stack: Stack, repo: Repo) -> Iterator[str]:
     yield from reaches_the_topic(stack, *repo.action_alert)
 
 
-def reaches_the_topic(stack: Stack, source: str, kind: str, fields: set[str]) -> Iterator[str]:
+@rule
+def alerts_about_the_platform_reach_the_topic(stack: Stack, repo: Repo) -> Iterator[str]:
+    # What the watchdog says about an owner, the owner is told.
+    yield from reaches_the_topic(stack, *repo.watchdog_alert, detail={"owner": [{"exists": False}]})
+
+
+def reaches_the_topic(
+    stack: Stack, source: str, kind: str, fields: set[str], detail: dict | None = None
+) -> Iterator[str]:
     """Someone is told of each event of this kind, in a sentence of fields that the event has."""
     rules = {
         name: rule
@@ -153,7 +175,7 @@ def reaches_the_topic(stack: Stack, source: str, kind: str, fields: set[str]) ->
     if len(rules) != 1:
         yield f"there must be one rule for {kind}, but there are {sorted(rules)}"
     for name, found in rules.items():
-        if found["EventPattern"] != {"source": [source], "detail-type": [kind]}:
+        if found["EventPattern"] != {"source": [source], "detail-type": [kind], **({"detail": detail} if detail else {})}:
             yield f"{name}: matches {found['EventPattern']}"
         if target(found.get("EventBusName")) != "Bus" or found.get("State", "ENABLED") != "ENABLED":
             yield f"{name}: must be enabled, on the stack's bus"

@@ -23,7 +23,7 @@ STORES = {
     "theme-lookup",
     "watch",
 }
-PUBLISHES = {"agents", "agent-chat", "scheduled-executor", "theme-index"}
+PUBLISHES = {"agents", "agent-chat", "scheduled-executor", "theme-index", "watchdog"}
 # Functions that call models, with the keys that owners bring. The account stores these keys, and makes the key that encrypts them.
 OPENS_KEYS = {"account", "agents", "agent-chat", "memory-recall", "notices", "scheduled-executor", "theme-index"}
 SEALS_KEYS = {"account", "notices"}
@@ -99,6 +99,7 @@ MODEL_KEYS = {
     f"arn:${{AWS::Partition}}:ssm:${{AWS::Region}}:${{AWS::AccountId}}:parameter${{{key}Parameter}}"
     for key in ("AnthropicApiKey", "OpenAiApiKey", "GeminiApiKey", "XAiApiKey", "ModelKey")
 }
+SWEEP_TIMER = "arn:${AWS::Partition}:scheduler:${AWS::Region}:${AWS::AccountId}:schedule/default/${AWS::StackName}-every-minute"
 # The function that reads each queue.
 QUEUES = {"scheduled-executor": "${Queue.Arn}", "theme-index": "${ThemeQueue.Arn}"}
 
@@ -137,9 +138,14 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
         rights |= {(f"s3:{action}", f"{BUCKET}/*") for action in ("DeleteObject", "DeleteObjectVersion", "GetObject")}
         rights.add(("s3:ListBucketVersions", BUCKET))
     if name == "schedule-sweep":
-        rights |= {("dynamodb:Query", INDEX), ("dynamodb:UpdateItem", TABLE)}
+        rights |= {("dynamodb:Query", INDEX), ("dynamodb:UpdateItem", TABLE), ("dynamodb:PutItem", TABLE)}
     if name == "watchdog":
         rights |= {("dynamodb:Query", INDEX), ("dynamodb:GetItem", TABLE), ("dynamodb:PutItem", TABLE)}
+        rights.add(("scheduler:GetSchedule", SWEEP_TIMER))
+        # It has dead letters moved back into the queues from which they came.
+        actions = ("DeleteMessage", "GetQueueAttributes", "ReceiveMessage", "StartMessageMoveTask")
+        rights |= {(f"sqs:{action}", "${DeadLetters.Arn}") for action in actions}
+        rights |= {("sqs:SendMessage", queue) for queue in QUEUES.values()}
     if name == "authorizer":
         rights |= {("dynamodb:GetItem", TABLE), ("dynamodb:UpdateItem", TABLE)}
     if name in QUEUES:

@@ -75,6 +75,11 @@ class Repo:
         """The same of the event about an action."""
         return self.event("ActionAlert", "ACTION_ALERT")
 
+    @cached_property
+    def watchdog_alert(self) -> tuple[str, str, set[str]]:
+        """The same of what the watchdog says."""
+        return self.event("WatchdogEvent", "WATCHDOG_ALERT")
+
     def event(self, struct: str, constant: str) -> tuple[str, str, set[str]]:
         text = self.text("shared/src/aws/bus.rs")
         source = one(r'pub const SOURCE: &str = "([\w.]+)";', text, "SOURCE")

@@ -486,7 +486,18 @@ f(
 )
 f("an alarm the wrong way round", plant=put("SweepSilentAlarm/Properties/ComparisonOperator", "GreaterThanThreshold"))
 f("an alarm that nobody hears", plant=put("FireLagAlarm/Properties/AlarmActions", []))
-f("an alarm that is missing", plant=put("ExecutorErrorsAlarm", {"Type": "AWS::CloudFormation::WaitConditionHandle"}))
+fault(
+    "an alarm that is missing",
+    "alarms_watch_what_exists",
+    put("ExecutorErrorsAlarm", {"Type": "AWS::CloudFormation::WaitConditionHandle"}),
+    "the_manual_says_what_each_alarm_notices",
+)
+fault("an alarm that rings later", "the_manual_says_what_each_alarm_notices", put("SweepErrorsAlarm/Properties/EvaluationPeriods", 3))
+fault(
+    "alerts of owners for the operator",
+    "alerts_about_the_platform_reach_the_topic",
+    put("WatchdogAlertRule/Properties/EventPattern/detail", GONE),
+)
 f("a metric of another namespace", plant=put("FireLagAlarm/Properties/Namespace", "AWS/Lamplighter"))
 f("errors by their average", plant=put("ExecutorErrorsAlarm/Properties/Statistic", "SampleCount"))
 f("a metric of ours under another name", plant=put("FireLagAlarm/Properties/MetricName", "FireLag"))
@@ -521,7 +532,7 @@ f("an alert that is no text", plant=put(f"{ALERT}/Targets/0/InputTransformer/Inp
 fault("a topic that EventBridge may not use", "spending_alerts_reach_the_topic", put("AlarmsPolicy/Properties/PolicyDocument/Statement/1", {
     "Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sns:Publish",
     "Resource": {"Ref": "Alarms"}, "Condition": {"ArnEquals": {"aws:SourceArn": "arn:other"}},
-}), "action_alerts_reach_the_topic")  # fmt: skip
+}), "action_alerts_reach_the_topic", "alerts_about_the_platform_reach_the_topic")  # fmt: skip
 f = partial(fault, rule="action_alerts_reach_the_topic")
 OF_ACTIONS = "ActionAlertRule/Properties"
 f("no rule for alerts of actions", plant=put(f"{OF_ACTIONS}/EventPattern/detail-type", ["index.completed"]))

@@ -184,6 +184,8 @@ mod themes {
 mod watchdog {
     mod jobs;
     mod looks;
+    mod many;
+    mod wrong;
 }
 
 /// Schedules that something else runs.

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use models::Models;
 use serde_json::{Value, json};
 use shared::flows::executor::sweep;
+use shared::flows::{pings, watchdog};
 use shared::process::metrics;
 use shared::runtime::function::{Function, Invocation, Trigger};
 use shared::{Cx, Result};
@@ -22,7 +23,9 @@ pub const FUNCTION: Function = Function {
 
 fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> {
     async move {
-        let swept = sweep::sweep(&cx, invocation.deadline).await?;
+        let work = sweep::sweep(&cx, invocation.deadline);
+        let swept = pings::after(&cx, cx.config.pings.sweep.as_deref(), work).await?;
+        watchdog::beat_of_sweep(&cx).await;
         let dispatched = i64::try_from(swept.published).unwrap_or(i64::MAX);
         let figures =
             [("DispatchLagMs", "Milliseconds", swept.oldest_lag_ms), ("Dispatched", "Count", dispatched)];

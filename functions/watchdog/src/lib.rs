@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use models::Models;
 use serde_json::{Value, json};
-use shared::flows::watchdog;
+use shared::flows::{pings, watchdog};
 use shared::process::metrics;
 use shared::runtime::function::{Function, Invocation, Trigger};
 use shared::{Cx, Result};
@@ -20,7 +20,8 @@ pub const FUNCTION: Function = Function {
 
 fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> {
     async move {
-        let sent = watchdog::send(&cx, invocation.deadline).await?;
+        let work = watchdog::send(&cx, invocation.deadline);
+        let sent = pings::after(&cx, cx.config.pings.watchdog.as_deref(), work).await?;
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let figures = [
             ("OwnersLookedAt", "Count", count(sent.owners)),

@@ -30,7 +30,7 @@ use shared::Cx;
 use shared::aws::storage::StorageFailure;
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
-    MailConfig, MasterKeysConfig, NoticesConfig, PlansConfig, ReachConfig, RunsConfig, SignIn,
+    MailConfig, MasterKeysConfig, NoticesConfig, PingsConfig, PlansConfig, ReachConfig, RunsConfig, SignIn,
 };
 use shared::edge::extract::{Caller, Once};
 use shared::edge::guard::may_be_signed;
@@ -47,8 +47,8 @@ use crate::engines::faults::FaultConfig;
 use crate::engines::queue::{PollOptions, Poller, QueueConfig};
 use crate::engines::storage::Storage;
 use crate::engines::{
-    BUS_URL, DataLocation, EngineError, Engines, EnginesConfig, ObjectCreated, QUEUES_URL, REGION, TABLE_URL,
-    Upload, Uploads,
+    BUS_URL, DEAD_LETTERS, DataLocation, EngineError, Engines, EnginesConfig, ObjectCreated, QUEUES_URL,
+    REGION, TABLE_URL, Upload, Uploads,
 };
 use crate::handler::Handler;
 use crate::headers;
@@ -86,6 +86,7 @@ pub struct PlatformConfig {
     pub sign_in: Option<SignIn>,
     pub runs: RunsConfig,
     pub reach: ReachConfig,
+    pub pings: PingsConfig,
     pub plans: PlansConfig,
     pub rates: RateLimits,
     pub clock: Clock,
@@ -120,6 +121,7 @@ impl PlatformConfig {
             sign_in: None,
             runs: RunsConfig::default(),
             reach: ReachConfig::default(),
+            pings: PingsConfig::default(),
             plans: PlansConfig::default(),
             rates: RateLimits::OFF,
             clock: Clock::System,
@@ -199,6 +201,7 @@ impl Platform {
             sign_in,
             runs,
             reach,
+            pings,
             plans,
             rates,
             clock,
@@ -251,6 +254,7 @@ impl Platform {
             runs,
             reach,
             notices: notices(address)?,
+            pings,
             plans,
             rates,
         };
@@ -407,6 +411,7 @@ pub(crate) async fn opened(folder: PathBuf) -> Result<(Cx, Engines), PlatformErr
         runs: RunsConfig::default(),
         reach: ReachConfig::default(),
         notices: NoticesConfig::default(),
+        pings: PingsConfig::default(),
         plans: PlansConfig::default(),
         rates: RateLimits::OFF,
     };
@@ -468,6 +473,9 @@ fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
         bucket: BUCKET.to_owned(),
         bus: "lamplighter".to_owned(),
         queue: EXECUTORS_QUEUE.to_owned(),
+        dead_letters: Some(DEAD_LETTERS.to_owned()),
+        // Nobody switches off the timers of this process.
+        timers: Vec::new(),
         region: REGION.to_owned(),
         credentials: AwsKeys {
             access_key_id: keys.access_key_id.clone(),
@@ -480,6 +488,7 @@ fn aws_config(engines: &Engines, url: &str) -> AwsConfig {
         sqs_endpoint: Some(QUEUES_URL.to_owned()),
         ssm_endpoint: None,
         ses_endpoint: None,
+        scheduler_endpoint: None,
         http: Some(engines.http_client()),
         eraser: Some(engines.eraser()),
     }

@@ -11,7 +11,8 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use shared::config::{
-    self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PlansConfig, ReachConfig, RunsConfig, SignIn,
+    self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PingsConfig, PlansConfig, ReachConfig,
+    RunsConfig, SignIn,
 };
 use shared::flows::accounts::api_keys::NewApiKey;
 use shared::runtime::model_keys;
@@ -225,6 +226,7 @@ fn config() -> Result<PlatformConfig, String> {
         ));
     }
     let rates = config::rates(&env, &access).map_err(read)?;
+    let reach = ReachConfig::read(&env).map_err(read)?;
     Ok(PlatformConfig {
         data: DataLocation::Folder(data()),
         address: SocketAddr::from((host, number("LAMPLIGHTER_PORT", 9000)?)),
@@ -236,7 +238,8 @@ fn config() -> Result<PlatformConfig, String> {
         cors: CorsConfig::read(&env).map_err(read)?,
         sign_in: SignIn::read(&env).map_err(read)?,
         runs: RunsConfig::read(&env).map_err(read)?,
-        reach: ReachConfig::read(&env).map_err(read)?,
+        pings: PingsConfig::read(&env, &reach.policy).map_err(read)?,
+        reach,
         plans: PlansConfig::read(&env).map_err(read)?,
         clock: Clock::System,
         automatic: true,

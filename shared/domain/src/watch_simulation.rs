@@ -41,7 +41,7 @@ enum Kind {
     BudgetAhead,
     ActionFails,
     ActionPaused,
-    ActionEmpty,
+    ActionRepeats,
     ActionWithoutNext,
     ActionMissed,
     SweepStops,
@@ -66,7 +66,7 @@ const KINDS: [Kind; 22] = [
     Kind::BudgetAhead,
     Kind::ActionFails,
     Kind::ActionPaused,
-    Kind::ActionEmpty,
+    Kind::ActionRepeats,
     Kind::ActionWithoutNext,
     Kind::ActionMissed,
     Kind::SweepStops,
@@ -87,7 +87,7 @@ impl Kind {
             Self::DeadLetters => Check::DeadLetters,
             Self::BudgetBurst | Self::BudgetAhead => Check::BudgetBurn,
             Self::ActionFails | Self::ActionPaused => Check::ActionFails,
-            Self::ActionEmpty => Check::ActionEmpty,
+            Self::ActionRepeats => Check::ActionRepeats,
             Self::ActionWithoutNext => Check::ActionWithoutNext,
             Self::SweepStops | Self::ClockJumps => Check::Heartbeat,
             Self::WitnessSilent | Self::WitnessLate | Self::WitnessEmptyOrFailed => Check::WatchedSchedule,
@@ -99,7 +99,7 @@ impl Kind {
         match self {
             Self::DailyStops | Self::DailyFails | Self::DailyDies | Self::DailyEmpty => Some("0 23 * * *"),
             Self::WeeklyStops | Self::WeeklyFails | Self::WeeklyEmpty => Some("0 22 * * SUN"),
-            Self::ActionFails | Self::ActionPaused | Self::ActionEmpty | Self::ActionMissed => {
+            Self::ActionFails | Self::ActionPaused | Self::ActionRepeats | Self::ActionMissed => {
                 Some("0 9 * * *")
             }
             Self::WitnessSilent | Self::WitnessLate | Self::WitnessEmptyOrFailed => Some("30 2 * * *"),
@@ -224,7 +224,7 @@ impl Thing {
             Kind::ActionMissed => (nth(0) + 2.hours(), fault.until),
             Kind::ActionFails => (nth(1), good()),
             Kind::ActionPaused => (nth(1), fault.until),
-            Kind::ActionEmpty => (nth(2), good()),
+            Kind::ActionRepeats => (nth(2), good()),
             Kind::WitnessSilent | Kind::WitnessLate => (nth(0) + 30.minutes(), good() + 3.minutes()),
             Kind::WitnessEmptyOrFailed => (nth(0) + 3.minutes(), good() + 3.minutes()),
             Kind::BudgetBurst | Kind::BudgetAhead => {
@@ -341,14 +341,14 @@ impl Thing {
             next: self.dues.get(came).copied().or(Some(now + 1.hour())),
             failures: 0,
             code: Some("timeout"),
-            empty: 0,
+            same: 0,
         };
         match self.kind {
             Kind::ActionFails => ActionFacts { failures: row, ..good },
             Kind::ActionPaused if fault.is_some() => {
                 ActionFacts { failures: row.min(3), enabled: row < 3, paused_by_failures: row >= 3, ..good }
             }
-            Kind::ActionEmpty => ActionFacts { empty: row, ..good },
+            Kind::ActionRepeats => ActionFacts { same: row, ..good },
             Kind::ActionWithoutNext if fault.is_some() => ActionFacts { next: None, ..good },
             Kind::ActionMissed if row > 0 && fault.is_some() => {
                 ActionFacts { next: Some(self.dues[came - usize::try_from(row).unwrap()]), ..good }
@@ -399,7 +399,7 @@ fn planted() -> Vec<Vec<Thing>> {
         let thing = &mut zones[zone][kind];
         let hours = match thing.kind {
             kind if kind.is_weekly() => 8 * 24 + random.below(72),
-            Kind::ActionEmpty | Kind::ActionPaused => 24 * 5 + random.below(48),
+            Kind::ActionRepeats | Kind::ActionPaused => 24 * 5 + random.below(48),
             Kind::ActionFails => 24 * 3 + random.below(48),
             Kind::BudgetAhead => 24 * 10,
             Kind::BudgetBurst => 24 * 2,

@@ -93,7 +93,9 @@ impl RunEvent {
 /// send it again: `owner`, `check`, `item` and `at` are the same then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchdogEvent {
-    pub owner: Owner,
+    /// Of whom. Absent if it is about the platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
     pub alert: WatchdogEventKind,
     pub check: Check,
     pub item: String,

@@ -7,6 +7,7 @@ pub mod bus;
 pub mod queues;
 pub mod signed;
 pub mod storage;
+pub mod timers;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

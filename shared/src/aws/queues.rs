@@ -1,4 +1,4 @@
-//! SQS: a message that failed becomes visible again soon.
+//! SQS: a message that failed becomes visible again soon, and dead letters can be counted and moved back.
 //!
 //! A queue's visibility timeout is six times the function's timeout, because a message must stay hidden while a function
 //! works on it. If a function crashes, its messages come back after that time. If a function reports a failure, nobody
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::QueueAttributeName;
 
 use crate::aws::{self, Lazy};
 
@@ -73,6 +74,41 @@ impl Queues {
         };
         tracing::warn!(cause = failed, "could not make a failed message visible; it comes back later");
     }
+}
+
+/// The messages that could not be handled.
+impl Queues {
+    /// How many there are in the queue with this ARN. `None` if nobody knows.
+    pub(crate) async fn dead_letters(&self, arn: &str) -> Option<u64> {
+        let read = async {
+            let name = QueueAttributeName::ApproximateNumberOfMessages;
+            let url = queue_url(arn).ok_or("the ARN of the dead letters is not one of a queue")?;
+            let asked = self.client.get().get_queue_attributes().queue_url(url).attribute_names(name.clone());
+            let answer = asked.send().await.map_err(|error| aws::cause(&error))?;
+            let count = answer.attributes().and_then(|of| of.get(&name)).and_then(|count| count.parse().ok());
+            count.ok_or_else(|| "the answer has no number".to_owned())
+        };
+        in_time(read)
+            .await
+            .inspect_err(|cause| tracing::warn!(cause, "the dead letters could not be counted"))
+            .ok()
+    }
+
+    /// Has SQS move all of them back, each into the queue from which it came. SQS refuses it while it does so already.
+    pub(crate) async fn redrive(&self, arn: &str) {
+        let moved = async {
+            let asked = self.client.get().start_message_move_task().source_arn(arn);
+            asked.send().await.map(|_| ()).map_err(|error| aws::cause(&error))
+        };
+        match in_time(moved).await {
+            Ok(()) => tracing::info!("the watchdog has the dead letters moved back"),
+            Err(cause) => tracing::warn!(cause, "the dead letters could not be moved back"),
+        }
+    }
+}
+
+async fn in_time<T>(call: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    tokio::time::timeout(TIMEOUT, call).await.unwrap_or_else(|_| Err("no answer in time".to_owned()))
 }
 
 /// How long a message stays hidden after it failed: 20 s after the first receive, then twice as long after each, at most

@@ -32,8 +32,9 @@ pub struct SignedCalls {
     client: OnceLock<Pooled<Full<Bytes>>>,
 }
 
-/// A call: a `POST` with a body of JSON.
+/// A call: a `POST` with a body of JSON, or a `GET` with an empty one.
 pub(crate) struct Call<'a> {
+    pub method: Method,
     /// The name for which the call is signed.
     pub service: &'static str,
     pub url: &'a str,
@@ -56,7 +57,7 @@ impl SignedCalls {
     ///
     /// # Errors
     /// If the call cannot be signed.
-    pub(crate) async fn post(
+    pub(crate) async fn send(
         &self,
         call: Call<'_>,
     ) -> Result<Result<(StatusCode, Bytes), String>, NotSigned> {
@@ -76,7 +77,7 @@ impl SignedCalls {
         let AwsConfig { region, credentials: keys, .. } = &self.config;
         let failed = |error: &dyn std::fmt::Display| NotSigned(error.to_string());
         let mut request = Request::builder()
-            .method(Method::POST)
+            .method(call.method.clone())
             .uri(call.url)
             .header(header::CONTENT_TYPE, call.content_type);
         for (name, value) in call.headers {
@@ -97,7 +98,7 @@ impl SignedCalls {
             .into();
         let headers = call.headers.iter().map(|(name, value)| (*name, value.as_str()));
         let body = SignableBody::Bytes(call.body.as_bytes());
-        let signable = SignableRequest::new("POST", call.url, headers, body);
+        let signable = SignableRequest::new(call.method.as_str(), call.url, headers, body);
         let signature = sign(signable.map_err(|error| failed(&error))?, &params);
         signature.map_err(|error| failed(&error))?.into_parts().0.apply_to_request_http1x(&mut request);
         Ok(request)

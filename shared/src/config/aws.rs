@@ -8,7 +8,7 @@ use domain::ids::Owner;
 use futures::future::BoxFuture;
 use secrecy::SecretSlice;
 
-use super::{ConfigError, Env};
+use super::{ConfigError, Env, listed};
 
 /// The AWS resources and how to reach them.
 #[derive(Clone, Debug)]
@@ -18,6 +18,10 @@ pub struct AwsConfig {
     pub bus: String,
     /// The URL of the executors' queue.
     pub queue: String,
+    /// The ARN of the queue with the messages that could not be handled. Only the watchdog needs it.
+    pub dead_letters: Option<String>,
+    /// The names of the timers, which are schedules of EventBridge Scheduler. Only the watchdog needs them.
+    pub timers: Vec<String>,
     pub region: String,
     pub credentials: AwsKeys,
     pub dynamodb_endpoint: Option<String>,
@@ -26,6 +30,7 @@ pub struct AwsConfig {
     pub sqs_endpoint: Option<String>,
     pub ssm_endpoint: Option<String>,
     pub ses_endpoint: Option<String>,
+    pub scheduler_endpoint: Option<String>,
     /// The HTTP client of the SDK, if it is not HTTPS. No variable sets it; `infra/local` does.
     pub http: Option<SharedHttpClient>,
     /// Erases what was deleted from the files of the table and the bucket, if these are on this machine. No variable sets it;
@@ -53,6 +58,8 @@ impl AwsConfig {
             bucket: named("LAMPLIGHTER_BUCKET"),
             bus: named("LAMPLIGHTER_BUS"),
             queue: env("LAMPLIGHTER_QUEUE").unwrap_or_default(),
+            dead_letters: env("LAMPLIGHTER_DEAD_LETTERS").filter(|arn| !arn.is_empty()),
+            timers: listed(env, "LAMPLIGHTER_TIMERS"),
             region: required("AWS_REGION")?,
             credentials: AwsKeys {
                 access_key_id: required("AWS_ACCESS_KEY_ID")?,
@@ -65,6 +72,7 @@ impl AwsConfig {
             sqs_endpoint: env("AWS_ENDPOINT_URL_SQS"),
             ssm_endpoint: env("AWS_ENDPOINT_URL_SSM"),
             ses_endpoint: env("AWS_ENDPOINT_URL_SESV2"),
+            scheduler_endpoint: env("AWS_ENDPOINT_URL_SCHEDULER"),
             http: None,
             eraser: None,
         })

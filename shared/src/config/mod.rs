@@ -6,6 +6,9 @@
 //! | `LAMPLIGHTER_BUCKET` | S3 bucket for bodies and files | `lamplighter` |
 //! | `LAMPLIGHTER_BUS` | EventBridge bus | `lamplighter` |
 //! | `LAMPLIGHTER_QUEUE` | URL of the SQS queue from which executors take due work | none |
+//! | `LAMPLIGHTER_DEAD_LETTERS` | ARN of the SQS queue with the messages that could not be handled, for the watchdog | none: it is not looked at |
+//! | `LAMPLIGHTER_TIMERS` | names of the schedules of EventBridge Scheduler that wake functions, for the watchdog, separated by commas | none: they are not looked at |
+//! | `LAMPLIGHTER_SWEEP_PING_URL`, `LAMPLIGHTER_WATCHDOG_PING_URL` | a public https address that is called after each sweep and each look, with `/fail` at its end if it has failed | none |
 //! | `LAMPLIGHTER_EXECUTORS` | how many executors work at once: bounds how many of them one owner's runs may take | 10 |
 //! | `LAMPLIGHTER_AUTH` | `on`: every call needs a JWT or an API key; `off`: every call is the owner `local` | `on` |
 //! | `LAMPLIGHTER_JWT_ISSUER` | the OIDC issuer whose tokens are accepted | none: API keys only |
@@ -32,7 +35,7 @@
 //! | `LAMPLIGHTER_MAIL_FROM` | the sender of e-mails, which Amazon SES has verified | none: no e-mails |
 //! | `LAMPLIGHTER_ANSWER_DAYS` | for how many days a call waits for a person's yes, 1 to 28 | 14 |
 //! | `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | set by Lambda | |
-//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS`, `…_SSM`, `…_SESV2` | endpoints that replace those of AWS | none |
+//! | `AWS_ENDPOINT_URL_DYNAMODB`, `…_S3`, `…_EVENTBRIDGE`, `…_SQS`, `…_SSM`, `…_SESV2`, `…_SCHEDULER` | endpoints that replace those of AWS | none |
 //!
 //! [`providers`] reads the variables of the model layer.
 
@@ -41,6 +44,7 @@ mod aws;
 mod money;
 mod notices;
 pub mod outside;
+mod pings;
 pub mod providers;
 mod runs;
 mod unknown;
@@ -52,6 +56,7 @@ pub use self::access::{AuthConfig, CorsConfig, Given, JwtConfig, JwtKeys, SignIn
 pub use self::aws::{AwsConfig, Eraser, MasterKeysConfig};
 pub use self::money::{BudgetConfig, PlansConfig};
 pub use self::notices::{MailConfig, NoticesConfig};
+pub use self::pings::PingsConfig;
 pub use self::runs::{ExecutorsConfig, LogsConfig, ReachConfig, RunsConfig};
 pub use self::unknown::{VARIABLES, unknown_variables, warn_of_unknown_variables};
 pub use base::aws_keys::AwsKeys;
@@ -79,6 +84,7 @@ pub struct Config {
     pub runs: RunsConfig,
     pub reach: ReachConfig,
     pub notices: NoticesConfig,
+    pub pings: PingsConfig,
     pub executors: ExecutorsConfig,
     pub plans: PlansConfig,
     /// How many requests a caller may make.
@@ -93,6 +99,7 @@ impl Config {
     /// [`ConfigError`] names the variable that is missing or wrong.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let auth = AuthConfig::read(env)?;
+        let reach = ReachConfig::read(env)?;
         Ok(Self {
             aws: AwsConfig::read(env)?,
             rates: rates(env, &auth)?,
@@ -102,14 +109,21 @@ impl Config {
             budget: BudgetConfig::read(env)?,
             logs: LogsConfig::read(env)?,
             runs: RunsConfig::read(env)?,
-            reach: ReachConfig::read(env)?,
             notices: NoticesConfig::read(env)?,
+            pings: PingsConfig::read(env, &reach.policy)?,
+            reach,
             cors: CorsConfig::read(env)?,
             sign_in: SignIn::read(env)?,
             executors: ExecutorsConfig::read(env)?,
             plans: PlansConfig::read(env)?,
         })
     }
+}
+
+/// A variable with values that are separated by commas.
+fn listed(env: Env<'_>, variable: &str) -> Vec<String> {
+    let text = env(variable).unwrap_or_default();
+    text.split(',').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect()
 }
 
 /// A variable that is `on` or `off`.

@@ -17,6 +17,7 @@ pub const VARIABLES: &[&str] = &[
     "DATA",
     "DAY_BUDGET_MAX_MICROS",
     "DAY_BUDGET_MICROS",
+    "DEAD_LETTERS",
     "ENRICHMENT_BUDGET_MICROS",
     "EXECUTORS",
     "FEATURES",
@@ -50,8 +51,11 @@ pub const VARIABLES: &[&str] = &[
     "SIGN_IN_TOKEN",
     "SIGN_IN_TOKEN_URL",
     "STATE",
+    "SWEEP_PING_URL",
     "TABLE",
+    "TIMERS",
     "URL",
+    "WATCHDOG_PING_URL",
 ];
 
 /// A sentence about each variable of the environment that begins like one of the platform but is none of them. A misspelt

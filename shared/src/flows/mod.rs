@@ -23,6 +23,7 @@ pub mod messages;
 pub mod notices;
 pub mod overview;
 pub mod page;
+pub mod pings;
 pub mod practices;
 pub mod projects;
 pub mod proposals;

@@ -1,6 +1,7 @@
 //! The watchdog: every two hours it looks at the platform and at everybody, and says once what is wrong.
 //!
-//! - `send`: the look at the platform, and a message to the executors for each owner. So one look never passes its deadline.
+//! - `send`: the look at the platform, and a message to the executors for every hundred owners. So one look never passes its deadline.
+//! - `look_at_each`: the looks at the owners of a message. One that fails gets a message of its own.
 //! - `look`: the look at one owner. It reads, lets the domain judge and count, and writes only if a counter has changed.
 //! - `follow`: puts an owner into the index of those who are looked at.
 //!
@@ -10,15 +11,19 @@
 
 use std::collections::BTreeSet;
 
+use domain::accounts::profile::Account;
+use domain::accounts::quota::Month;
 use domain::actions::{Action, ReasonCode};
+use domain::ceilings::{Ceiling, CeilingOf};
 use domain::ids::{ActionId, NoticeId, Owner, WatchedId};
 use domain::jobs::{JobKind, JobRun};
 use domain::notices::plan::{Event, Happening};
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use domain::schedule::{Schedule, zone_or_utc};
 use domain::watchdog::{
-    ActionFacts, Check, CheckSettings, CounterOf, Heal, JobFacts, LOOK_EVERY, Observed, QueueFacts, Say,
-    Snapshot, WatchdogSettings, judge_action, judge_job, judge_queue, judge_watched, look_at,
+    ActionFacts, BudgetFacts, Check, CheckSettings, CounterOf, Heal, JobFacts, LOOK_EVERY, Observed,
+    QueueFacts, Say, Snapshot, WatchdogSettings, judge_action, judge_budget, judge_heartbeat, judge_job,
+    judge_queue, judge_timer, judge_watched, look_at,
 };
 use domain::watched::MAX_WATCHED;
 use domain::witness::newest;
@@ -32,10 +37,13 @@ use utoipa::ToSchema;
 use super::page::{self, Page, PageQuery};
 use super::{due, memory, witness};
 use crate::aws::bus::{Event as BusEvent, WatchdogEvent, WatchdogEventKind};
+use crate::aws::timers;
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
+use crate::money::ceilings;
 use crate::process::due_queue::{Dispatch, MESSAGES};
 use crate::store::keys::SHARDS;
+use crate::store::spend::Spender;
 use crate::store::table::Write;
 use crate::store::watchdog::WatchdogAlert;
 use crate::store::{DueItem, DueTarget, Store, Tries, Versioned};
@@ -46,8 +54,14 @@ const JOBS: usize = 50;
 /// How many of the newest actions of an owner are judged.
 const ACTIONS: usize = 200;
 
-/// How many calls of the queue are made at once.
-const CALLS: usize = 8;
+/// How many owners a message has. Owners have at most 128 bytes, so ten messages fit into one call.
+const OWNERS: usize = 100;
+
+/// How many owners of a message are looked at at once.
+const LOOKS: usize = 10;
+
+/// How old the newest sign of life of the sweep may be: two of them may be lost.
+const SWEEP_BEATS_WITHIN: SignedDuration = SignedDuration::from_mins(35);
 
 /// A look stops this long before its deadline. What it has not sent is left to the next call.
 const RESERVE: SignedDuration = SignedDuration::from_secs(10);
@@ -70,7 +84,7 @@ pub struct Sent {
 /// Looks at the platform, and sends a message for each owner.
 ///
 /// # Errors
-/// If the table does not answer.
+/// If the table or the bus does not answer.
 pub async fn send(cx: &Cx, deadline: Timestamp) -> Result<Sent> {
     let now = cx.clock.now();
     let look = look_at(now);
@@ -84,16 +98,7 @@ pub async fn send(cx: &Cx, deadline: Timestamp) -> Result<Sent> {
         loop {
             let (owners, next) = cx.store.followed(shard, after.as_ref()).await?;
             sent.owners += owners.len();
-            let items: Vec<Dispatch> = owners
-                .iter()
-                .map(|owner| Dispatch {
-                    item: DueItem { due_at: Some(look), ..DueItem::watchdog(owner) },
-                    delay_seconds: 0,
-                })
-                .collect();
-            let calls: Vec<_> = items.chunks(MESSAGES).map(|chunk| cx.due_queue.send(chunk)).collect();
-            let refused: Vec<Vec<usize>> = stream::iter(calls).buffer_unordered(CALLS).collect().await;
-            sent.refused += refused.iter().map(Vec::len).sum::<usize>();
+            sent.refused += send_looks(cx, owners.chunks(OWNERS), look).await;
             if cx.clock.now() + RESERVE >= deadline {
                 return Err(Error::internal("a look had no time for everybody"));
             }
@@ -105,11 +110,31 @@ pub async fn send(cx: &Cx, deadline: Timestamp) -> Result<Sent> {
     }
     let oldest = cx.store.oldest_due(now).await?;
     let oldest = oldest.map_or(SignedDuration::ZERO, |due| now.duration_since(due));
-    let facts = QueueFacts { name: "executors", oldest: Some(oldest), dead_letters: None };
-    let observed = judge_queue(facts, now);
+    let aws = &cx.config.aws;
+    let dead_letters = async {
+        match &aws.dead_letters {
+            Some(arn) => cx.queues.dead_letters(arn).await,
+            None => None,
+        }
+    };
+    let timers = aws.timers.iter().map(async |timer| (timer, timers::is_enabled(&cx.signed, timer).await));
+    let (dead_letters, timers) = futures::join!(dead_letters, futures::future::join_all(timers));
+    let mut observed = judge_queue(QueueFacts { name: "executors", oldest: Some(oldest), dead_letters }, now);
+    let beat = cx.store.heartbeat_of_sweep().await?;
+    observed.push(judge_heartbeat("The sweep", beat, SWEEP_BEATS_WITHIN, now));
+    observed.extend(timers.into_iter().map(|(timer, is_enabled)| judge_timer(timer, is_enabled, now)));
     if let Some(looked) = state.record.looked(&observed, true, look) {
         for say in &looked.says {
             tracing::error!(say = ?say, "the watchdog says about the platform");
+        }
+        let events: Vec<BusEvent> = looked.says.iter().map(|say| event(None, look, say)).collect();
+        if !events.is_empty() {
+            cx.bus.publish(&events).await?;
+        }
+        for (heal, _) in looked.heals {
+            if let (Heal::Redrive, Some(arn)) = (heal, &aws.dead_letters) {
+                cx.queues.redrive(arn).await;
+            }
         }
         state.record = looked.record;
     }
@@ -118,6 +143,62 @@ pub async fn send(cx: &Cx, deadline: Timestamp) -> Result<Sent> {
     // A concurrent call has done the same.
     let _ = cx.store.save_platform_watchdog(&state, version).await?;
     Ok(sent)
+}
+
+/// Notes that the sweep runs. A write in every minute would cost more than it tells, so only every tenth one notes it. If that fails, the
+/// work of the sweep is done all the same.
+pub async fn beat_of_sweep(cx: &Cx) {
+    let now = cx.clock.now();
+    if now.as_second().div_euclid(60) % 10 != 0 {
+        return;
+    }
+    if let Err(error) = cx.store.beat_of_sweep(now).await {
+        tracing::warn!(cause = %Error::from(error).causes(), "the sweep could not note that it runs");
+    }
+}
+
+/// Sends a message for each of these groups. Returns how many messages the queue refused.
+async fn send_looks(cx: &Cx, groups: impl Iterator<Item = &[Owner]>, look: Timestamp) -> usize {
+    let items = groups.filter_map(|owners| DueItem::look(owners, look));
+    let messages: Vec<Dispatch> = items.map(|item| Dispatch { item, delay_seconds: 0 }).collect();
+    let mut refused = 0;
+    for chunk in messages.chunks(MESSAGES) {
+        refused += cx.due_queue.send(chunk).await.len();
+    }
+    refused
+}
+
+/// Looks at the owners of a message. If the look at one of them fails, or has no time, it gets a message of its own. So a look that always
+/// fails makes nobody else be looked at again.
+///
+/// # Errors
+/// If the look at the only owner fails, or if the queue does not accept a message. The message then comes again.
+pub(crate) async fn look_at_each(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()> {
+    let at = item.due_at.unwrap_or_else(|| look_at(cx.clock.now()));
+    let looks = std::iter::once(&item.owner).chain(&item.also).cloned().map(|owner| {
+        let cx = cx.clone();
+        // Each future is built when it is polled for the first time, and is large.
+        async move {
+            if cx.stopping.is_set() || cx.clock.now() + RESERVE >= deadline {
+                return Some((owner, Error::internal("there was no time for a look")));
+            }
+            look(&cx, &owner, at).boxed().await.err().map(|error| (owner, error))
+        }
+    });
+    let looks = stream::iter(looks.collect::<Vec<_>>()).buffer_unordered(LOOKS);
+    let mut failed: Vec<(Owner, Error)> = looks.filter_map(std::future::ready).collect().await;
+    if failed.is_empty() {
+        return Ok(());
+    }
+    if item.also.is_empty() {
+        return Err(failed.remove(0).1);
+    }
+    let cause = failed[0].1.causes();
+    tracing::warn!(owners = failed.len(), %cause, "some looks of the watchdog have failed and are repeated");
+    match send_looks(cx, failed.iter().map(|(owner, _)| std::slice::from_ref(owner)), at).await {
+        0 => Ok(()),
+        _ => Err(Error::internal("the looks that have failed were not put back")),
+    }
 }
 
 /// Lets the watchdog look at the owner of an item from now on. If that fails, the next item tries it again.
@@ -137,21 +218,24 @@ pub(crate) async fn follow(cx: &Cx, item: &DueItem) {
     }
 }
 
-/// The look at one owner. An account that is stopped is left alone: nothing is expected of it.
-///
-/// # Errors
-/// If the table or the bus does not answer. The message then comes again.
-pub(crate) async fn look(cx: &Cx, owner: &Owner, look: Timestamp) -> Result<()> {
+/// The look at one owner. An account that is stopped or being deleted is left alone: nothing is expected of it.
+async fn look(cx: &Cx, owner: &Owner, look: Timestamp) -> Result<()> {
+    // What was written in the last second is seen by the next look.
+    let seen = cx.with(|parts| parts.store = parts.store.eventually_consistent());
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
-        // Without a state, the account was deleted.
+        // Without a state, the account was deleted. The write needs its newest version.
         let Some(found) = cx.store.watchdog(owner).await? else { return Ok(()) };
-        let (observed, complete) = facts(cx, owner).await?;
+        let (deletion, account) = futures::try_join!(seen.store.deletion(owner), seen.store.account(owner))?;
+        if deletion.is_some() || account.value.stop.is_some() {
+            return Ok(());
+        }
+        let (observed, complete) = facts(&seen, owner, &account.value).await?;
         let Some(looked) = found.value.looked(&observed, complete, look) else { return Ok(()) };
         let now = cx.clock.now();
         let says_something = !looked.says.is_empty();
-        let events: Vec<BusEvent> = looked.says.iter().map(|say| event(owner, look, say)).collect();
+        let events: Vec<BusEvent> = looked.says.iter().map(|say| event(Some(owner), look, say)).collect();
         if !events.is_empty() {
             cx.bus.publish(&events).await?;
         }
@@ -204,7 +288,7 @@ fn tell(owner: &Owner, look: Timestamp, say: &Say, now: Timestamp) -> Result<Opt
     Ok(Some(Store::happened_write(owner, id, Event { key, happening, about }, now)?))
 }
 
-fn event(owner: &Owner, at: Timestamp, say: &Say) -> BusEvent {
+fn event(owner: Option<&Owner>, at: Timestamp, say: &Say) -> BusEvent {
     let (alert, check, item, count, since) = match say {
         Say::Alert { check, item, count, since, .. } => (WatchdogEventKind::Alert, check, item, count, since),
         Say::Recovery { check, item, count, since, .. } => {
@@ -212,7 +296,7 @@ fn event(owner: &Owner, at: Timestamp, say: &Say) -> BusEvent {
         }
     };
     BusEvent::WatchdogAlert(WatchdogEvent {
-        owner: owner.clone(),
+        owner: owner.cloned(),
         alert,
         check: *check,
         item: item.clone(),
@@ -231,21 +315,27 @@ async fn heal_now(cx: &Cx, owner: &Owner, heal: Heal, item: &str) -> Result<()> 
             due::dispatch(cx, &DueItem::memory(owner)).await;
             tracing::info!(item, "the watchdog runs a missed synchronisation");
         }
-        // Queues belong to the platform.
+        // Of the platform, which has its own look.
         Heal::Redrive => {}
     }
     Ok(())
 }
 
 /// What is to be seen of an owner, and whether that is everything.
-async fn facts(cx: &Cx, owner: &Owner) -> Result<(Vec<Observed>, bool)> {
+async fn facts(cx: &Cx, owner: &Owner, account: &Account) -> Result<(Vec<Observed>, bool)> {
     let now = cx.clock.now();
     let watched = async { Ok(cx.store.all_watched(owner, MAX_WATCHED).await?) };
     let jobs = async { Ok(cx.store.job_runs(owner, None, JOBS).await?) };
-    let (jobs, missed, (actions, complete), watched) =
-        futures::try_join!(jobs, missed(cx, owner, now), actions(cx, owner), watched)?;
+    let (jobs, missed, (actions, complete), watched, budget) = futures::try_join!(
+        jobs,
+        missed(cx, owner, account, now),
+        actions(cx, owner),
+        watched,
+        budget(cx, owner, account, now),
+    )?;
     let jobs: Vec<JobRun> = jobs.items.into_iter().map(|(_, found)| found.value).collect();
     let mut observed = of_jobs(&jobs, &missed, now);
+    observed.push(judge_budget(budget, now));
     for action in &actions {
         observed.extend(of_action(action, now));
     }
@@ -266,10 +356,46 @@ async fn facts(cx: &Cx, owner: &Owner) -> Result<(Vec<Observed>, bool)> {
 }
 
 /// The synchronisations and tidyings of memory that were due and are not done.
-async fn missed(cx: &Cx, owner: &Owner, now: Timestamp) -> Result<Vec<(JobKind, Timestamp)>> {
+async fn missed(
+    cx: &Cx,
+    owner: &Owner,
+    account: &Account,
+    now: Timestamp,
+) -> Result<Vec<(JobKind, Timestamp)>> {
     let Some(due) = cx.store.memory_due(owner).await? else { return Ok(Vec::new()) };
-    let (kept, account) = futures::try_join!(cx.store.memory_kept(owner), cx.store.account(owner))?;
-    Ok(memory::missed(&due.value, kept.value, now, &zone_or_utc(&account.value.timezone)))
+    let kept = cx.store.memory_kept(owner).await?;
+    Ok(memory::missed(&due.value, kept.value, now, &zone_or_utc(&account.timezone)))
+}
+
+/// What is known about the ceiling of the owner's month.
+async fn budget(cx: &Cx, owner: &Owner, account: &Account, now: Timestamp) -> Result<BudgetFacts<'static>> {
+    const DAY: SignedDuration = SignedDuration::from_hours(24);
+    let of = CeilingOf::Month;
+    let (begins, ends) = (Month::at(now).begin(), Month::at(now).end());
+    let unlimited = BudgetFacts {
+        of,
+        subject: "",
+        ceiling_micros: None,
+        spent_micros: 0,
+        last_day_micros: 0,
+        begins,
+        ends,
+    };
+    let Some(micros) = ceilings::of_account(cx, account).1 else { return Ok(unlimited) };
+    let spender = Spender::owner(owner);
+    let month = cx.store.spend_of(spender, of, now).await?;
+    let ceiling = ceilings::raised(cx, Ceiling { of, micros }, month.raised_micros);
+    let mut facts =
+        BudgetFacts { ceiling_micros: Some(ceiling), spent_micros: month.spent_micros, ..unlimited };
+    if month.spent_micros > 0 {
+        let (today, yesterday) =
+            futures::try_join!(cx.store.spend(owner, now), cx.store.spend(owner, now - DAY))?;
+        // The figures are those of days, so of yesterday the part counts that is less than 24 hours ago.
+        let left = DAY.as_secs() - now.as_second().rem_euclid(DAY.as_secs());
+        let part = i128::from(yesterday.spent_micros) * i128::from(left) / i128::from(DAY.as_secs());
+        facts.last_day_micros = today.spent_micros.saturating_add(i64::try_from(part).unwrap_or(i64::MAX));
+    }
+    Ok(facts)
 }
 
 /// The newest actions, and whether these are all.
@@ -313,7 +439,7 @@ fn of_action(action: &Action, now: Timestamp) -> Vec<Observed> {
             next: action.next_due,
             failures: action.failures.as_ref().map_or(0, |failures| failures.times),
             code: action.failures.as_ref().map(|failures| failures.code.as_str()),
-            empty: 0,
+            same: action.same_outputs,
         },
         now,
     )

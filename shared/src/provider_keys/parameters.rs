@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::{Method, StatusCode};
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -152,13 +152,14 @@ impl Parameters {
         let config = self.calls.config();
         let url = config.ssm_endpoint.clone().unwrap_or_else(|| format!("{}/", config.endpoint("ssm")));
         let call = Call {
+            method: Method::POST,
             service: "ssm",
             url: &url,
             content_type: "application/x-amz-json-1.1",
             headers: &[("x-amz-target", format!("AmazonSSM.{operation}"))],
             body: input.to_string(),
         };
-        self.calls.post(call).await.map_err(|error| Error::internal(error.to_string()))
+        self.calls.send(call).await.map_err(|error| Error::internal(error.to_string()))
     }
 }
 

@@ -14,6 +14,9 @@ pub struct DueItem {
     /// When it was due, if a sweep has found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<Timestamp>,
+    /// Further owners with an item of this kind. The watchdog sends one message for many owners, which costs less.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Owner>,
 }
 
 /// The kind and the id of a due item.
@@ -66,59 +69,70 @@ impl DueTarget {
 }
 
 impl DueItem {
+    fn of(owner: &Owner, target: DueTarget) -> Self {
+        Self { owner: owner.clone(), target, due_at: None, also: Vec::new() }
+    }
+
     #[must_use]
     pub fn action(owner: &Owner, id: ActionId) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Action(id), due_at: None }
+        Self::of(owner, DueTarget::Action(id))
     }
 
     #[must_use]
     pub fn run(owner: &Owner, id: RunId) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Run(id), due_at: None }
+        Self::of(owner, DueTarget::Run(id))
     }
 
     #[must_use]
     pub fn backlog(owner: &Owner) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Backlog, due_at: None }
+        Self::of(owner, DueTarget::Backlog)
     }
 
     #[must_use]
     pub fn deletion(owner: &Owner) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Deletion, due_at: None }
+        Self::of(owner, DueTarget::Deletion)
     }
 
     #[must_use]
     pub fn export(owner: &Owner, id: ExportId) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Export(id), due_at: None }
+        Self::of(owner, DueTarget::Export(id))
     }
 
     #[must_use]
     pub fn memory(owner: &Owner) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Memory, due_at: None }
+        Self::of(owner, DueTarget::Memory)
     }
 
     #[must_use]
     pub fn occurrence(owner: &Owner, action: ActionId, run: RunId) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Occurrence { action, run }, due_at: None }
+        Self::of(owner, DueTarget::Occurrence { action, run })
     }
 
     #[must_use]
     pub fn notices(owner: &Owner) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Notices, due_at: None }
+        Self::of(owner, DueTarget::Notices)
     }
 
     #[must_use]
     pub fn delivery(owner: &Owner, id: DeliveryId) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Delivery(id), due_at: None }
+        Self::of(owner, DueTarget::Delivery(id))
     }
 
     #[must_use]
     pub fn watchdog(owner: &Owner) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Watchdog, due_at: None }
+        Self::of(owner, DueTarget::Watchdog)
+    }
+
+    /// The look at several owners. `None` if there are none.
+    #[must_use]
+    pub fn look(owners: &[Owner], look: Timestamp) -> Option<Self> {
+        let (first, also) = owners.split_first()?;
+        Some(Self { due_at: Some(look), also: also.to_vec(), ..Self::watchdog(first) })
     }
 
     #[must_use]
     pub fn import(owner: &Owner) -> Self {
-        Self { owner: owner.clone(), target: DueTarget::Import, due_at: None }
+        Self::of(owner, DueTarget::Import)
     }
 }
 

@@ -506,6 +506,8 @@ macro_rules! records_of_nobody {
             deleted "10 minutes after it";
         /// What the watchdog knows of the platform, and when it looked last.
         watchdog_of_platform() = "WATCHDOG", "STATE";
+        /// When the sweep last ran, rounded down to ten minutes.
+        heartbeat_of_sweep() = "WATCHDOG", "SWEEP";
         /// The receipt of a deletion. It names no owner.
         receipt(id: ReceiptId) = "RECEIPT#{id}", "RECEIPT" deleted "90 days after the end of the deletion";
     } };

@@ -28,6 +28,12 @@ pub struct WatchdogAlert {
     pub say: Say,
 }
 
+/// A sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    pub at: Timestamp,
+}
+
 /// What the watchdog knows of the platform.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlatformWatchdog {
@@ -103,6 +109,17 @@ impl Store {
         let first = (0..SHARDS).map(|shard| self.due(shard, now, 1));
         let found = futures::future::try_join_all(first).await?;
         Ok(found.into_iter().flatten().filter_map(|entry| entry.due_at.parse().ok()).min())
+    }
+
+    /// Notes that the sweep runs.
+    pub async fn beat_of_sweep(&self, at: Timestamp) -> Result<(), StoreError> {
+        self.put(&keys::heartbeat_of_sweep(), item(&Heartbeat { at }, &Extras::default())?).await
+    }
+
+    /// When the sweep last noted that it runs.
+    pub async fn heartbeat_of_sweep(&self) -> Result<Option<Timestamp>, StoreError> {
+        let found: Option<Versioned<Heartbeat>> = self.get(&keys::heartbeat_of_sweep()).await?;
+        Ok(found.map(|found| found.value.at))
     }
 
     pub async fn platform_watchdog(&self) -> Result<Versioned<PlatformWatchdog>, StoreError> {

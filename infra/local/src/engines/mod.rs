@@ -59,6 +59,9 @@ pub const TABLE_URL: &str = "http://table.invalid";
 pub const BUS_URL: &str = "http://bus.invalid";
 pub const QUEUES_URL: &str = "http://queues.invalid";
 
+/// The queue with the dead letters of all queues.
+pub const DEAD_LETTERS: &str = "arn:aws:sqs:us-east-1:000000000000:dead-letters";
+
 /// How often items whose `ttl` has passed are deleted. AWS promises "within a few days".
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 

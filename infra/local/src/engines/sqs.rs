@@ -1,6 +1,8 @@
-//! SQS: an endpoint through which functions send messages, and change the visibility of received messages.
+//! SQS: an endpoint through which functions send messages, change the visibility of received messages, count dead letters and move them
+//! back.
 //!
-//! Only these operations are served. The pollers receive and delete messages in this process.
+//! Only these operations are served. The pollers receive and delete messages in this process. The dead letters of all queues appear as one
+//! queue, as in the template.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -38,6 +40,8 @@ pub(super) fn router(queues: HashMap<String, Queue>) -> Router {
                     change_visibility(&queues, &body).map(|()| json!({}))
                 }
                 Some("AmazonSQS.SendMessageBatch") => send_batch(&queues, &body),
+                Some("AmazonSQS.GetQueueAttributes") => attributes(&queues, &body),
+                Some("AmazonSQS.StartMessageMoveTask") => redrive(&queues, &body),
                 other => Err(Refusal {
                     kind: "com.amazon.coral.service#UnknownOperationException",
                     message: format!(
@@ -57,6 +61,46 @@ pub(super) fn router(queues: HashMap<String, Queue>) -> Router {
     )
 }
 
+/// The name of the queue with the dead letters.
+const DEAD_LETTERS: &str = "dead-letters";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct GetQueueAttributes {
+    queue_url: String,
+}
+
+/// How many dead letters there are.
+fn attributes(queues: &HashMap<String, Queue>, body: &[u8]) -> Result<Value, Refusal> {
+    let GetQueueAttributes { queue_url } = parsed(body)?;
+    if queue_url.rsplit('/').next() != Some(DEAD_LETTERS) {
+        return Err(Refusal::unknown_queue());
+    }
+    let count: usize = queues.values().map(|queue| queue.depth().dead).sum();
+    Ok(json!({"Attributes": {"ApproximateNumberOfMessages": count.to_string()}}))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct StartMessageMoveTask {
+    source_arn: String,
+}
+
+/// Moves the dead letters back into their queues.
+fn redrive(queues: &HashMap<String, Queue>, body: &[u8]) -> Result<Value, Refusal> {
+    let StartMessageMoveTask { source_arn } = parsed(body)?;
+    if source_arn.rsplit(':').next() != Some(DEAD_LETTERS) {
+        return Err(Refusal::unknown_queue());
+    }
+    for queue in queues.values() {
+        queue.redrive().map_err(|error| Refusal {
+            kind: "com.amazonaws.sqs#InternalError",
+            message: error.to_string(),
+        })?;
+    }
+    Ok(json!({"TaskHandle": "done"}))
+}
+
 /// Why a request is refused.
 struct Refusal {
     kind: &'static str,
@@ -66,6 +110,13 @@ struct Refusal {
 impl Refusal {
     fn invalid(message: impl Into<String>) -> Self {
         Self { kind: "com.amazonaws.sqs#InvalidParameterValue", message: message.into() }
+    }
+
+    fn unknown_queue() -> Self {
+        Self {
+            kind: "com.amazonaws.sqs#QueueDoesNotExist",
+            message: "The specified queue does not exist.".to_owned(),
+        }
     }
 }
 
@@ -87,10 +138,7 @@ fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
 /// The queue that a URL names.
 fn named<'a>(queues: &'a HashMap<String, Queue>, url: &str) -> Result<&'a Queue, Refusal> {
     let name = url.rsplit('/').next().unwrap_or_default();
-    queues.get(name).ok_or_else(|| Refusal {
-        kind: "com.amazonaws.sqs#QueueDoesNotExist",
-        message: "The specified queue does not exist.".to_owned(),
-    })
+    queues.get(name).ok_or_else(Refusal::unknown_queue)
 }
 
 #[derive(Deserialize)]

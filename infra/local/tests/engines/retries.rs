@@ -20,7 +20,7 @@ use models::ModelsConfig;
 use serde_json::{Value, json};
 use shared::config::{
     AuthConfig, AwsConfig, AwsKeys, BudgetConfig, Config, CorsConfig, ExecutorsConfig, LogsConfig,
-    NoticesConfig, PlansConfig, ReachConfig, RunsConfig,
+    NoticesConfig, PingsConfig, PlansConfig, ReachConfig, RunsConfig,
 };
 use shared::runtime::function::Invocation;
 use shared::{Cx, Error, Result};
@@ -40,6 +40,8 @@ async fn start() -> (Engines, Cx) {
         bucket: BUCKET.into(),
         bus: BUS.into(),
         queue: String::new(),
+        dead_letters: None,
+        timers: Vec::new(),
         region: REGION.into(),
         credentials: AwsKeys {
             access_key_id: engines.keys().access_key_id.clone(),
@@ -52,6 +54,7 @@ async fn start() -> (Engines, Cx) {
         sqs_endpoint: Some(QUEUES_URL.into()),
         ssm_endpoint: None,
         ses_endpoint: None,
+        scheduler_endpoint: None,
         http: Some(engines.http_client()),
         eraser: None,
     };
@@ -67,6 +70,7 @@ async fn start() -> (Engines, Cx) {
         executors: ExecutorsConfig::default(),
         runs: RunsConfig::default(),
         reach: ReachConfig::default(),
+        pings: PingsConfig::default(),
         notices: NoticesConfig::default(),
         plans: PlansConfig::default(),
         rates: domain::accounts::rates::RateLimits::OFF,

@@ -73,6 +73,12 @@ impl Month {
         day.first_of_month() == self.0
     }
 
+    /// The moment at which it begins.
+    #[must_use]
+    pub fn begin(self) -> Timestamp {
+        TimeZone::UTC.to_timestamp(self.0.at(0, 0, 0, 0)).unwrap_or(Timestamp::MIN)
+    }
+
     /// The moment at which the next month begins.
     #[must_use]
     pub fn end(self) -> Timestamp {

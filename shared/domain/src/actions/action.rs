@@ -80,6 +80,10 @@ pub struct Action {
     /// Its newest failures, if they are equal. Runs by hand do not count. A success, another failure or a resume begins anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<Failures>,
+    /// Runs in a row, up to now, that delivered the same as the run before. The watchdog judges it.
+    #[serde(default, skip_serializing_if = "super::marks::is_zero")]
+    #[schema(ignore)]
+    pub same_outputs: u32,
     /// Why the platform has paused it. Absent if a person has paused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_because: Option<Reason>,
@@ -122,7 +126,7 @@ impl Action {
         (self.approval, self.anchor, self.next_due) = (None, None, None);
         (self.live_run, self.queued, self.paused) = (None, 0, false);
         (self.held, self.failures, self.paused_because) = (None, None, None);
-        (self.preflight, self.preflighted) = (None, None);
+        (self.preflight, self.preflighted, self.same_outputs) = (None, None, 0);
         self
     }
 

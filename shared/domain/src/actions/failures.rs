@@ -70,10 +70,17 @@ pub(super) fn counted(before: &Action, mut after: Action, ended: &Occurrence, no
         return after;
     }
     match ended.state {
-        // After a due time without a change, what the action watches can be looked at.
-        OccurrenceState::Succeeded | OccurrenceState::NothingNew | OccurrenceState::Unchanged => {
+        OccurrenceState::Succeeded => {
             after.failures = None;
+            after.same_outputs = match ended.reason_code {
+                // Whoever runs it again by hand expects the same.
+                Some(ReasonCode::SameAsLast) if ended.kind == OccurrenceKind::Manual => after.same_outputs,
+                Some(ReasonCode::SameAsLast) => after.same_outputs.saturating_add(1),
+                _ => 0,
+            };
         }
+        // After a due time without a change, what the action watches can be looked at.
+        OccurrenceState::NothingNew | OccurrenceState::Unchanged => after.failures = None,
         OccurrenceState::Failed if ended.kind != OccurrenceKind::Manual => {
             let failures = Failures::and(after.failures.as_ref(), ended, now);
             let recurs = after.schedule.as_ref().is_some_and(Schedule::is_recurring);
@@ -95,7 +102,7 @@ mod tests {
     use jiff::SignedDuration;
     use serde_json::json;
 
-    use super::super::samples::{approved, noon};
+    use super::super::samples::{approved, noon, run};
     use super::super::{Command, OccurrenceCommand, plan_due, transition};
     use super::*;
     use crate::ids::RunId;
@@ -201,6 +208,32 @@ mod tests {
             days.fails("condition_not_met", "the heading Prices is missing");
             days.fails("condition_not_met", "the heading Sources is missing");
             assert_eq!(days.times(), 1);
+        }
+    }
+
+    #[test]
+    fn equal_outputs_are_counted_in_a_row() {
+        let counted = |same_outputs, state, kind, code| {
+            let mut before = approved(&json!({"cron": "0 9 * * *"}));
+            (before.live_run, before.same_outputs) = (Some(run(9)), same_outputs);
+            let after = Action { live_run: None, ..before.clone() };
+            let mut ended = Occurrence::due(&before, run(9), kind, noon());
+            (ended.state, ended.reason_code) = (state, code);
+            super::counted(&before, after, &ended, noon()).same_outputs
+        };
+        let same = Some(ReasonCode::SameAsLast);
+        use OccurrenceKind::{Manual, Scheduled};
+        use OccurrenceState::{Failed, NothingNew, Succeeded};
+        for (before, state, kind, code, expected) in [
+            (0, Succeeded, Scheduled, same, 1),
+            (2, Succeeded, Scheduled, same, 3),
+            (2, Succeeded, Manual, same, 2),
+            (2, Succeeded, Scheduled, None, 0),
+            (2, Succeeded, Manual, None, 0),
+            (2, NothingNew, Scheduled, None, 2),
+            (2, Failed, Scheduled, None, 2),
+        ] {
+            assert_eq!(counted(before, state, kind, code), expected, "{before} {state:?} {kind:?} {code:?}");
         }
     }
 

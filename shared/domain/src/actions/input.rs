@@ -130,6 +130,7 @@ impl ValidAction {
             preflight: None,
             preflighted: None,
             failures: None,
+            same_outputs: 0,
             paused_because: None,
             found_at: None,
             found_until: None,

@@ -79,3 +79,9 @@ pub enum PreflightCode {
     /// The plan includes no more requests.
     QuotaExceeded,
 }
+
+/// For numbers that are stored only if they count something.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(super) const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

@@ -16,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
+use super::marks::is_zero;
 use super::reason::ReasonCode;
 use crate::ids::{ActionId, RunId};
 use crate::lease::Lease;
@@ -348,8 +349,3 @@ impl Occurrence {
 
 /// The code of a question, before the fence of the run that asked it.
 const ASKED: &str = "waiting@";
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
-}

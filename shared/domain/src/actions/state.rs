@@ -238,7 +238,7 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
         },
         Command::Resume => {
             if state == Paused {
-                next.failures = None;
+                (next.failures, next.same_outputs) = (None, 0);
             }
             match (state, action.live_run) {
                 (Scheduled, _) => {}
@@ -348,7 +348,7 @@ fn approve(action: &mut Action, hash: &str, briefing: &Briefing, now: Timestamp)
     let again = action.approval.as_ref().is_some_and(|approval| approval.hash == current);
     if !again {
         action.approval = Some(Approval { hash: current, approved_at: now });
-        action.failures = None;
+        (action.failures, action.same_outputs) = (None, 0);
     }
     if action.state == ActionState::NeedsApproval && action.live_run.is_none() {
         // The question is answered. A single appointment that has passed meanwhile can still be run manually.
@@ -437,7 +437,7 @@ fn withdraw(action: &mut Action) {
     action.next_due = None;
     action.forget_found();
     action.queued = 0;
-    action.failures = None;
+    (action.failures, action.same_outputs) = (None, 0);
     action.state = match (action.state, action.live_run) {
         (ActionState::InProgress | ActionState::Paused, Some(_)) => ActionState::InProgress,
         _ => {

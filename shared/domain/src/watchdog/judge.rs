@@ -21,8 +21,8 @@ pub const OLDEST_MESSAGE: SignedDuration = SignedDuration::from_mins(30);
 /// How many failed runs in a row of an action are an anomaly.
 pub const FAILS_IN_A_ROW: u32 = 2;
 
-/// How many runs in a row that deliver nothing are an anomaly.
-pub const EMPTY_IN_A_ROW: u32 = 3;
+/// How many runs in a row that deliver the same as the run before are an anomaly.
+pub const SAME_IN_A_ROW: u32 = 3;
 
 /// How far ahead of now a sign of life may be: the clocks of two machines differ.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(5);
@@ -243,8 +243,8 @@ pub struct ActionFacts<'a> {
     pub failures: u32,
     /// The code of the newest failure.
     pub code: Option<&'a str>,
-    /// Runs in a row, up to now, that succeeded and delivered nothing, although the action delivers something.
-    pub empty: u32,
+    /// Runs in a row, up to now, that succeeded and delivered the same as the run before.
+    pub same: u32,
 }
 
 #[must_use]
@@ -267,13 +267,13 @@ pub fn judge_action(facts: ActionFacts<'_>, now: Timestamp) -> Vec<Observed> {
         false => Observed::off(Check::ActionFails, &item),
     };
     if !facts.enabled {
-        let off = [Check::ActionEmpty, Check::ActionWithoutNext, Check::Stale];
+        let off = [Check::ActionRepeats, Check::ActionWithoutNext, Check::Stale];
         return std::iter::once(fails).chain(off.map(|check| Observed::off(check, &item))).collect();
     }
-    let empty = (facts.empty >= EMPTY_IN_A_ROW).then(|| {
+    let repeats = (facts.same >= SAME_IN_A_ROW).then(|| {
         (
-            format!("The action has succeeded {} times in a row and delivered nothing.", facts.empty),
-            "Read its newest run. Say in its instructions what it must deliver.",
+            format!("The action has delivered the same output again, {} times in a row.", facts.same),
+            "Read its newest run. Say in its instructions what must be new, or run it less often.",
         )
     });
     let without = (!facts.is_live && facts.next.is_none()).then(|| {
@@ -288,7 +288,7 @@ pub fn judge_action(facts: ActionFacts<'_>, now: Timestamp) -> Vec<Observed> {
     });
     vec![
         fails,
-        if_wrong(Check::ActionEmpty, empty),
+        if_wrong(Check::ActionRepeats, repeats),
         if_wrong(Check::ActionWithoutNext, without),
         if_wrong(Check::Stale, late),
     ]

@@ -331,7 +331,7 @@ fn a_ceiling_burns_when_it_is_ahead_of_the_time_or_ends_within_a_day() {
 
 #[test]
 fn actions_are_judged_by_their_rows_and_their_next_time() {
-    use Check::{ActionEmpty, ActionFails, ActionWithoutNext, Stale};
+    use Check::{ActionFails, ActionRepeats, ActionWithoutNext, Stale};
     let good = ActionFacts {
         action_id: ActionId::from_uuid(Uuid::from_u128(5)),
         enabled: true,
@@ -340,14 +340,14 @@ fn actions_are_judged_by_their_rows_and_their_next_time() {
         next: Some(at(5)),
         failures: 0,
         code: None,
-        empty: 0,
+        same: 0,
     };
-    let all_off = vec![ActionEmpty, ActionWithoutNext, Stale];
+    let all_off = vec![ActionRepeats, ActionWithoutNext, Stale];
     for (facts, now, anomalies, silent) in [
         (good, at(0), vec![], vec![]),
-        (ActionFacts { failures: 1, empty: 2, ..good }, at(0), vec![], vec![]),
+        (ActionFacts { failures: 1, same: 2, ..good }, at(0), vec![], vec![]),
         (ActionFacts { failures: 2, ..good }, at(0), vec![ActionFails], vec![]),
-        (ActionFacts { empty: 3, ..good }, at(0), vec![ActionEmpty], vec![]),
+        (ActionFacts { same: 3, ..good }, at(0), vec![ActionRepeats], vec![]),
         (ActionFacts { next: None, ..good }, at(0), vec![ActionWithoutNext], vec![]),
         (ActionFacts { next: None, is_live: true, ..good }, at(0), vec![], vec![]),
         (good, at(7), vec![], vec![]),
@@ -360,7 +360,7 @@ fn actions_are_judged_by_their_rows_and_their_next_time() {
             all_off.clone(),
         ),
         (
-            ActionFacts { enabled: false, failures: 3, empty: 9, next: None, ..good },
+            ActionFacts { enabled: false, failures: 3, same: 9, next: None, ..good },
             at(8),
             vec![],
             std::iter::once(ActionFails).chain(all_off).collect(),

@@ -25,8 +25,8 @@ use crate::quoting::short_line;
 use crate::validate::FieldErrors;
 
 pub use judge::{
-    ActionFacts, BudgetFacts, EMPTY_IN_A_ROW, FAILS_IN_A_ROW, JobFacts, LONGEST_JOB, OLDEST_MESSAGE,
-    QueueFacts, STALE_AFTER, judge_action, judge_budget, judge_heartbeat, judge_job, judge_queue,
+    ActionFacts, BudgetFacts, FAILS_IN_A_ROW, JobFacts, LONGEST_JOB, OLDEST_MESSAGE, QueueFacts,
+    SAME_IN_A_ROW, STALE_AFTER, judge_action, judge_budget, judge_heartbeat, judge_job, judge_queue,
     judge_timer, judge_watched,
 };
 
@@ -80,8 +80,8 @@ pub enum Check {
     BudgetBurn,
     /// An action fails again and again.
     ActionFails,
-    /// An action succeeds again and again, and delivers nothing.
-    ActionEmpty,
+    /// An action succeeds again and again, and delivers the same as before.
+    ActionRepeats,
     /// An action is enabled and has no next time.
     ActionWithoutNext,
     /// The sweep or the watchdog gives no sign of life.
@@ -100,7 +100,7 @@ impl Check {
         Self::DeadLetters,
         Self::BudgetBurn,
         Self::ActionFails,
-        Self::ActionEmpty,
+        Self::ActionRepeats,
         Self::ActionWithoutNext,
         Self::Heartbeat,
         Self::WatchedSchedule,
@@ -118,7 +118,7 @@ impl Check {
             Self::DeadLetters => "dead_letters",
             Self::BudgetBurn => "budget_burn",
             Self::ActionFails => "action_fails",
-            Self::ActionEmpty => "action_empty",
+            Self::ActionRepeats => "action_repeats",
             Self::ActionWithoutNext => "action_without_next",
             Self::Heartbeat => "heartbeat",
             Self::WatchedSchedule => "watched_schedule",

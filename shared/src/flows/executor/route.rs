@@ -37,6 +37,10 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         let taken = cx.due_queue.send(&[again]).await.is_empty();
         return if taken { Ok(()) } else { Err(Error::internal("an item that came early was not put back")) };
     }
+    // It has many owners, and asks the following questions of each.
+    if item.target == DueTarget::Watchdog {
+        return work(cx, item, deadline).await;
+    }
     if cx.stopping.is_set() {
         // The item stays due, so another process will find it.
         return Ok(());
@@ -48,10 +52,8 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         return Ok(());
     }
     // While the account is stopped, nothing is decided and nothing begins. The item stays due, and is sent again when its lease ends.
-    if matches!(
-        item.target,
-        DueTarget::Action(_) | DueTarget::Backlog | DueTarget::Memory | DueTarget::Watchdog
-    ) && cx.store.account(&item.owner).await?.value.stop.is_some()
+    if matches!(item.target, DueTarget::Action(_) | DueTarget::Backlog | DueTarget::Memory)
+        && cx.store.account(&item.owner).await?.value.stop.is_some()
     {
         return Ok(());
     }
@@ -74,10 +76,7 @@ fn work<'a>(cx: &'a Cx, item: &'a DueItem, deadline: Timestamp) -> BoxFuture<'a,
         DueTarget::Occurrence { action, run } => notices::tell_of(cx, owner, action, run).boxed(),
         DueTarget::Notices => notices::go_on(cx, owner, deadline).boxed(),
         DueTarget::Delivery(id) => notices::deliveries::go_on(cx, owner, id).boxed(),
-        DueTarget::Watchdog => {
-            let look = item.due_at.unwrap_or_else(|| domain::watchdog::look_at(cx.clock.now()));
-            watchdog::look(cx, owner, look).boxed()
-        }
+        DueTarget::Watchdog => watchdog::look_at_each(cx, item, deadline).boxed(),
     }
 }
 

@@ -3,6 +3,7 @@
 use domain::ids::{DeliveryId, Owner};
 use domain::notices::channels::Answer;
 use domain::notices::render::Email;
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::aws::signed::Call;
@@ -37,13 +38,14 @@ pub(super) async fn send(
             let body = request(from, to, delivery, email);
             let url = cx.config.aws.ses_endpoint.clone().unwrap_or_else(|| cx.config.aws.endpoint("email"));
             let call = Call {
+                method: Method::POST,
                 service: "ses",
                 url: &format!("{url}/v2/email/outbound-emails"),
                 content_type: "application/json",
                 headers: &[],
                 body: body.to_string(),
             };
-            let sent = cx.signed.post(call).await.map_err(|error| Error::internal(error.to_string()))?;
+            let sent = cx.signed.send(call).await.map_err(|error| Error::internal(error.to_string()))?;
             Ok(match sent {
                 Ok((status, _)) => {
                     let code = status.as_u16();

@@ -36,7 +36,7 @@ impl Store {
             for attempt in 0.. {
                 let request = KeysAndAttributes::builder()
                     .set_keys(Some(wanted))
-                    .consistent_read(true)
+                    .consistent_read(self.consistent)
                     .build()
                     .map_err(|error| StoreError::Unavailable { cause: error.to_string() })?;
                 let output = self

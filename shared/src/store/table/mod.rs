@@ -83,6 +83,8 @@ pub struct QueryPage<T> {
 pub struct Store {
     pub(super) client: Client,
     pub(super) table: Arc<str>,
+    /// Whether a read sees everything that was written before it.
+    consistent: bool,
 }
 
 fn new_write_id() -> String {
@@ -122,7 +124,7 @@ pub(crate) async fn back_off(attempt: u32) {
 impl Store {
     #[must_use]
     pub fn new(client: Client, table: impl Into<Arc<str>>) -> Self {
-        Self { client, table: table.into() }
+        Self { client, table: table.into(), consistent: true }
     }
 
     /// The client and the table's name, for code that copies whole tables: tests of stored formats, an export. Code
@@ -143,7 +145,13 @@ impl Store {
         }
     }
 
-    /// Reads the current version of one record (a consistent read).
+    /// The same table. Its reads cost half and may miss what was written in the last second.
+    #[must_use]
+    pub fn eventually_consistent(&self) -> Self {
+        Self { consistent: false, ..self.clone() }
+    }
+
+    /// Reads the current version of one record.
     ///
     /// # Errors
     /// If the table does not answer, or if the item is not such a record.
@@ -153,7 +161,7 @@ impl Store {
             .get_item()
             .table_name(&*self.table)
             .set_key(Some(key_of(key)))
-            .consistent_read(true)
+            .consistent_read(self.consistent)
             .send()
             .await
             .map_err(|error| unavailable(&error))?;
@@ -267,7 +275,7 @@ impl Store {
             .client
             .query()
             .table_name(&*self.table)
-            .consistent_read(true)
+            .consistent_read(self.consistent)
             .scan_index_forward(order == Order::Oldest)
             .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .expression_attribute_values(":pk", text(&range.pk));

@@ -82,6 +82,8 @@ pub struct Figures {
     pub requests: u64,
     /// The most items of one answer to a query.
     pub most_items: u64,
+    /// The read request units for which AWS would bill, in halves. Items are measured as JSON, which is longer than what AWS measures.
+    pub half_read_units: u64,
 }
 
 /// The state of a stop.
@@ -167,11 +169,12 @@ impl Faults {
         self.state().figures
     }
 
-    /// Counts a request, whose answer has so many items.
-    fn counted(&self, items: u64) {
+    /// Counts a request.
+    fn counted(&self, items: u64, half_read_units: u64) {
         if let Some(figures) = &mut self.state().figures {
             figures.requests += 1;
             figures.most_items = figures.most_items.max(items);
+            figures.half_read_units += half_read_units;
         }
     }
 

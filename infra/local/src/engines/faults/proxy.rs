@@ -148,18 +148,44 @@ impl Proxy {
 
     async fn forward(&self, head: http::request::Parts, body: Bytes) -> Result<Response<Body>, Hangup> {
         // All headers are passed on, including the host, because the signature covers them.
-        let is_query = operation(&head.headers) == "Query";
+        let operation = operation(&head.headers);
+        let is_read = matches!(operation.as_str(), "Query" | "GetItem" | "BatchGetItem" | "TransactGetItems");
+        let asked = body.clone();
         let mut request = Request::from_parts(head, Body::from(body));
         request.headers_mut().remove(header::TRANSFER_ENCODING);
         let answer = self.behind.call(request).await?;
-        if !is_query || self.faults.figures().is_none() {
-            self.faults.counted(0);
+        if !is_read || self.faults.figures().is_none() {
+            self.faults.counted(0, 0);
             return Ok(answer);
         }
         let (head, body) = answer.into_parts();
         let body = body.collect().await.map_err(|_| Hangup)?.to_bytes();
         let found: Value = serde_json::from_slice(&body).unwrap_or_default();
-        self.faults.counted(found["Count"].as_u64().unwrap_or(0));
+        self.faults
+            .counted(found["Count"].as_u64().unwrap_or(0), half_read_units(&operation, &asked, body.len()));
         Ok(Response::from_parts(head, Body::from(body)))
+    }
+}
+
+/// What AWS bills for a read: one unit for 4 KiB that are read consistently, two in a transaction, and half of one otherwise.
+fn half_read_units(operation: &str, asked: &[u8], answered: usize) -> u64 {
+    let asked: Value = serde_json::from_slice(asked).unwrap_or_default();
+    let keys = asked["TransactItems"].as_array().map_or(1, Vec::len)
+        + asked["RequestItems"].as_object().map_or(0, |tables| {
+            tables
+                .values()
+                .map(|table| table["Keys"].as_array().map_or(1, Vec::len))
+                .sum::<usize>()
+                .saturating_sub(1)
+        });
+    let blocks = (answered / 4_096 + 1).max(keys) as u64;
+    let is_consistent = asked["ConsistentRead"] == true
+        || asked["RequestItems"]
+            .as_object()
+            .is_some_and(|tables| tables.values().any(|of| of["ConsistentRead"] == true));
+    match (operation, is_consistent) {
+        ("TransactGetItems", _) => 4 * blocks,
+        (_, true) => 2 * blocks,
+        (_, false) => blocks,
     }
 }

@@ -70,6 +70,15 @@ impl DeadLetters {
         Ok(())
     }
 
+    /// Hands each of them over, and forgets all. New ones wait meanwhile.
+    pub(super) fn drain(&self, take: impl FnMut(DeadLetter)) -> Result<(), DeadLetterError> {
+        let mut open = self.open.lock().expect("no code panics while it holds the file");
+        self.read()?.into_iter().for_each(take);
+        open.count = 0;
+        let emptied = open.file.set_len(0).and_then(|()| open.file.sync_data());
+        emptied.map_err(|source| DeadLetterError::File { path: self.path.clone(), source })
+    }
+
     pub(super) fn count(&self) -> usize {
         self.open.lock().expect("no code panics while it holds the file").count
     }

@@ -285,6 +285,13 @@ impl Queue {
         self.0.dead_letters.read()
     }
 
+    /// Moves all dead letters back. Each is a new message, so it is delivered as often as any other.
+    pub fn redrive(&self) -> Result<(), DeadLetterError> {
+        self.0.dead_letters.drain(|letter| {
+            self.send(letter.body, Duration::ZERO);
+        })
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().expect("no code panics while it holds the queue")
     }
