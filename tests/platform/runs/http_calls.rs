@@ -444,7 +444,8 @@ async fn two_executors_with_the_same_message_send_one_request() {
     let reports = tokio::join!(report(&stage, id, json!({})), report(&stage, id, json!({"ok": false})));
     assert_eq!((&reports.0["state"], &reports.0["report"]), (&reports.1["state"], &reports.1["report"]));
     let counted = stage.h.get(&format!("/agents/{}", stage.agent)).await.expect(200);
-    let ends = ["actions_completed", "actions_failed"].map(|name| counted[name].as_i64().unwrap_or_default());
+    let ends = ["actions_completed", "actions_failed"]
+        .map(|name| counted["metrics"][name].as_i64().unwrap_or_default());
     assert_eq!(ends.iter().sum::<i64>(), 1, "{counted:#}");
 }
 
