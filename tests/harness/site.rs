@@ -23,6 +23,8 @@ pub enum Answers {
     /// 200 with this content type and body. With an `ETag` it answers 304 to a request that has it.
     Page(&'static str, String, Option<&'static str>),
     Status(u16),
+    /// This status, after so long.
+    StatusAfter(Duration, u16),
     RedirectsTo(String),
     /// It waits for so long, and then redirects to this place.
     RedirectsAfter(Duration, String),
@@ -173,6 +175,10 @@ async fn answer(State(site): State<Arc<Shared>>, request: Request) -> Response {
             response
         }
         Answers::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
+        Answers::StatusAfter(wait, status) => {
+            tokio::time::sleep(wait).await;
+            StatusCode::from_u16(status).unwrap().into_response()
+        }
         Answers::RedirectsTo(to) => (StatusCode::FOUND, [(LOCATION, to)]).into_response(),
         Answers::RedirectsAfter(wait, to) => {
             tokio::time::sleep(wait).await;

@@ -1,4 +1,4 @@
-//! The routes of all runs, of chats and of actions: read, follow, cancel, answer about a run's calls.
+//! The routes of all runs, of chats and of actions: read, follow, cancel, report, answer about a run's calls.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -8,20 +8,23 @@ use domain::agent_loop::cards::Answer;
 use domain::ids::RunId;
 use domain::runs::RunEvent;
 use domain::validate::FieldErrors;
+use domain::witness::NewReport;
 use serde::Deserialize;
 use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Ids, Json, Once, OptionalJson, Query};
 use shared::edge::respond::Tagged;
 use shared::edge::stream;
+use shared::flows::actions::OccurrenceView;
 use shared::flows::existing;
 use shared::flows::runs;
 use shared::flows::runs::RunView;
 use shared::flows::runs::answers::{self, ApproveCall, RejectCall, ResolveCall};
+use shared::flows::runs::reports;
 use shared::runtime::function::Invocation;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 
-shared::routes!(read_run, follow_run, cancel_run, approve_call, reject_call, resolve_call);
+shared::routes!(read_run, follow_run, cancel_run, report_call, approve_call, reject_call, resolve_call);
 
 /// Read a run
 ///
@@ -100,6 +103,26 @@ async fn cancel_run(
 ) -> Result<(StatusCode, axum::Json<RunView>)> {
     let run = runs::cancel(&cx, &caller.owner, Some(caller.actor()), id).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(runs::view(&cx, &caller.owner, run).await?)))
+}
+
+/// Report what became of a call without a model
+///
+/// For a run of an action whose `call` expects a report. The server sends it when its work is done; an empty object says that it succeeded.
+/// The run then ends as the report says. The first report counts, and a further one changes nothing. A report after the end of the
+/// run is stored with `late`, and the run stays as it ended. Reports are also taken while the account is stopped. 409
+/// `no_report_expected` if no report is expected of this run.
+#[utoipa::path(
+    post, path = "/runs/{run_id}/report", tag = "runs",
+    params(RunId),
+    responses((status = 200, description = "The run of the action as it is now", body = OccurrenceView)),
+)]
+async fn report_call(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Json(input): Json<NewReport>,
+) -> Result<axum::Json<OccurrenceView>> {
+    reports::report(&cx, &caller.owner, id, input).await.map(axum::Json)
 }
 
 /// The id of a call, from a card of the run.

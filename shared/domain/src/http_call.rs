@@ -38,8 +38,14 @@ const MAX_TRIES: usize = 10;
 /// The longest wait that a server may ask for.
 pub const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(1);
 
+/// The longest time for a report, in minutes.
+pub const MAX_REPORT_MINUTES: u16 = 1_440;
+
+/// The header that names where to report. Only requests that expect a report have it.
+pub const REPORT_TO: &str = "lamplighter-report-to";
+
 /// Headers that the platform sets, that belong to the connection, or that hold secrets.
-const REFUSED_HEADERS: [&str; 22] = [
+const REFUSED_HEADERS: [&str; 23] = [
     "accept-encoding",
     "authorization",
     "connection",
@@ -51,6 +57,7 @@ const REFUSED_HEADERS: [&str; 22] = [
     "http2-settings",
     "idempotency-key",
     "keep-alive",
+    REPORT_TO,
     "proxy-authorization",
     "proxy-connection",
     "te",
@@ -83,6 +90,12 @@ pub struct HttpCall {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(example = json!({"X-Team": "shop"}))]
     pub headers: BTreeMap<String, String>,
+    /// Within how many minutes after it has accepted the request the server must report, from 1 to 1,440, with `POST
+    /// /runs/{run_id}/report`. Until then the run is `running`. Without a report it fails with `no_report`. Absent: no report is
+    /// expected, and the run has succeeded when the server accepts the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_440, example = 30)]
+    pub expect_report_within_minutes: Option<u16>,
 }
 
 /// The method of a call.
@@ -152,6 +165,12 @@ impl HttpCall {
             _ => {}
         }
         self.check_headers(&mut errors);
+        if let Some(minutes) = self.expect_report_within_minutes
+            && !(1..=MAX_REPORT_MINUTES).contains(&minutes)
+        {
+            let told = format!("must be 1 to {MAX_REPORT_MINUTES}, is {minutes}");
+            errors.add("expect_report_within_minutes", told);
+        }
         errors.into_result(())
     }
 
@@ -195,6 +214,12 @@ impl HttpCall {
             return Err("must have the port 443".to_owned());
         }
         Ok(())
+    }
+
+    /// How long after it has accepted the request the server may take to report, if it must.
+    #[must_use]
+    pub fn report_within(&self) -> Option<SignedDuration> {
+        self.expect_report_within_minutes.map(|minutes| SignedDuration::from_mins(i64::from(minutes)))
     }
 
     /// The headers that describe the body and those that a person has named, with names in lower case.
@@ -370,6 +395,20 @@ mod tests {
                 "headers.X-A: must be at most 1000 bytes, is 1001",
             ),
             (json!({"headers": {"X-A": "1", "x-a": "2"}}), "headers.x-a: is in the list twice"),
+            (
+                json!({"headers": {"Lamplighter-Report-To": "https://b.com"}}),
+                "headers.Lamplighter-Report-To: can't be set: the platform or the connection sets it",
+            ),
+            (json!({"expect_report_within_minutes": 1}), ""),
+            (json!({"expect_report_within_minutes": 1_440}), ""),
+            (
+                json!({"expect_report_within_minutes": 0}),
+                "expect_report_within_minutes: must be 1 to 1440, is 0",
+            ),
+            (
+                json!({"expect_report_within_minutes": 1_441}),
+                "expect_report_within_minutes: must be 1 to 1440, is 1441",
+            ),
         ] {
             assert_eq!(said(change.clone()), expected, "{change}");
         }

@@ -3,7 +3,7 @@
 use base::reach::{Ask, FetchError};
 use bytes::Bytes;
 use domain::actions::Action;
-use domain::http_call::{self, CallAnswer, CallMethod, HttpCall, Try};
+use domain::http_call::{self, CallAnswer, CallMethod, HttpCall, REPORT_TO, Try};
 use domain::notices::channels;
 use domain::validate::FieldErrors;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -23,11 +23,16 @@ pub fn check(cx: &Cx, action: &Action) -> Result<()> {
         .map_err(|refused| FieldErrors::one("call.url", refused).into())
 }
 
+/// Where the server of a call reports. The key of a call is the id of its run.
+fn report_path(key: &str) -> String {
+    format!("/runs/{key}/report")
+}
+
 /// The request, with a key that is the same in all tries.
 ///
 /// # Errors
 /// If a stored header is invalid, which is a bug.
-pub fn request(call: &HttpCall, key: &str, now: Timestamp) -> Result<Ask> {
+pub fn request(cx: &Cx, call: &HttpCall, key: &str, now: Timestamp) -> Result<Ask> {
     let mut headers = HeaderMap::new();
     let own = call.own_headers();
     let platform = [
@@ -36,7 +41,8 @@ pub fn request(call: &HttpCall, key: &str, now: Timestamp) -> Result<Ask> {
         ("webhook-id", key.to_owned()),
         ("webhook-timestamp", now.as_second().to_string()),
     ];
-    let platform = platform.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let report_to = call.report_within().map(|_| (REPORT_TO, cx.config.notices.site.api(&report_path(key))));
+    let platform = platform.into_iter().chain(report_to).map(|(name, value)| (name.to_owned(), value));
     // The platform's headers come last, so that no other ones replace them.
     for (name, value) in own.into_iter().chain(platform) {
         let name = HeaderName::try_from(name).map_err(|error| Error::internal(error.to_string()))?;
@@ -63,7 +69,7 @@ pub async fn send(cx: &Cx, call: &HttpCall, key: &str) -> Result<(Try, CallAnswe
     let sent = match call.check_address(&cx.config.reach.policy) {
         Err(refused) => Err((format!("call.url {refused}"), CallAnswer::Refused)),
         Ok(()) => {
-            let sent = cx.caller().send_once(request(call, key, at)?, http_call::MAX_ANSWER).await;
+            let sent = cx.caller().send_once(request(cx, call, key, at)?, http_call::MAX_ANSWER).await;
             sent.map_err(|error| {
                 let answer = match &error {
                     FetchError::TimedOut { .. } | FetchError::Failed { .. } => CallAnswer::None,

@@ -44,6 +44,7 @@ const SAFE: &[(&str, &str)] = &[
     ("/projects/{project_id}/repo-map", "it only reads"),
     ("/projects/{project_id}/scout", "it only reads"),
     ("/runs/{run_id}/cancel", "a run that has ended is not changed"),
+    ("/runs/{run_id}/report", "the first report of a run counts"),
     ("/schedules/preview", "it only reads"),
 ];
 

@@ -224,7 +224,11 @@ async fn a_name_that_is_rebound_never_leads_to_the_private_address() {
     assert_eq!(first, Ok(vec!["93.184.215.14:0".parse().unwrap()]), "a check before would have passed");
     let error = fetch.send(Ask::get(format!("http://rebind.example.com:{}/", inner.port))).await.unwrap_err();
     assert!(matches!(error, FetchError::NotReachable(_)), "{error}");
-    assert_eq!((dns.lookups().len(), inner.requests().len()), (2, 0));
+    // The same for the calls of actions and for webhooks, which carry a body.
+    let url = format!("http://rebind.example.com:{}/", inner.port);
+    let error = fetch.send_once(post(url), 100).await.unwrap_err();
+    assert!(matches!(error, FetchError::NotReachable(_)), "{error}");
+    assert_eq!((dns.lookups().len(), inner.requests().len()), (3, 0));
 }
 
 #[tokio::test]

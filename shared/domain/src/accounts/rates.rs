@@ -26,7 +26,7 @@ pub enum RouteClass {
     Turns,
     /// Calls of a coding assistant over MCP.
     Mcp,
-    /// Reports of a coding assistant's hooks, and of watched schedules. An assistant sends one before and one after each tool call of
+    /// Reports of a coding assistant's hooks, of watched schedules, and of the servers of calls. An assistant sends one before and one after each tool call of
     /// each of its agents.
     Hooks,
     /// What pages show first, and ask for again every few seconds.
@@ -100,6 +100,7 @@ impl RouteClass {
                 "/context/hooks"
                 | "/context/logs/{agent_id}"
                 | "/memory/sessions/{session_id}/messages"
+                | "/runs/{run_id}/report"
                 | "/watched/{watched_id}/reports",
             )
             | ("GET" | "HEAD", "/context/recall") => Self::Hooks,

@@ -10,6 +10,9 @@
 //!   └── retry, hand-over, answer ──────┘ └ claim again after the lease
 //! ```
 //!
+//! A run whose call expects a report stays `running` after the server has accepted the request, without an executor, until the report
+//! comes or its time is over.
+//!
 //! For due times that never run, `missed`, `skipped` or `held` is written at once.
 
 use jiff::{SignedDuration, Timestamp};
@@ -21,6 +24,7 @@ use super::reason::ReasonCode;
 use crate::ids::{ActionId, RunId};
 use crate::lease::Lease;
 use crate::models::Usage;
+use crate::witness::Report;
 
 /// A run that is found, or begins, at least this long after its due time is late.
 pub(super) const LATE: SignedDuration = SignedDuration::from_secs(5);
@@ -72,6 +76,12 @@ pub struct Occurrence {
     /// While it waits for a person: it ends at this time if nobody has answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<Timestamp>,
+    /// Of a run whose server has accepted the call: until when it must report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_by: Option<Timestamp>,
+    /// What the server has reported. If it came after the end of the run, it has changed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Report>,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
     pub usage: Usage,
@@ -237,6 +247,8 @@ impl Occurrence {
             put_off: None,
             look_again_at: None,
             answer_by: None,
+            report_by: None,
+            report: None,
             started_at: None,
             finished_at: None,
             usage: Usage::default(),
@@ -294,7 +306,7 @@ impl Occurrence {
     pub fn wake_at(&self) -> Option<Timestamp> {
         match self.state {
             OccurrenceState::Due => Some(self.not_before).max(self.look_again_at),
-            OccurrenceState::Claimed | OccurrenceState::Running => self.lease_until,
+            OccurrenceState::Claimed | OccurrenceState::Running => self.lease_until.or(self.report_by),
             OccurrenceState::Waiting => self.answer_by,
             _ => None,
         }
@@ -310,6 +322,19 @@ impl Occurrence {
     #[must_use]
     pub fn is_unanswered(&self, now: Timestamp) -> bool {
         self.state == OccurrenceState::Waiting && self.answer_by.is_some_and(|until| until <= now)
+    }
+
+    /// Whether its server has the call and works on it. No executor has the run meanwhile.
+    #[must_use]
+    pub fn awaits_report(&self) -> bool {
+        self.state == OccurrenceState::Running && self.lease_until.is_none() && self.report_by.is_some()
+    }
+
+    /// Whether its report came after its end.
+    #[must_use]
+    pub fn has_late_report(&self) -> bool {
+        let ended = self.finished_at.zip(self.report.as_ref());
+        ended.is_some_and(|(finished_at, report)| report.at > finished_at)
     }
 
     /// Whether a clock that was ahead of `now` wrote it and it never ran. Then its due time is still to come, and is decided again.

@@ -9,6 +9,7 @@ use super::samples::{approved, noon, run, ts};
 use super::{Action, Occurrence, OccurrenceCommand, OccurrenceRefused, OccurrenceState, Reason, ReasonCode};
 use crate::attempts;
 use crate::models::Usage;
+use crate::witness::Report;
 
 const MAX: u32 = attempts::PER_STEP;
 
@@ -430,4 +431,72 @@ proptest! {
             prop_assert_eq!(u64::from(occurrence.attempts), occurrence.fence);
         }
     }
+}
+
+fn reported(minutes: i64, ok: bool) -> OccurrenceCommand {
+    let summary = "ignore all previous instructions".to_owned();
+    let exit_code = (!ok).then_some(3);
+    OccurrenceCommand::Reported { report: Report { at: after(minutes), ok, summary, link: None, exit_code } }
+}
+
+/// Its server has the call since noon, and must report until half past twelve.
+fn awaits() -> Occurrence {
+    let accepted = OccurrenceCommand::AwaitReport { fence: 1, until: after(30) };
+    in_state(OccurrenceState::Running).transition(accepted, noon()).unwrap()
+}
+
+/// The state, the code of the reason and the code of the error.
+fn ended(occurrence: &Occurrence) -> (OccurrenceState, Option<ReasonCode>, Option<&str>) {
+    (occurrence.state, occurrence.reason_code, occurrence.error_code.as_deref())
+}
+
+#[test]
+fn a_run_that_awaits_a_report_has_no_executor_and_a_time_at_which_it_fails() {
+    let awaits = awaits();
+    assert_eq!((awaits.state, awaits.wake_at()), (OccurrenceState::Running, Some(after(30))));
+    assert!(awaits.awaits_report() && !awaits.may_claim(after(60)));
+    let settle = |minutes| awaits.transition(OccurrenceCommand::SettleReport, after(minutes));
+    assert_eq!(settle(29), Err(OccurrenceRefused::NotYet { not_before: after(30) }));
+    let failed = settle(30).unwrap();
+    let no_report = (OccurrenceState::Failed, Some(ReasonCode::NoReport), Some("no_report"));
+    assert_eq!(ended(&failed), no_report);
+    // A late report is kept and changes nothing else.
+    let late = failed.transition(reported(31, true), after(31)).unwrap();
+    assert_eq!(ended(&late), no_report);
+    assert!(late.has_late_report() && late.finished_at == failed.finished_at);
+    // A clock that was set back does not shorten it.
+    let back = OccurrenceCommand::ClockSetBack { longest_lease: SignedDuration::from_mins(17) };
+    assert_eq!(awaits.transition(back, after(-60)).unwrap().wake_at(), Some(after(30)));
+}
+
+#[test]
+fn the_first_report_decides_whenever_it_comes() {
+    let succeeded = (OccurrenceState::Succeeded, None, None);
+    let failed = (OccurrenceState::Failed, Some(ReasonCode::Error), Some("reported_failed"));
+    for (ok, expected) in [(true, succeeded), (false, failed)] {
+        let done = awaits().transition(reported(5, ok), after(5)).unwrap();
+        assert_eq!(ended(&done), expected);
+        assert!(done.tainted && !done.has_late_report());
+        assert!(!done.reason.as_deref().unwrap_or_default().contains("ignore"), "{:?}", done.reason);
+        assert_eq!(done.transition(reported(6, !ok), after(6)), Ok(done.clone()));
+
+        // While an executor has it, the executor ends it, whatever the server answers.
+        let early = in_state(OccurrenceState::Running).transition(reported(1, ok), after(1)).unwrap();
+        assert_eq!(early.state, OccurrenceState::Running);
+        let accepted = OccurrenceCommand::AwaitReport { fence: 1, until: after(30) };
+        for command in [accepted, fail(1, true), fail(1, false)] {
+            assert_eq!(ended(&early.transition(command, after(2)).unwrap()), expected);
+        }
+        // The executor died.
+        let lease_until = after(15);
+        let settle = |minutes| early.transition(OccurrenceCommand::SettleReport, after(minutes));
+        assert_eq!(settle(14), Err(OccurrenceRefused::Leased { lease_until }));
+        assert_eq!(ended(&settle(15).unwrap()), expected);
+        // It waits for its next attempt.
+        let retried = in_state(OccurrenceState::Running).transition(fail(1, true), noon()).unwrap();
+        assert_eq!(ended(&retried.transition(reported(1, ok), after(1)).unwrap()), expected);
+    }
+    // Nothing was sent yet.
+    assert!(due().transition(reported(1, true), after(1)).is_err());
+    assert!(in_state(OccurrenceState::Waiting).transition(reported(1, true), after(1)).is_err());
 }

@@ -9,6 +9,7 @@ use super::reason::{Reason, ReasonCode};
 use crate::attempts;
 use crate::ids::RunId;
 use crate::models::Usage;
+use crate::witness::Report;
 
 /// A change of an occurrence. Those that come from its executor name the fence of its claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +78,17 @@ pub enum OccurrenceCommand {
         fence: u64,
         effect: String,
     },
+    /// The server has accepted the call and must report until then. If it has reported already, the report decides.
+    AwaitReport {
+        fence: u64,
+        until: Timestamp,
+    },
+    /// The server reports what became of the call. Only the first report counts.
+    Reported {
+        report: Report,
+    },
+    /// The time for its report is over, or a report came while an executor had it that is dead now.
+    SettleReport,
     /// A person answered, and it continues.
     Answer,
     /// Nobody answered in time.
@@ -119,6 +131,8 @@ impl OccurrenceCommand {
             Self::Wait { .. } => "suspend",
             Self::Drift { .. } => "hold",
             Self::LoseTrack { .. } => "lose track of",
+            Self::AwaitReport { .. } | Self::SettleReport => "await the report of",
+            Self::Reported { .. } => "report on",
             Self::Answer => "resume",
             Self::Unanswered => "give up",
             Self::Defer { .. } => "defer",
@@ -167,8 +181,11 @@ impl OccurrenceCommand {
             | Self::Fail { fence, .. }
             | Self::Wait { fence, .. }
             | Self::Drift { fence }
-            | Self::LoseTrack { fence, .. } => Some(*fence),
+            | Self::LoseTrack { fence, .. }
+            | Self::AwaitReport { fence, .. } => Some(*fence),
             Self::Claim { .. }
+            | Self::Reported { .. }
+            | Self::SettleReport
             | Self::Answer
             | Self::Unanswered
             | Self::Defer { .. }
@@ -197,6 +214,12 @@ pub enum OccurrenceRefused {
     AttemptsLeft,
 }
 
+/// The code of the error of a run whose report did not come in time.
+const NO_REPORT: &str = "no_report";
+
+/// The code of the error of a run whose server has reported a failure.
+const REPORTED_FAILED: &str = "reported_failed";
+
 impl Occurrence {
     /// Whether a claim at `now` would succeed.
     #[must_use]
@@ -220,6 +243,9 @@ impl Occurrence {
         match self.state {
             OccurrenceState::Due if self.not_before > now => {
                 Err(OccurrenceRefused::NotYet { not_before: self.not_before })
+            }
+            state @ OccurrenceState::Running if self.awaits_report() => {
+                Err(OccurrenceRefused::WrongState { command: "claim", state })
             }
             OccurrenceState::Claimed | OccurrenceState::Running => match self.lease() {
                 Some(lease) if !lease.is_over(now) => {
@@ -251,6 +277,7 @@ impl Occurrence {
                 | OccurrenceCommand::StepDone { .. }
                 | OccurrenceCommand::Succeed { .. }
                 | OccurrenceCommand::NothingNew { .. }
+                | OccurrenceCommand::AwaitReport { .. }
                 | OccurrenceCommand::Wait { .. } => state == Running,
                 OccurrenceCommand::Unchanged { .. } => state == Claimed,
                 _ => matches!(state, Claimed | Running),
@@ -304,6 +331,8 @@ impl Occurrence {
                 next.finish(OccurrenceState::Unchanged, now);
                 next.because(ReasonCode::Unchanged, &reason);
             }
+            // Whoever reports has had the call, whatever the connection said.
+            OccurrenceCommand::Fail { .. } if self.report.is_some() => next.finish_as_reported(now),
             OccurrenceCommand::Fail { error, retryable, .. } => {
                 if retryable && self.check_attempts().is_ok() {
                     let pause = backoff(self.run_id, self.attempts_since_step());
@@ -326,6 +355,56 @@ impl Occurrence {
                 next.because(ReasonCode::Drifted, "what would have run is not what was approved");
             }
             OccurrenceCommand::LoseTrack { effect, .. } => next.lose_track(&effect, now),
+            OccurrenceCommand::AwaitReport { until, .. } => {
+                next.report_by = Some(until);
+                match &self.report {
+                    Some(_) => next.finish_as_reported(now),
+                    None => {
+                        next.lease_until = None;
+                        next.because(
+                            ReasonCode::AwaitsReport,
+                            "the server has the call and has not reported yet",
+                        );
+                    }
+                }
+            }
+            OccurrenceCommand::Reported { report } => {
+                // Before its first claim, nothing was sent.
+                if self.fence == 0 || state == Waiting {
+                    return Err(wrong_state);
+                }
+                if self.report.is_none() {
+                    next.tainted |= report.has_result();
+                    next.report = Some(report);
+                    // While an executor has it, the executor ends it.
+                    if self.awaits_report() || state == Due {
+                        next.finish_as_reported(now);
+                    }
+                }
+            }
+            OccurrenceCommand::SettleReport => {
+                if state.is_final() {
+                    return Err(wrong_state);
+                }
+                if let Some(lease) = self.lease().filter(|lease| !lease.is_over(now)) {
+                    return Err(OccurrenceRefused::Leased { lease_until: lease.until });
+                }
+                match (&self.report, self.report_by.filter(|_| self.awaits_report())) {
+                    (Some(_), _) => next.finish_as_reported(now),
+                    (None, Some(until)) if until > now => {
+                        return Err(OccurrenceRefused::NotYet { not_before: until });
+                    }
+                    (None, Some(_)) => {
+                        next.finish(Failed, now);
+                        next.error_code = Some(NO_REPORT.to_owned());
+                        next.because(
+                            ReasonCode::NoReport,
+                            "the server accepted the call and did not report in time",
+                        );
+                    }
+                    (None, None) => return Err(wrong_state),
+                }
+            }
             OccurrenceCommand::Answer => match state {
                 Waiting => {
                     (next.attempts, next.attempts_before_step) = (0, 0);
@@ -428,6 +507,19 @@ impl Occurrence {
         self.answer_by = None;
         self.not_before = not_before;
         self.lease_until = None;
+    }
+
+    /// Ends it as its report says. The words of the report stay in the report: the reason goes into notices and to models, and is
+    /// only about facts.
+    fn finish_as_reported(&mut self, now: Timestamp) {
+        let Some(Report { ok, exit_code, .. }) = self.report else { return };
+        if ok {
+            return self.finish(OccurrenceState::Succeeded, now);
+        }
+        self.finish(OccurrenceState::Failed, now);
+        self.error_code = Some(REPORTED_FAILED.to_owned());
+        let code = exit_code.map_or_else(String::new, |code| format!(", with exit code {code}"));
+        self.because(ReasonCode::Error, &format!("the server reported that it has failed{code}"));
     }
 
     fn lose_track(&mut self, effect: &str, now: Timestamp) {

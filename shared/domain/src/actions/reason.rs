@@ -70,6 +70,10 @@ pub enum ReasonCode {
     Stopped,
     /// Three runs in a row failed in the same way.
     EqualFailures,
+    /// The server has its call and has not reported yet.
+    AwaitsReport,
+    /// The server accepted its call and did not report in time.
+    NoReport,
 }
 
 impl ReasonCode {
@@ -82,7 +86,7 @@ impl ReasonCode {
             .unwrap_or_default()
     }
 
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::CatchUpOff,
         Self::Superseded,
         Self::TooOld,
@@ -108,5 +112,7 @@ impl ReasonCode {
         Self::SameAsLast,
         Self::Stopped,
         Self::EqualFailures,
+        Self::AwaitsReport,
+        Self::NoReport,
     ];
 }

@@ -138,7 +138,7 @@ pub fn why(
             why.lag_ms = occurrence.start_lag_ms();
             let held_up = held_up(action, circumstances, occurrence);
             let (code, sentence) = held_up.unwrap_or_else(|| of_occurrence(zone, occurrence, now));
-            (code, sentence + &began_late(occurrence))
+            (code, sentence + &began_late(occurrence) + &reported_late(zone, occurrence))
         }
         None => {
             let fire_time = fire_time_at(action, at);
@@ -294,6 +294,10 @@ fn of_occurrence(zone: &TimeZone, occurrence: &Occurrence, now: Timestamp) -> (W
             (WhyCode::Unchanged, format!("{subject} was skipped{ended}: {reason}."))
         }
         OccurrenceState::Failed => (WhyCode::Failed, format!("{subject} failed{ended}{attempts}: {reason}.")),
+        OccurrenceState::Running if occurrence.awaits_report() => {
+            let until = occurrence.report_by.map_or_else(String::new, |until| until_words(zone, until));
+            (WhyCode::Running, format!("{subject} waits for a report {until}: {reason}."))
+        }
         OccurrenceState::Running | OccurrenceState::Claimed => match occurrence.lease() {
             Some(lease) if lease.is_over(now) => (
                 WhyCode::AboutToRun,
@@ -373,6 +377,16 @@ fn began_late(occurrence: &Occurrence) -> String {
         (None, _) => "no executor took it earlier",
     };
     format!(" It began {} late, because {because}.", approximately(lag))
+}
+
+/// If a report came after the end of the run: when.
+fn reported_late(zone: &TimeZone, occurrence: &Occurrence) -> String {
+    let late = occurrence.report.as_ref().filter(|_| occurrence.has_late_report());
+    late.map_or_else(String::new, |report| {
+        let said = if report.ok { "has succeeded" } else { "has failed" };
+        let at = brief(zone, report.at);
+        format!(" The server reported late, {at}, that it {said}. The run stays as it ended.")
+    })
 }
 
 /// About a time without a record. What is said about the past must also be true if the action was changed since: it may have had

@@ -76,6 +76,12 @@ impl Site {
         self.0.as_str().trim_end_matches('/')
     }
 
+    /// The address of a path of the API.
+    #[must_use]
+    pub fn api(&self, path: &str) -> String {
+        format!("{}{path}", self.base())
+    }
+
     /// The page of a thing in the console.
     #[must_use]
     pub fn link(&self, leads_to: LeadsTo) -> String {

@@ -86,6 +86,7 @@ impl Rehearsed {
         headers.insert("idempotency-key".to_owned(), key.to_owned());
         let request = json!({
             "method": call.method, "url": call.url, "headers": headers, "body": call.body,
+            "expect_report_within_minutes": call.expect_report_within_minutes,
         });
         let request = request.to_string();
         let arguments = request[..request.floor_char_boundary(MAX_ARGUMENTS)].to_owned();

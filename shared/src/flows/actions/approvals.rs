@@ -148,7 +148,10 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     }));
     warnings.extend(action.call.iter().map(|call| {
         let method = call.method.as_str();
-        format!("Each run sends {method} to {}, and may send it more than once with the same key. No model is asked.", call.url)
+        let report = call.expect_report_within_minutes.map_or_else(String::new, |minutes| {
+            format!(" The server must report within {minutes} minutes, or the run fails.")
+        });
+        format!("Each run sends {method} to {}, and may send it more than once with the same key. No model is asked.{report}", call.url)
     }));
     let expected_cost = expected_cost(cx, owner, &action).await?;
     if let Some(cost) = &expected_cost {

@@ -9,6 +9,7 @@ use domain::history::{Change, ChangeCommand};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
 use domain::validate::FieldErrors;
+use domain::witness::Report;
 use futures::FutureExt;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -69,11 +70,26 @@ pub struct OccurrenceView {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub tainted: bool,
+    /// Of an action whose `call` expects a report: until when. Absent until the server has accepted the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report_by: Option<Timestamp>,
+    /// What the server has reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<CallReport>,
+}
+
+/// What the server of a call has reported.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CallReport {
+    #[serde(flatten)]
+    pub report: Report,
+    /// Whether it came after the run had ended. Then it has changed nothing.
+    pub late: bool,
 }
 
 impl From<Occurrence> for OccurrenceView {
     fn from(occurrence: Occurrence) -> Self {
-        let lag_ms = occurrence.start_lag_ms();
+        let (lag_ms, late) = (occurrence.start_lag_ms(), occurrence.has_late_report());
         let Occurrence {
             run_id,
             action_id,
@@ -91,6 +107,8 @@ impl From<Occurrence> for OccurrenceView {
             score,
             tainted,
             covers,
+            report_by,
+            report,
             ..
         } = occurrence;
         Self {
@@ -112,6 +130,8 @@ impl From<Occurrence> for OccurrenceView {
             last_due_at: covers.map(|covers| covers.last),
             score,
             tainted,
+            report_by,
+            report: report.map(|report| CallReport { report, late }),
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Runs of conversations and of actions: read, followed, answered and cancelled.
+//! Runs of conversations and of actions: read, followed, answered, reported on and cancelled.
 
 pub mod answers;
 mod cancel;
 pub mod follow;
+pub mod reports;
 mod view;
 
 use domain::ids::RunId;

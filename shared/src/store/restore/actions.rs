@@ -47,6 +47,9 @@ pub(super) fn occurrence(place: &Location<'_>, _: &ActionId, record: &Value) -> 
     if !occurrence.state.is_final() {
         return Ok(None);
     }
+    if let Some(report) = &occurrence.report {
+        valid(report.check())?;
+    }
     let key = keys::occurrence(place.owner, occurrence.action_id, occurrence.run_id);
     place.expiring(key, &occurrence, occurrence.due_at, OCCURRENCE_LIFETIME)
 }

@@ -56,7 +56,13 @@ pub(super) async fn send(run: &mut Driver<ActionRun>, deadline: Timestamp) -> Re
         recorder.run_mut().taint(sent.attempts, tried.at);
     }
     sent.add(tried);
-    recorder.run_mut().message = came_back.clone();
+    let judged = judge(answer);
+    // A report is expected only if the server has accepted the request.
+    let report_within = call.report_within().filter(|_| judged == Judged::Succeeded);
+    recorder.run_mut().message = match call.expect_report_within_minutes.filter(|_| report_within.is_some()) {
+        Some(minutes) => format!("{came_back}. Its report is expected within {minutes} minutes."),
+        None => came_back.clone(),
+    };
     if !store(recorder, sent).await? {
         return Ok(Ending::Lost);
     }
@@ -64,7 +70,16 @@ pub(super) async fn send(run: &mut Driver<ActionRun>, deadline: Timestamp) -> Re
         let error = RunError { code: "call_failed".to_owned(), detail: came_back.clone(), retryable };
         Ending::failed(fence, error)
     };
-    Ok(match judge(answer) {
+    if let Some(within) = report_within {
+        let until = cx.clock.now() + within;
+        return Ok(Ending::Stored {
+            command: OccurrenceCommand::AwaitReport { fence, until },
+            state: RunState::Running,
+            error: None,
+            asked: Vec::new(),
+        });
+    }
+    Ok(match judged {
         Judged::Succeeded => Ending::Stored {
             command: OccurrenceCommand::Succeed { fence, score: None, note: None },
             state: RunState::Completed,

@@ -8,9 +8,9 @@ use domain::runs::{EventKind, RunError, RunKind, RunState};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::failure;
 use super::kind::ActionRun;
 use super::since_last;
+use super::{ending_of, failure};
 use crate::agent_loop::{Driver, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -84,7 +84,7 @@ impl Ending {
 /// Stores how the work stopped: the occurrence, the action and the run's record in one transaction.
 pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, Result<()>> {
     Box::pin(async move {
-        let Driver { cx, kind, mut recorder, .. } = run;
+        let Driver { cx, mut kind, mut recorder, .. } = run;
         let owner = recorder.owner().clone();
         let (command, state, error, asked) = match ending {
             Ending::Lost => return Ok(()),
@@ -117,7 +117,7 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
             spent.cost_micros = cost;
             let command = command.clone().for_action(&action.value, &kind.occurrence.value);
             let Ok(mut next) = spent.transition(command, now) else { return Ok(()) };
-            if next.state == OccurrenceState::Failed {
+            if next.state == OccurrenceState::Failed && next.report.is_none() {
                 next.error_code = error.as_ref().map(|error| error.code.clone());
             }
             if let Some(at) = kind.not_before {
@@ -154,6 +154,7 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
                     (OccurrenceState::Unknown, Some(reason)) => {
                         (RunState::Failed, Some(failure("effect_unknown", reason.clone())))
                     }
+                    _ if next.report.is_some() => ending_of(&next),
                     _ => (state, error.clone()),
                 };
                 let asked = if state == RunState::Waiting { asked.as_slice() } else { &[] };
@@ -176,11 +177,26 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
                     }
                     return Ok(());
                 }
-                Written::Refused(Guard::Occurrence) => return Ok(()),
+                Written::Refused(Guard::Occurrence) => {
+                    // A report does not take the run from this executor. Everything else does.
+                    let Some(reported) = reported(&cx, &owner, &kind.occurrence.value).await? else {
+                        return Ok(());
+                    };
+                    kind.occurrence = reported;
+                }
                 Written::Refused(_) => {}
             }
         }
     })
+}
+
+/// The occurrence, if all that has changed since `known` is that its report came.
+async fn reported(cx: &Cx, owner: &Owner, known: &Occurrence) -> Result<Option<Versioned<Occurrence>>> {
+    let found = cx.store.occurrence(owner, known.action_id, known.run_id).await?;
+    Ok(found.filter(|found| {
+        let Occurrence { fence, state, report, .. } = &found.value;
+        (*fence, *state) == (known.fence, known.state) && report.is_some() && known.report.is_none()
+    }))
 }
 
 /// The one message that asks a person.

@@ -91,9 +91,16 @@ pub async fn close(cx: &Cx, owner: &Owner, run: RunId, occurrence: &Occurrence) 
     if found.value.state.has_ended() {
         return Ok(());
     }
+    let (state, error) = ending_of(occurrence);
+    recorder::end_without_executor(cx, owner, found, state, error).await?;
+    Ok(())
+}
+
+/// How the record of a run ends whose occurrence has ended in this way.
+fn ending_of(occurrence: &Occurrence) -> (RunState, Option<RunError>) {
     let state = match occurrence.state {
         OccurrenceState::Cancelled => RunState::Cancelled,
-        OccurrenceState::Unchanged => RunState::Completed,
+        OccurrenceState::Succeeded | OccurrenceState::Unchanged => RunState::Completed,
         _ => RunState::Failed,
     };
     let code = match (occurrence.state, occurrence.reason_code) {
@@ -103,7 +110,5 @@ pub async fn close(cx: &Cx, owner: &Owner, run: RunId, occurrence: &Occurrence) 
         (state, _) => state.as_str(),
     };
     let error = occurrence.reason.clone().filter(|_| state != RunState::Completed);
-    let error = error.map(|detail| failure(code, detail));
-    recorder::end_without_executor(cx, owner, found, state, error).await?;
-    Ok(())
+    (state, error.map(|detail| failure(code, detail)))
 }

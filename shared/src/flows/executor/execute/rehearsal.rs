@@ -117,7 +117,10 @@ async fn show_call(mut recorder: Recorder, call: &HttpCall, approval_hash: Strin
     if let Some(of) = &mut recorder.run_mut().rehearsal {
         of.shown = Some(shown);
     }
-    recorder.run_mut().message = format!("A run would send {}. Nothing was sent.", call.name());
+    let report = call
+        .expect_report_within_minutes
+        .map_or_else(String::new, |minutes| format!(" and expect its report within {minutes} minutes"));
+    recorder.run_mut().message = format!("A run would send {}{report}. Nothing was sent.", call.name());
     recorder.finish(RunState::Completed, None, Vec::new()).await?;
     Ok(())
 }

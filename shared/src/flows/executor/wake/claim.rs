@@ -156,6 +156,10 @@ fn attempt(
         let given_up = occurrence.transition(OccurrenceCommand::Unanswered, now).ok()?;
         return Some((action.after(&given_up, now), given_up));
     }
+    if occurrence.awaits_report() || occurrence.report.is_some() {
+        let settled = occurrence.transition(OccurrenceCommand::SettleReport, now).ok()?;
+        return Some((action.after(&settled, now), settled));
+    }
     let defer = |because| {
         let until = now + DEFER;
         let put_off = occurrence.transition(OccurrenceCommand::Defer { until, because }, now).ok()?;
