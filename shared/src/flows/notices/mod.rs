@@ -28,7 +28,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{due as dispatcher, edit, schedules};
+use super::{assets, due as dispatcher, edit, schedules};
 use crate::aws::bus::{Event as BusEvent, RunEvent};
 use crate::context::Cx;
 use crate::error::Result;
@@ -188,7 +188,11 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
         {
             // At least once: who receives it tells repetitions apart by the run and its state.
             if let Some(event) = RunEvent::of(owner, of.value.agent_id, &found.value) {
-                cx.bus.publish(&[BusEvent::Run(event)]).await?;
+                let mut events = vec![BusEvent::Run(event)];
+                if found.value.state.is_final() {
+                    events.extend(assets::events_of_run(cx, owner, run).await?);
+                }
+                cx.bus.publish(&events).await?;
             }
             published = Some(tells.clone());
         }
