@@ -23,7 +23,7 @@ STORES = {
     "theme-lookup",
     "watch",
 }
-PUBLISHES = {"agents", "agent-chat", "scheduled-executor", "theme-index", "watchdog"}
+PUBLISHES = {"agents", "agent-chat", "asset-save", "scheduled-executor", "theme-index", "watchdog"}
 # Functions that call models, with the keys that owners bring. The account stores these keys, and makes the key that encrypts them.
 OPENS_KEYS = {"account", "agents", "agent-chat", "memory-recall", "notices", "scheduled-executor", "theme-index"}
 SEALS_KEYS = {"account", "notices"}

@@ -37,7 +37,7 @@ const WATCHED: FetchLimits = FetchLimits {
     total: Duration::from_secs(10),
 };
 
-/// The limits of a message to a channel. Nobody reads more of the answer than its status.
+/// The limits of a message to a channel. Nobody reads more of the answer than its status, so its length has no limit.
 const NOTICE: FetchLimits = FetchLimits {
     bytes: 1 << 20,
     redirects: 0,

@@ -119,6 +119,7 @@ mod notices {
     mod deliveries;
     mod foreign;
     mod told;
+    mod waits;
 }
 
 /// Memory: what is learned, kept, found and forgotten.

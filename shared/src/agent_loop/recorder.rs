@@ -422,13 +422,15 @@ impl Recorder {
         Ok(writes)
     }
 
-    /// Lets the run wait for a person, with events that say what it waits for. The run keeps its conversation.
+    /// Lets the run wait for a person, with events that say what it waits for. The run keeps its conversation. `more` is written in the
+    /// same transaction.
     ///
     /// # Errors
     /// If it can't be stored. Then another process takes the run over when its lease ends.
-    pub async fn wait(mut self, events: &[(EventKind, Value)]) -> Result<()> {
+    pub async fn wait(mut self, events: &[(EventKind, Value)], more: Vec<Write>) -> Result<()> {
         self.flush().await?;
-        let writes = self.end_writes(events, RunState::Waiting, None)?;
+        let mut writes = self.end_writes(events, RunState::Waiting, None)?;
+        writes.extend(more);
         if self.cx.store.write_all(writes).await?.done() { Ok(()) } else { Err(self.lose()) }
     }
 

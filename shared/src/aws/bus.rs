@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use domain::actions::reason::ReasonCode;
 use domain::actions::{Occurrence, OccurrenceState};
-use domain::ids::{ActionId, AgentId, Owner, ProjectId, RunId};
+use domain::assets::{Asset, AssetType};
+use domain::ids::{ActionId, AgentId, AssetId, Owner, ProjectId, RunId};
 use domain::watchdog::Check;
 use jiff::Timestamp;
 
@@ -31,6 +32,8 @@ pub enum Event {
     Run(RunEvent),
     /// The watchdog has found that something of an owner is wrong, or right again.
     WatchdogAlert(WatchdogEvent),
+    /// An asset has a new content.
+    AssetSaved(AssetSaved),
 }
 
 /// A run that has come to rest. It has no texts, because they may quote what a model or a person has written; the run has them. The event
@@ -85,6 +88,39 @@ impl RunEvent {
             | OccurrenceState::Unchanged
             | OccurrenceState::Skipped
             | OccurrenceState::Cancelled => None,
+        }
+    }
+}
+
+/// A new asset, or a new content of one. It has no texts, because a model or a person has written them; the asset has them. The event may
+/// be sent twice: `asset_id` and `content_version` are the same then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssetSaved {
+    pub owner: Owner,
+    pub agent_id: AgentId,
+    pub asset_id: AssetId,
+    /// From 1.
+    pub content_version: u64,
+    pub asset_type: AssetType,
+    /// Size of the content.
+    pub bytes: u64,
+    /// The run that made the asset, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+}
+
+impl AssetSaved {
+    /// The newest content of an asset.
+    #[must_use]
+    pub fn of(owner: &Owner, asset: &Asset) -> Self {
+        Self {
+            owner: owner.clone(),
+            agent_id: asset.agent_id,
+            asset_id: asset.asset_id,
+            content_version: asset.content_version,
+            asset_type: asset.asset_type,
+            bytes: asset.bytes,
+            run_id: asset.run_id,
         }
     }
 }
@@ -199,6 +235,7 @@ impl Event {
                 None => Self::RUN_COMPLETED,
             },
             Self::WatchdogAlert(_) => Self::WATCHDOG_ALERT,
+            Self::AssetSaved(_) => Self::ASSET_SAVED,
         }
     }
 
@@ -210,6 +247,7 @@ impl Event {
     pub const RUN_WAITING: &'static str = "run.waiting";
     pub const RUN_HELD: &'static str = "run.held";
     pub const WATCHDOG_ALERT: &'static str = "watchdog.alert";
+    pub const ASSET_SAVED: &'static str = "asset.saved";
 }
 
 /// Why events were not published.
@@ -270,6 +308,7 @@ impl Bus {
             Event::ActionAlert(alert) => serde_json::to_string(alert),
             Event::Run(run) => serde_json::to_string(run),
             Event::WatchdogAlert(alert) => serde_json::to_string(alert),
+            Event::AssetSaved(asset) => serde_json::to_string(asset),
         };
         PutEventsRequestEntry::builder()
             .event_bus_name(&self.name)
@@ -283,6 +322,16 @@ impl Bus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_example_of_an_event_is_what_is_published() {
+        let example = include_str!("../../../events/bus/asset.saved.json");
+        let example: serde_json::Value = serde_json::from_str(example).expect("it is JSON");
+        let saved: AssetSaved = serde_json::from_value(example["detail"].clone()).expect("it is the event");
+        assert_eq!(serde_json::to_value(&saved).expect("it is JSON"), example["detail"]);
+        assert_eq!(example["source"], SOURCE);
+        assert_eq!(example["detail-type"], Event::AssetSaved(saved).detail_type());
+    }
 
     #[test]
     fn an_alert_has_its_amounts_in_dollars() {

@@ -8,10 +8,12 @@ use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, AssetId, Owner, ProposalId, RunId};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
+use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{edit, proposals};
+use crate::aws::bus::{AssetSaved, Event};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
@@ -136,6 +138,7 @@ pub async fn save(
                 if let Some(proposal) = &proposal {
                     discard(cx, owner, proposal).await;
                 }
+                tell(cx, owner, &asset).await;
                 return Ok(AssetView { asset, version: 1 });
             }
             // The chat was deleted meanwhile.
@@ -226,6 +229,26 @@ async fn upload(data: &Data, owner: &Owner, asset: &Asset, content: String) -> R
     Ok(data.blobs.put(&key, content, "text/plain; charset=utf-8").await?)
 }
 
+/// Publishes that a person or a program has saved a content. If the process dies before, the event is lost; the list of assets is complete.
+async fn tell(cx: &Cx, owner: &Owner, asset: &Asset) {
+    let saved = Event::AssetSaved(AssetSaved::of(owner, asset));
+    if let Err(error) = cx.bus.publish(&[saved]).await {
+        tracing::warn!(cause = %error, asset_id = %asset.asset_id, "the event of a saved asset was not published");
+    }
+}
+
+/// The events of the outputs that a run has saved, those that still exist. They are published when the run has ended, together with its
+/// own event.
+///
+/// # Errors
+/// If the table does not answer.
+pub(super) async fn events_of_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<Vec<Event>> {
+    let outputs = cx.store.run_outputs(owner, run).await?;
+    let read = outputs.iter().map(|output| cx.store.asset(owner, output.asset_id));
+    let assets = try_join_all(read).await?.into_iter().flatten();
+    Ok(assets.map(|asset| Event::AssetSaved(AssetSaved::of(owner, &asset.value))).collect())
+}
+
 /// Deletes the content of an accepted proposal. The asset is already saved, so errors are ignored.
 async fn discard(cx: &Cx, owner: &Owner, proposal: &Proposal) {
     if let Err(error) = cx.blobs.delete_prefix(&BlobKey::proposal(owner, proposal.proposal_id)).await {
@@ -293,6 +316,9 @@ pub async fn change(
             uploaded = true;
         }
         if cx.store.replace_asset(owner, &asset, current.version, uploaded).await?.done() {
+            if uploaded {
+                tell(cx, owner, &asset).await;
+            }
             return Ok(AssetView { asset, version: current.version + 1 });
         }
     }

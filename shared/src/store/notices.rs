@@ -1,7 +1,7 @@
 //! Notices: what happened, what of it was said, the channels, and the deliveries.
 //!
-//! What happened is stored in the transaction of the change that it is about. It is due at once, so an executor plans it even if the
-//! process that stored it dies.
+//! What happened is stored in the transaction of the change that it is about. It is due at once, or after a while if it waits for a person.
+//! So an executor plans it even if the process that stored it dies.
 
 use domain::actions::Occurrence;
 use domain::ids::{ActionId, ChannelId, DeliveryId, NoticeId, Owner, RunId};
@@ -9,6 +9,7 @@ use domain::notices::Preferences;
 use domain::notices::channels::ChannelKind;
 use domain::notices::deliveries::DeliveryRecord;
 use domain::notices::plan::{Event, NoticeState};
+use domain::notices::waits::PATIENCE;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,7 @@ const MAIL_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happened {
     pub happened_id: NoticeId,
+    /// When it happened. Of something that waits: when a person is told, if it still waits.
     pub at: Timestamp,
     pub event: Event,
 }
@@ -206,6 +208,14 @@ impl Store {
     ) -> Result<Write, StoreError> {
         let happened = Happened { happened_id: id, at: now, event };
         Ok(Write::Put { key: keys::happened(owner, id), item: item(&happened, &due_of(owner, now))? })
+    }
+
+    /// The write of something that waits for a person, for the transaction that makes it wait. It is planned when it has waited for
+    /// [`PATIENCE`]. If it waits again before that, the time begins again: each key has one record.
+    pub fn waits_write(owner: &Owner, event: Event, now: Timestamp) -> Result<Write, StoreError> {
+        let at = now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
+        let id = NoticeId::of(&event.key.to_string(), Timestamp::UNIX_EPOCH);
+        Self::happened_write(owner, id, event, at)
     }
 
     /// What happened and is not planned yet, oldest first.

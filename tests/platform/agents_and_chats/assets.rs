@@ -1,10 +1,18 @@
 //! Assets: every route, every refusal, concurrent calls and crashes.
 
+use domain::assets::AssetPatch;
 use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::flows::assets;
+use shared::flows::executor::sweep::sweep;
+use shared::flows::executor::wake::wake;
+use shared::store::Once;
 use tests::made;
-use tests::{Answer, Harness, send};
+use tests::model::{Says, ScriptedModel};
+use tests::stage::Stage;
+use tests::{Answer, Harness, bus, send};
 
 async fn saved(h: &Harness, agent: &str) -> String {
     let body =
@@ -214,4 +222,50 @@ async fn concurrent_writers_of_an_asset_mix_nothing() {
     let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409]);
+}
+
+/// The details of the events of saved assets, in the order in which the bus got them.
+fn saved_events(told: &[Value]) -> Vec<Value> {
+    let entries = told.iter().flat_map(|call| call["Entries"].as_array().unwrap());
+    let saved = entries.filter(|entry| entry["DetailType"] == "asset.saved");
+    saved.map(|entry| serde_json::from_str(entry["Detail"].as_str().unwrap()).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn each_content_that_is_saved_is_one_event_without_texts() {
+    let model = ScriptedModel::start(|messages| match messages.last().map(|message| &message["role"]) {
+        Some(role) if role == "tool" => Says::Text("It is saved.".into()),
+        _ => Says::Call("save_output", json!({"title": "Secret report", "content": "Lamp oil is dear."})),
+    })
+    .await;
+    let stage = Stage::with(model.config("claude-haiku-4-5")).await;
+    let (cx, told) = &bus::kept(&stage.h.platform.cx).await;
+    let (owner, agent) = (&stage.owner, stage.agent.parse().unwrap());
+    let input = serde_json::from_value(json!({"title": "Secret brief", "content": "Oil."})).unwrap();
+    let asset = assets::save(cx, owner, &Once::none(), agent, input).await.unwrap().asset;
+    let patch = |json: Value| serde_json::from_value::<AssetPatch>(json).unwrap();
+    for change in [json!({"content": "Lamp oil."}), json!({"title": "Final"})] {
+        assets::change(cx, owner, asset.asset_id, None, patch(change)).await.unwrap();
+    }
+    let expected = |version: u64, bytes: u64| {
+        json!({
+            "owner": "local", "agent_id": stage.agent, "asset_id": asset.asset_id, "content_version": version,
+            "asset_type": "document", "bytes": bytes,
+        })
+    };
+    // A new title is no new content.
+    assert_eq!(saved_events(&told.lock().unwrap()), [expected(1, 4), expected(2, 9)]);
+
+    told.lock().unwrap().clear();
+    let id = stage.approved(json!({"schedule": {"every": "24h"}})).await;
+    stage.at(24 * 60);
+    sweep(cx, Timestamp::MAX).await.unwrap();
+    for _ in 0..2 {
+        wake(cx, owner, id, cx.clock.now() + SignedDuration::from_mins(15)).await.unwrap();
+    }
+    let run = stage.occurrences(id).await[0].run_id;
+    let events = saved_events(&told.lock().unwrap());
+    let [event] = &events[..] else { panic!("{events:#?}") };
+    assert_eq!((&event["run_id"], &event["bytes"]), (&json!(run), &json!(17)), "{event:#}");
+    assert!(!json!(*told.lock().unwrap()).to_string().contains("Secret"), "events have no texts");
 }

@@ -111,6 +111,23 @@ async fn a_receiver_that_hangs_costs_fifteen_seconds_and_is_tried_again() {
     assert!(read["error"].as_str().unwrap().contains("did not answer within 15 seconds"), "{read:#}");
 }
 
+/// The status decides, whatever follows it: a receiver that has accepted a message does not get it again.
+#[tokio::test]
+async fn a_receiver_that_accepts_and_never_ends_its_answer_gets_one_delivery() {
+    for answers in [Answers::Drips, Answers::Endless(1 << 40)] {
+        let site = Site::start(answers.clone()).await;
+        let (stage, path) = stage(&site).await;
+        let delivery = test(&stage, &path).await;
+        let began = std::time::Instant::now();
+        stage.executors.work().await;
+        assert!(began.elapsed() < std::time::Duration::from_secs(10), "{answers:?}: {:?}", began.elapsed());
+        let read = read(&stage, &delivery).await;
+        assert_eq!((&read["state"], &read["tries"]), (&json!("delivered"), &json!(1)), "{read:#}");
+        passes(&stage, 600).await;
+        assert_eq!(site.asked().len(), 1, "{answers:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_e_mail_is_stored_in_the_outbox_as_the_request_of_ses() {
     let stage = Stage::of(PlatformConfig::in_memory()).await;

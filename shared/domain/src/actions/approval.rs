@@ -16,7 +16,7 @@ use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
 use crate::tools::{self, ToolSpecForHash};
 use crate::watch::Watch;
-use crate::work::{Condition, TaskConfig};
+use crate::work::{ActionState, Condition, TaskConfig};
 
 /// What a run is told about its agent, in the system prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -178,6 +178,20 @@ impl Action {
     #[must_use]
     pub fn is_approved(&self, briefing: &Briefing) -> bool {
         self.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash(self, briefing))
+    }
+
+    /// Whether nothing can run before somebody approves it. `current`: its [`approval_hash`].
+    #[must_use]
+    pub fn needs_approval(&self, current: &str) -> bool {
+        use ActionState::{
+            Completed, Defined, Dismissed, Failed, InProgress, NeedsApproval, Paused, Scheduled,
+        };
+        match self.state {
+            Completed | Failed | Dismissed => false,
+            Defined | InProgress | NeedsApproval | Paused | Scheduled => {
+                self.approval.as_ref().is_none_or(|approval| approval.hash != current)
+            }
+        }
     }
 
     /// Like [`Action::is_approved`], for the stored agent. Every run checks this before it begins.

@@ -19,6 +19,7 @@ pub mod plan;
 #[cfg(test)]
 mod plan_tests;
 pub mod render;
+pub mod waits;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,7 +50,7 @@ pub const MAX_REASON: usize = 500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {
-    /// A run waits for a person.
+    /// Something waits for a person: a run, an approval, a turn of a conversation, proposals.
     NeedsAnswer,
     /// The watchdog has found something wrong.
     Watchdog,

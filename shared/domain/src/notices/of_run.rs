@@ -1,6 +1,7 @@
 //! What a person is told of a run that has come to rest.
 
 use super::plan::{Event, Happening};
+use super::waits::Waiting;
 use super::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use crate::actions::{Occurrence, OccurrenceState};
 
@@ -16,7 +17,7 @@ pub fn of_run(title: &str, occurrence: &Occurrence, open: &[NoticeKey], others_w
     let mut events: Vec<Event> = open
         .iter()
         .filter(|key| key.action_id == Some(occurrence.action_id))
-        .filter(|key| ends(key.kind, occurrence, others_wait))
+        .filter(|key| ends(key, occurrence, others_wait))
         .map(|key| Event { key: key.clone(), happening: Happening::Over, about: about.clone() })
         .collect();
     if let Some(kind) = kind_of(occurrence.state) {
@@ -55,14 +56,16 @@ const fn kind_of(state: OccurrenceState) -> Option<NoticeKind> {
     }
 }
 
-/// Whether this occurrence ends a row of this kind of its action.
-fn ends(kind: NoticeKind, occurrence: &Occurrence, others_wait: bool) -> bool {
+/// Whether this occurrence ends a row of its action.
+fn ends(key: &NoticeKey, occurrence: &Occurrence, others_wait: bool) -> bool {
     let has_succeeded = matches!(occurrence.state, OccurrenceState::Succeeded | OccurrenceState::NothingNew);
     let has_run = occurrence.started_at.is_some();
-    match kind {
+    match key.kind {
         NoticeKind::Failed => has_succeeded,
         // What runs is no longer held.
         NoticeKind::Held => has_run && occurrence.state != OccurrenceState::Held,
+        // No run answers what waits without one.
+        NoticeKind::NeedsAnswer if Waiting::of(key).is_some() => false,
         // Its own question was answered, or nobody can answer it any more. If it asks a second one, that is a new question.
         NoticeKind::NeedsAnswer => occurrence.has_told_a_question() && !others_wait,
         NoticeKind::Watchdog | NoticeKind::Budget | NoticeKind::Succeeded | NoticeKind::NothingNew => false,
@@ -164,6 +167,9 @@ mod tests {
         let open = [key(NoticeKind::NeedsAnswer, "asked")];
         let id = action().id;
         let mut ended = occurrence(OccurrenceState::Cancelled);
+        let of_others = [super::super::waits::approval(&action()).key];
+        let told = Occurrence { told: Some("waiting@2".to_owned()), ..ended.clone() };
+        assert_eq!(said(&of_run("Report", &told, &of_others, false)), Vec::<String>::new());
         // Nobody was told of a question of this run.
         assert_eq!(said(&of_run("Report", &ended, &open, false)), Vec::<String>::new());
         ended.told = Some("waiting@2".to_owned());

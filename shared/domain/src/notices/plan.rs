@@ -154,6 +154,12 @@ impl NoticeState {
         self.digest.map(|digest| digest.date)
     }
 
+    /// Whether something of it waits for a notice or a digest.
+    #[must_use]
+    pub const fn is_unsaid(&self) -> bool {
+        self.unsaid > 0 || self.over || self.digest.is_some()
+    }
+
     /// Nothing is left to say, and a new row would be said at once. So it need not be kept.
     #[must_use]
     pub fn is_idle(&self, now: Timestamp) -> bool {
@@ -191,12 +197,7 @@ pub fn note(
         }
         Happening::Over => match state.key.kind {
             _ if state.total == 0 => return (state, Decision::Nothing(Silence::NotTold)),
-            NoticeKind::NeedsAnswer => {
-                state.settle();
-                // The next question is a new one, and is asked at once.
-                state.said_at = None;
-                return (state, Decision::Nothing(Silence::Answered));
-            }
+            NoticeKind::NeedsAnswer => return (answered(state), Decision::Nothing(Silence::Answered)),
             kind if !kind.recovers() => return (state, Decision::Nothing(Silence::Settled)),
             _ => {
                 let waits = state.unsaid > 0 || state.digest.is_some_and(|digest| digest.count > 0);
@@ -211,6 +212,14 @@ pub fn note(
     plan(state, preferences, now, zone)
 }
 
+/// A question after its answer: nothing is left to say. The next question is a new one, and is asked at once.
+#[must_use]
+pub fn answered(mut state: NoticeState) -> NoticeState {
+    state.settle();
+    state.said_at = None;
+    state
+}
+
 /// Decides again: at [`NoticeState::wake_at`], and when the preferences were changed. It may be called at any time.
 #[must_use]
 pub fn due(
@@ -219,8 +228,7 @@ pub fn due(
     now: Timestamp,
     zone: &TimeZone,
 ) -> (NoticeState, Decision) {
-    let waits = state.unsaid > 0 || state.over || state.digest.is_some();
-    match waits {
+    match state.is_unsaid() {
         true => plan(state, preferences, now, zone),
         false => (NoticeState { wake_at: None, ..state }, Decision::Nothing(Silence::Settled)),
     }

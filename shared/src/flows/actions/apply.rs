@@ -10,6 +10,7 @@ use domain::chats::{ChatMessage, Proposal, ProposalBody};
 use domain::history::{Change, ChangeCommand, ChangedBy, Effect};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::{Block, Role};
+use domain::notices::waits;
 use domain::schedule::ScheduleInput;
 use domain::validate::FieldErrors;
 use futures::stream::{self, TryStreamExt};
@@ -326,6 +327,7 @@ async fn perform(
             writes.extend(messages::small_writes(cx, owner, id, message)?);
         }
         writes.extend(approved(owner, &read.value, &next, command)?);
+        writes.extend(waits_for_approval(owner, &read.value, &next, command, now)?);
         let dropped = dropped(cx, owner, &read.value, &next, live).await?;
         // A queue that is too long for one transaction is cancelled from its end, before the action gives it up. So an
         // interrupted call leaves a shorter queue, and never a run that the action does not know.
@@ -371,6 +373,23 @@ fn approved(owner: &Owner, read: &Action, next: &Action, command: Command<'_>) -
         content: ApprovalContent::of(next, briefing),
     };
     Ok(Some(Store::approval_write(owner, next.id, &record)?))
+}
+
+/// The write after which a person is told that the action waits for another approval, if a change has withdrawn the one it had. Whoever
+/// cancels an action wants it not to run.
+fn waits_for_approval(
+    owner: &Owner,
+    read: &Action,
+    next: &Action,
+    command: Command<'_>,
+    now: Timestamp,
+) -> Result<Option<Write>> {
+    let is_change = matches!(command, Command::Patch { .. } | Command::Schedule { .. });
+    let is_withdrawn = read.approval.is_some() && next.approval.is_none();
+    if !(is_change && is_withdrawn) {
+        return Ok(None);
+    }
+    Ok(Some(Store::waits_write(owner, waits::approval(next), now)?))
 }
 
 /// Cancels queued occurrences, and ends the records of their runs. Returns `false` if an executor has taken one of them

@@ -6,6 +6,7 @@ use domain::ceilings::CeilingOf;
 use domain::chats::{Proposal, ProposalBody};
 use domain::history::{Change, ChangedBy};
 use domain::ids::{ActionId, AgentId, Owner, ProposalId};
+use domain::notices::waits;
 use domain::validate::FieldErrors;
 
 use super::{ActionView, check_provider_tools};
@@ -65,6 +66,7 @@ pub async fn define(
     let by = ChangedBy::from(by);
     let by = proposal.as_ref().map_or(by, |proposal| by.accepting(proposal.proposal_id));
     writes.push(Store::change_write(owner, Ledger::Action(id), &Change::defined(&action, by))?);
+    writes.push(Store::waits_write(owner, waits::approval(&action), cx.clock.now())?);
     if let Some(proposal) = &proposal {
         writes.extend(Store::take_proposal(owner, proposal));
         if let Some(chat) = proposal.chat_id {
@@ -78,7 +80,7 @@ pub async fn define(
     }
 }
 
-/// Defines an action of an agent under this id, as an import does. `false` if the id is taken, or if the agent is gone.
+/// Defines an action of an agent under this id, as an import does. Nobody is told that it waits for an approval: whoever imports has the list. `false` if the id is taken, or if the agent is gone.
 ///
 /// # Errors
 /// 400 with every invalid field and its limit.

@@ -2,7 +2,7 @@
 //!
 //! A delivery is at least once: if the process dies after the receiver has accepted a message, it is sent once more, with the same id.
 
-use base::reach::{Ask, FetchError};
+use base::reach::Ask;
 use bytes::Bytes;
 use domain::ids::{ChannelId, DeliveryId, NoticeId, Owner};
 use domain::notices::channels::{self, Answer, Channel, ChannelKind, Next};
@@ -263,7 +263,8 @@ async fn send(
         }
     }
     let ask = Ask { method: Method::POST, url, headers, body: Some(Bytes::from(body)) };
-    Ok(match cx.notifier().send(ask).await {
+    // Nobody reads what a receiver says. Its status alone decides.
+    Ok(match cx.notifier().send_once(ask, 0).await {
         Ok(answer) => {
             let wait = answer.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
             let retry_after = wait.and_then(|value| channels::retry_after(value, now));
@@ -271,10 +272,6 @@ async fn send(
             (Answer::Status { code, retry_after }, format!("the receiver answered {code}"))
         }
         // The messages show at most the host, which a person may know.
-        Err(FetchError::TooLarge { .. }) => {
-            // The receiver has answered, and nobody reads what it says.
-            (Answer::None, "the answer of the receiver is too long".to_owned())
-        }
         Err(error) => (Answer::None, error.to_string()),
     })
 }

@@ -1,14 +1,16 @@
 //! People are told what happened: planned here, delivered by [`deliveries`] through the [`channels`] of a person.
 //!
 //! A run that comes to rest is marked in the same transaction, and the mark stays until somebody has told of the run
-//! ([`Occurrence::untold`]). So a process may die between the end of a run and the notice: another one tells. Other happenings are records of their own, written in the transaction of the change
-//! that they are about. What was planned is stored together with the deliveries, so nothing is said twice and nothing is lost.
+//! ([`Occurrence::untold`]). So a process may die between the end of a run and the notice: another one tells. Other happenings are records
+//! of their own, written in the transaction of the change that they are about. What waits without a run at rest is read again before
+//! anybody is told. What was planned is stored together with the deliveries, so nothing is said twice and nothing is lost.
 //!
 //! Without a channel nothing is planned: there is nobody to tell.
 
 pub mod channels;
 pub mod deliveries;
 mod mail;
+mod waits;
 
 use domain::actions::{Occurrence, OccurrenceState};
 use domain::dispatch::LEASE;
@@ -17,7 +19,8 @@ use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::digest::DigestItem;
 use domain::notices::hours::digest_time;
 use domain::notices::of_run::of_run;
-use domain::notices::plan::{Decision, Event, NoticeState, due, note, take_digest};
+use domain::notices::plan::{Decision, Event, NoticeState, answered, due, note, take_digest};
+use domain::notices::waits::{Waiting, again as waits_again};
 use domain::notices::{NoticeKey, Preferences};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
@@ -25,7 +28,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{due as dispatcher, edit, schedules};
+use super::{assets, due as dispatcher, edit, schedules};
 use crate::aws::bus::{Event as BusEvent, RunEvent};
 use crate::context::Cx;
 use crate::error::Result;
@@ -185,7 +188,11 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
         {
             // At least once: who receives it tells repetitions apart by the run and its state.
             if let Some(event) = RunEvent::of(owner, of.value.agent_id, &found.value) {
-                cx.bus.publish(&[BusEvent::Run(event)]).await?;
+                let mut events = vec![BusEvent::Run(event)];
+                if found.value.state.is_final() {
+                    events.extend(assets::events_of_run(cx, owner, run).await?);
+                }
+                cx.bus.publish(&events).await?;
             }
             published = Some(tells.clone());
         }
@@ -234,12 +241,21 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
         if cx.clock.now() >= deadline {
             return Ok(());
         }
+        let event = &happened.value.event;
+        let waiting = Waiting::of(&event.key);
+        if waiting.is_some() && happened.value.at > cx.clock.now() {
+            continue;
+        }
         let mut planned = Planned::default();
         planned.writes.push(Store::planned_write(owner, &happened));
         if let Some(to) = &to {
-            let event = &happened.value.event;
+            let events = match waiting {
+                None => vec![event.clone()],
+                Some(waiting) if waits::still(cx, owner, waiting).await? => waits_again(event).to_vec(),
+                Some(_) => Vec::new(),
+            };
             let states = cx.store.notice_states_of(owner, event.key.action_id).await?;
-            note_all(owner, to, states, std::slice::from_ref(event), cx.clock.now(), &mut planned)?;
+            note_all(owner, to, states, &events, cx.clock.now(), &mut planned)?;
         }
         // If somebody else has planned it, there is nothing left to do.
         let _ = planned.store(cx, owner).await?;
@@ -262,8 +278,13 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
             continue;
         };
         let before = state.value.clone();
-        let (after, decision) = due(state.value, &to.preferences, now, &to.zone);
-        planned.add(owner, to, decision, now)?;
+        let after = if waits::is_answered(cx, owner, &before).await? {
+            answered(state.value)
+        } else {
+            let (after, decision) = due(state.value, &to.preferences, now, &to.zone);
+            planned.add(owner, to, decision, now)?;
+            after
+        };
         if after != before {
             planned.writes.extend(Store::notice_state_write(owner, &after, state.version, now)?);
         }
@@ -314,9 +335,14 @@ async fn send_digests(
             // Another part of the same digest is another message.
             let part: Vec<String> = waiting.iter().map(|state| state.value.key.to_string()).collect();
             for state in waiting {
-                let (after, item) = take_digest(state.value, date);
-                items.extend(item);
                 let version = state.version;
+                let after = if waits::is_answered(cx, owner, &state.value).await? {
+                    answered(state.value)
+                } else {
+                    let (after, item) = take_digest(state.value, date);
+                    items.extend(item);
+                    after
+                };
                 // A row that is over and waits for nothing is deleted, whatever was said before.
                 planned.writes.extend(Store::notice_state_write(owner, &after, version, now)?);
             }

@@ -322,19 +322,9 @@ struct Of<'a> {
 }
 
 impl Of<'_> {
-    fn holds(&self) -> bool {
-        self.action.approval.as_ref().is_some_and(|approval| approval.hash == self.hash)
-    }
-
     /// Whether nothing can run before somebody approves it.
     fn needs_approval(&self) -> bool {
-        use ActionState::{
-            Completed, Defined, Dismissed, Failed, InProgress, NeedsApproval, Paused, Scheduled,
-        };
-        match self.action.state {
-            Completed | Failed | Dismissed => false,
-            Defined | InProgress | NeedsApproval | Paused | Scheduled => !self.holds(),
-        }
+        self.action.needs_approval(&self.hash)
     }
 
     /// Whether it asks a person with its live run.

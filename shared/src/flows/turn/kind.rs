@@ -98,6 +98,17 @@ impl Turn {
     }
 }
 
+impl Turn {
+    /// Who talks, for a person who is told that the turn waits.
+    pub fn who(&self) -> &str {
+        match (&self.conversation, &self.agent) {
+            (Conversation::Action(action), _) => &action.title,
+            (Conversation::Chat(_), Some(agent)) => &agent.name,
+            (Conversation::Chat(_), None) => "The setup of an agent",
+        }
+    }
+}
+
 impl Kind for Turn {
     type Change = Infallible;
 

@@ -20,6 +20,7 @@ use domain::ids::{ChatId, Owner, RunId};
 use domain::memory::Source;
 use domain::models::image::{self, ImageInput};
 use domain::models::{Block, Role, StopReason};
+use domain::notices::waits;
 use domain::runs::form::{JsonForm, ReplyForm};
 use domain::runs::{EventKind, Run, RunError, RunEvent, RunKind, RunState};
 use domain::validate::FieldErrors;
@@ -444,7 +445,12 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
             super::due::dispatch(&cx, &crate::store::DueItem::run(&owner, id)).await;
             return Ok(());
         }
-        Rest::Waits { events, .. } => return recorder.wait(&events).await,
+        Rest::Waits { events, reason, .. } => {
+            let run = recorder.run();
+            let waits = waits::turn(run.run_id, run.action_id, kind.who(), &reason.text);
+            let waits = Store::waits_write(&owner, waits, cx.clock.now())?;
+            return recorder.wait(&events, vec![waits]).await;
+        }
         Rest::Cancelled(cause) => (RunState::Cancelled, cause.error()),
         Rest::Failed(error) => (RunState::Failed, Some(error)),
         Rest::Ended(Outcome::Completed { .. } | Outcome::NothingNew { .. }) => (RunState::Completed, None),
@@ -483,6 +489,11 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
         let said = said.map(|said| messages::new(&cx, said.role, said.content, Some(run_id))).collect();
         more.extend(messages::writes(&cx, &owner, thread, said).await?);
         more.push(kind.conversation.still_there(&owner));
+        let run = recorder.run();
+        if !run.proposals.is_empty() {
+            let waits = waits::proposals(run_id, run.action_id, kind.who());
+            more.push(Store::waits_write(&owner, waits, cx.clock.now())?);
+        }
     }
     if let Some(agent) = kind.agent.as_ref().filter(|_| cost > 0) {
         more.push(Store::count(&owner, agent.agent_id, vec![("cost_micros", cost)]));
