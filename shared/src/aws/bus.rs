@@ -239,6 +239,19 @@ impl Event {
         }
     }
 
+    /// As JSON.
+    fn detail(&self) -> String {
+        let detail = match self {
+            Self::IndexCompleted(completed) => serde_json::to_string(completed),
+            Self::SpendingAlert(alert) => serde_json::to_string(alert),
+            Self::ActionAlert(alert) => serde_json::to_string(alert),
+            Self::Run(run) => serde_json::to_string(run),
+            Self::WatchdogAlert(alert) => serde_json::to_string(alert),
+            Self::AssetSaved(asset) => serde_json::to_string(asset),
+        };
+        detail.expect("a struct of strings and numbers is always JSON")
+    }
+
     pub const INDEX_COMPLETED: &'static str = "index.completed";
     pub const SPENDING_ALERT: &'static str = "spending.alert";
     pub const ACTION_ALERT: &'static str = "action.alert";
@@ -302,35 +315,66 @@ impl Bus {
     }
 
     fn entry(&self, event: &Event) -> PutEventsRequestEntry {
-        let detail = match event {
-            Event::IndexCompleted(completed) => serde_json::to_string(completed),
-            Event::SpendingAlert(alert) => serde_json::to_string(alert),
-            Event::ActionAlert(alert) => serde_json::to_string(alert),
-            Event::Run(run) => serde_json::to_string(run),
-            Event::WatchdogAlert(alert) => serde_json::to_string(alert),
-            Event::AssetSaved(asset) => serde_json::to_string(asset),
-        };
         PutEventsRequestEntry::builder()
             .event_bus_name(&self.name)
             .source(SOURCE)
             .detail_type(event.detail_type())
-            .detail(detail.expect("a struct of strings and numbers is always JSON"))
+            .detail(event.detail())
             .build()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
+    /// The event with this detail type.
+    fn read(detail_type: &str, detail: Value) -> Option<Event> {
+        match detail_type {
+            Event::INDEX_COMPLETED => serde_json::from_value(detail).map(Event::IndexCompleted),
+            Event::SPENDING_ALERT => serde_json::from_value(detail).map(Event::SpendingAlert),
+            Event::ACTION_ALERT => serde_json::from_value(detail).map(Event::ActionAlert),
+            Event::RUN_COMPLETED | Event::RUN_FAILED | Event::RUN_WAITING | Event::RUN_HELD => {
+                serde_json::from_value(detail).map(Event::Run)
+            }
+            Event::WATCHDOG_ALERT => serde_json::from_value(detail).map(Event::WatchdogAlert),
+            Event::ASSET_SAVED => serde_json::from_value(detail).map(Event::AssetSaved),
+            _ => return None,
+        }
+        .ok()
+    }
+
     #[test]
-    fn the_example_of_an_event_is_what_is_published() {
-        let example = include_str!("../../../events/bus/asset.saved.json");
-        let example: serde_json::Value = serde_json::from_str(example).expect("it is JSON");
-        let saved: AssetSaved = serde_json::from_value(example["detail"].clone()).expect("it is the event");
-        assert_eq!(serde_json::to_value(&saved).expect("it is JSON"), example["detail"]);
-        assert_eq!(example["source"], SOURCE);
-        assert_eq!(example["detail-type"], Event::AssetSaved(saved).detail_type());
+    fn the_examples_of_events_are_what_is_published() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../events/bus");
+        let mut found = Vec::new();
+        for file in std::fs::read_dir(folder).expect("there are examples") {
+            let text = std::fs::read_to_string(file.expect("a file").path()).expect("it can be read");
+            let example: Value = serde_json::from_str(&text).expect("it is JSON");
+            let detail_type = example["detail-type"].as_str().expect("it has a type").to_owned();
+            let event = read(&detail_type, example["detail"].clone());
+            let event = event.unwrap_or_else(|| panic!("{detail_type} is not what its name says"));
+            assert_eq!(event.detail_type(), detail_type);
+            assert_eq!(example["source"], SOURCE);
+            let detail: Value = serde_json::from_str(&event.detail()).expect("it is JSON");
+            assert_eq!(detail, example["detail"], "{detail_type}");
+            found.push(detail_type);
+        }
+        found.sort();
+        let all = [
+            Event::ACTION_ALERT,
+            Event::ASSET_SAVED,
+            Event::INDEX_COMPLETED,
+            Event::RUN_COMPLETED,
+            Event::RUN_FAILED,
+            Event::RUN_HELD,
+            Event::RUN_WAITING,
+            Event::SPENDING_ALERT,
+            Event::WATCHDOG_ALERT,
+        ];
+        assert_eq!(found, all, "each kind of event has one example");
     }
 
     #[test]

@@ -218,6 +218,14 @@ impl Store {
         Self::happened_write(owner, id, event, at)
     }
 
+    /// The write that forgets what [`Self::waits_write`] noted, for the transaction that answers it. It saves a look: whether something
+    /// still waits is read again before anything is said.
+    #[must_use]
+    pub fn answered_write(owner: &Owner, event: &Event) -> Write {
+        let id = NoticeId::of(&event.key.to_string(), Timestamp::UNIX_EPOCH);
+        Write::Delete { key: keys::happened(owner, id), must_exist: false }
+    }
+
     /// What happened and is not planned yet, oldest first.
     pub async fn all_happened(&self, owner: &Owner) -> Result<Vec<Versioned<Happened>>, StoreError> {
         self.all_of(&keys::all_happened(owner)).await

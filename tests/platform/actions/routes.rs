@@ -881,8 +881,8 @@ async fn a_deleted_agent_takes_its_actions_along() {
     assert!(messages.items.is_empty());
     for shard in 0..64 {
         let mut due = store.due(shard, Timestamp::MAX, 10).await.unwrap();
-        // The memory of the owner stays.
-        due.retain(|entry| entry.key.sk != "DUE");
+        // The memory of the owner stays. That one action waited for its approval is forgotten when its time comes.
+        due.retain(|entry| entry.key.sk != "DUE" && !entry.key.sk.starts_with("HAPPENED#"));
         assert_eq!(due, []);
     }
 }

@@ -375,8 +375,8 @@ fn approved(owner: &Owner, read: &Action, next: &Action, command: Command<'_>) -
     Ok(Some(Store::approval_write(owner, next.id, &record)?))
 }
 
-/// The write after which a person is told that the action waits for another approval, if a change has withdrawn the one it had. Whoever
-/// cancels an action wants it not to run.
+/// The write after which a person is told that the action waits for another approval, if a change has withdrawn the one it had. If it
+/// waited and is approved or ended, the write that forgets it. Whoever cancels an action wants it not to run.
 fn waits_for_approval(
     owner: &Owner,
     read: &Action,
@@ -385,11 +385,13 @@ fn waits_for_approval(
     now: Timestamp,
 ) -> Result<Option<Write>> {
     let is_change = matches!(command, Command::Patch { .. } | Command::Schedule { .. });
-    let is_withdrawn = read.approval.is_some() && next.approval.is_none();
-    if !(is_change && is_withdrawn) {
-        return Ok(None);
-    }
-    Ok(Some(Store::waits_write(owner, waits::approval(next), now)?))
+    let is_end = matches!(command, Command::Cancel | Command::Dismiss | Command::Complete);
+    Ok(match (&read.approval, &next.approval) {
+        (Some(_), None) if is_change => Some(Store::waits_write(owner, waits::approval(next), now)?),
+        (None, Some(_)) => Some(Store::answered_write(owner, &waits::approval(next))),
+        (None, None) if is_end => Some(Store::answered_write(owner, &waits::approval(next))),
+        _ => None,
+    })
 }
 
 /// Cancels queued occurrences, and ends the records of their runs. Returns `false` if an executor has taken one of them
