@@ -8,7 +8,6 @@ use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, AssetId, Owner, ProposalId, RunId};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
-use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -235,18 +234,6 @@ async fn tell(cx: &Cx, owner: &Owner, asset: &Asset) {
     if let Err(error) = cx.bus.publish(&[saved]).await {
         tracing::warn!(cause = %error, asset_id = %asset.asset_id, "the event of a saved asset was not published");
     }
-}
-
-/// The events of the outputs that a run has saved, those that still exist. They are published when the run has ended, together with its
-/// own event.
-///
-/// # Errors
-/// If the table does not answer.
-pub(super) async fn events_of_run(cx: &Cx, owner: &Owner, run: RunId) -> Result<Vec<Event>> {
-    let outputs = cx.store.run_outputs(owner, run).await?;
-    let read = outputs.iter().map(|output| cx.store.asset(owner, output.asset_id));
-    let assets = try_join_all(read).await?.into_iter().flatten();
-    Ok(assets.map(|asset| Event::AssetSaved(AssetSaved::of(owner, &asset.value))).collect())
 }
 
 /// Deletes the content of an accepted proposal. The asset is already saved, so errors are ignored.

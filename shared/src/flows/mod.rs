@@ -27,6 +27,7 @@ pub mod pings;
 pub mod practices;
 pub mod projects;
 pub mod proposals;
+pub mod reports;
 pub mod runs;
 pub mod schedules;
 pub mod stop;

@@ -28,8 +28,8 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{assets, due as dispatcher, edit, schedules};
-use crate::aws::bus::{Event as BusEvent, RunEvent};
+use super::{due as dispatcher, edit, schedules};
+use crate::aws::bus::{AssetSaved, Event as BusEvent, RunEvent};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::request::caller::IfMatch;
@@ -190,7 +190,7 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
             if let Some(event) = RunEvent::of(owner, of.value.agent_id, &found.value) {
                 let mut events = vec![BusEvent::Run(event)];
                 if found.value.state.is_final() {
-                    events.extend(assets::events_of_run(cx, owner, run).await?);
+                    events.extend(events_of_assets(cx, owner, run).await?);
                 }
                 cx.bus.publish(&events).await?;
             }
@@ -431,3 +431,12 @@ pub async fn replace_preferences(
 
 // A sweep leases what is due for longer than one try of a delivery takes, so it does not send the delivery while it is tried.
 const _: () = assert!(LEASE.as_secs() > domain::notices::deliveries::LONGEST_TRY.as_secs());
+
+/// The events of the outputs that a run has saved, those that still exist. They are published when the run has ended, together with its
+/// own event.
+async fn events_of_assets(cx: &Cx, owner: &Owner, run: RunId) -> Result<Vec<BusEvent>> {
+    let outputs = cx.store.run_outputs(owner, run).await?;
+    let read = outputs.iter().map(|output| cx.store.asset(owner, output.asset_id));
+    let assets = futures::future::try_join_all(read).await?.into_iter().flatten();
+    Ok(assets.map(|asset| BusEvent::AssetSaved(AssetSaved::of(owner, &asset.value))).collect())
+}

@@ -3,7 +3,6 @@
 pub mod answers;
 mod cancel;
 pub mod follow;
-pub mod reports;
 mod view;
 
 use domain::ids::RunId;
