@@ -614,6 +614,8 @@ const MAY_WRITE: &[&str] = &[
     "MEMORY.DUE",
     "MEMORY.INDEX",
     "MEMORY.KEPT",
+    // That something waits for a person. Its text is of the platform, with the names of the agent and of the tool.
+    "NOTICE.HAPPENED",
     "PROPOSAL.",
     "RUN.",
     "SPEND.",
@@ -644,6 +646,10 @@ async fn no_effect_outside_the_approval(carrier: Carrier) {
     )
     .await
     .expect(200);
+    // That something of another account waits for its approval is told now, and not during the test.
+    stage.clock.set(h.platform.cx.clock.now() + jiff::SignedDuration::from_mins(11));
+    stage.sweep().await;
+    stage.executors.work().await;
     let before = items(&h.platform.cx).await;
     let (mut wrong, mut actions, mut obeyed) = (Vec::new(), Vec::new(), 0);
     let rows = rows(carrier);
