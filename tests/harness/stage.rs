@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use base::clock::{Clock, ManualClock};
 use domain::actions::{Occurrence, ReasonCode};
 use domain::ids::{ActionId, AssetId, Owner, RunId};
 use jiff::{SignedDuration, Timestamp};
+use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
 use lamplighter_local::platform::PlatformConfig;
 use models::ModelsConfig;
 use serde_json::{Value, json};
@@ -42,6 +44,12 @@ impl Stage {
     /// With these models and these limits of runs.
     pub async fn with_runs(models: ModelsConfig, runs: RunsConfig) -> Self {
         Self::of(PlatformConfig { models, runs, ..PlatformConfig::in_memory() }).await
+    }
+
+    /// With these models, and with requests to the table and the bucket that can be counted.
+    pub async fn counting(models: ModelsConfig) -> Self {
+        let faults = FaultConfig { seed: 7, rates: FaultRates::default(), slow_by: Duration::ZERO };
+        Self::of(PlatformConfig { models, faults: Some(faults), ..PlatformConfig::in_memory() }).await
     }
 
     /// With this configuration, but with its own clock and without automatic work.

@@ -1,5 +1,5 @@
-//! Runs every two hours. It looks at the platform, and sends a message to the executors for each person, who are found in partitions of the
-//! index `due` that no sweep reads.
+//! Runs every two hours. It looks at the platform, and has the executors look at the people. It finds them in partitions of the index `due`
+//! that no sweep reads, and sends a message for every hundred.
 
 use std::time::Duration;
 

@@ -67,12 +67,12 @@ impl Queues {
             .queue_url(queue_url)
             .receipt_handle(receipt)
             .visibility_timeout(i32::try_from(pause.as_secs()).unwrap_or(i32::MAX));
-        let failed = match tokio::time::timeout(TIMEOUT, change.send()).await {
-            Ok(Ok(_)) => return tracing::info!(receives, pause_s = pause.as_secs(), "message is retried"),
-            Ok(Err(error)) => aws::cause(&error),
-            Err(_) => "no answer in time".to_owned(),
-        };
-        tracing::warn!(cause = failed, "could not make a failed message visible; it comes back later");
+        match in_time(async { change.send().await.map_err(|error| aws::cause(&error)) }).await {
+            Ok(_) => tracing::info!(receives, pause_s = pause.as_secs(), "message is retried"),
+            Err(cause) => {
+                tracing::warn!(cause, "could not make a failed message visible; it comes back later");
+            }
+        }
     }
 }
 

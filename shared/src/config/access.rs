@@ -7,7 +7,7 @@ use domain::accounts::rates::RateLimits;
 use http::HeaderValue;
 use rustls::RootCertStore;
 
-use super::{ConfigError, Env};
+use super::{ConfigError, Env, listed};
 
 /// Who may call.
 #[derive(Clone, Debug)]
@@ -203,10 +203,8 @@ impl CorsConfig {
     /// If an origin is not of the form `https://host` or `https://host:port`, in lower case.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let variable = "LAMPLIGHTER_CORS_ORIGINS";
-        let text = env(variable).unwrap_or_default();
-        let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
-        let origins = origins.map(|origin| {
-            is_origin(origin).then(|| HeaderValue::try_from(origin).ok()).flatten().ok_or_else(|| {
+        let origins = listed(env, variable).into_iter().map(|origin| {
+            is_origin(&origin).then(|| HeaderValue::try_from(&origin).ok()).flatten().ok_or_else(|| {
                 let problem = format!(
                     "must be origins like https://app.example.com, separated by commas, and has `{origin}`"
                 );

@@ -8,7 +8,7 @@ use domain::ids::Owner;
 use futures::future::BoxFuture;
 use secrecy::SecretSlice;
 
-use super::{ConfigError, Env, listed};
+use super::{ConfigError, Env, given, listed};
 
 /// The AWS resources and how to reach them.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl AwsConfig {
             bucket: named("LAMPLIGHTER_BUCKET"),
             bus: named("LAMPLIGHTER_BUS"),
             queue: env("LAMPLIGHTER_QUEUE").unwrap_or_default(),
-            dead_letters: env("LAMPLIGHTER_DEAD_LETTERS").filter(|arn| !arn.is_empty()),
+            dead_letters: given(env, "LAMPLIGHTER_DEAD_LETTERS"),
             timers: listed(env, "LAMPLIGHTER_TIMERS"),
             region: required("AWS_REGION")?,
             credentials: AwsKeys {

@@ -120,10 +120,15 @@ impl Config {
     }
 }
 
-/// A variable with values that are separated by commas.
+/// The values of a variable that are separated by commas.
 fn listed(env: Env<'_>, variable: &str) -> Vec<String> {
     let text = env(variable).unwrap_or_default();
     text.split(',').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect()
+}
+
+/// The value of a variable, without space around it. `None` if nothing is left.
+fn given(env: Env<'_>, variable: &str) -> Option<String> {
+    env(variable).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// A variable that is `on` or `off`.

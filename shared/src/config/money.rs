@@ -2,7 +2,7 @@
 
 use domain::accounts::plans::Plan;
 
-use super::{ConfigError, Env};
+use super::{ConfigError, Env, listed};
 
 /// Budget limits in micro-dollars.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +91,7 @@ impl PlansConfig {
             })
         };
         let texts = |variable: &'static str| {
-            let text = env(variable).unwrap_or_default();
-            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-            names.map(|name| plan(variable, name)).collect::<Result<Vec<_>, _>>()
+            listed(env, variable).iter().map(|name| plan(variable, name)).collect::<Result<Vec<_>, _>>()
         };
         let default = match texts("LAMPLIGHTER_PLAN")?[..] {
             [] => Plan::Unlimited,

@@ -3,7 +3,7 @@
 use domain::notices::channels::check_email;
 use domain::notices::render::Site;
 
-use super::{ConfigError, Env};
+use super::{ConfigError, Env, given};
 
 /// Who sends e-mails.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,16 +35,14 @@ impl NoticesConfig {
     /// # Errors
     /// If the address of the platform is not an address, or if the sender is not one e-mail address.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
-        let given =
-            |variable: &str| env(variable).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let variable = "LAMPLIGHTER_PUBLIC_URL";
-        let site = match given(variable) {
+        let site = match given(env, variable) {
             None => Site::local(),
             Some(text) => Site::new(&text)
                 .map_err(|error| ConfigError { variable, problem: format!("{error}, is `{text}`") })?,
         };
         let variable = "LAMPLIGHTER_MAIL_FROM";
-        let mail = match given(variable) {
+        let mail = match given(env, variable) {
             None => MailConfig::Off,
             Some(from) => {
                 check_email(&from).map_err(|problem| ConfigError {

@@ -1,8 +1,8 @@
-//! Addresses outside the platform that hear from its timers. A service that expects their calls notices if the platform has stopped.
+//! Addresses outside the platform that its timers call. A service that expects these calls notices if the platform has stopped.
 
 use domain::reach::{Policy, check_https};
 
-use super::{ConfigError, Env};
+use super::{ConfigError, Env, given};
 
 /// The addresses that are called after each call of a timer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,10 +16,7 @@ impl PingsConfig {
     /// If a value is not an https address that `policy` allows.
     pub fn read(env: Env<'_>, policy: &Policy) -> Result<Self, ConfigError> {
         let address = |variable: &'static str| {
-            let Some(text) = env(variable).map(|text| text.trim().to_owned()) else { return Ok(None) };
-            if text.is_empty() {
-                return Ok(None);
-            }
+            let Some(text) = given(env, variable) else { return Ok(None) };
             // The address itself may be a secret, so it is not shown.
             match check_https(&text, policy) {
                 Ok(_) => Ok(Some(text)),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use domain::reach::{InvalidHost, Policy};
 
 use super::outside::OutsideTools;
-use super::{ConfigError, Env};
+use super::{ConfigError, Env, listed};
 
 /// The whole number in a variable. `None` if the variable is not set.
 fn number<N: FromStr + PartialOrd + Display>(
@@ -87,9 +87,7 @@ impl ReachConfig {
     /// If the value is not a list of hosts, each with or without a port.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let variable = "LAMPLIGHTER_ALLOWED_HOSTS";
-        let text = env(variable).unwrap_or_default();
-        let hosts = text.split(',').map(str::trim).filter(|host| !host.is_empty());
-        let hosts = hosts.map(|host| {
+        let hosts = listed(env, variable).into_iter().map(|host| {
             let problem = |error: InvalidHost| format!("{error}, separated by commas, and has `{host}`");
             host.parse().map_err(|error| ConfigError { variable, problem: problem(error) })
         });

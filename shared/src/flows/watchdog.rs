@@ -81,7 +81,7 @@ pub struct Sent {
     pub wrong: usize,
 }
 
-/// Looks at the platform, and sends a message for each owner.
+/// Looks at the platform, and sends a message for every hundred owners.
 ///
 /// # Errors
 /// If the table or the bus does not answer.
@@ -145,8 +145,8 @@ pub async fn send(cx: &Cx, deadline: Timestamp) -> Result<Sent> {
     Ok(sent)
 }
 
-/// Notes that the sweep runs. A write in every minute would cost more than it tells, so only every tenth one notes it. If that fails, the
-/// work of the sweep is done all the same.
+/// Notes that the sweep runs, in every tenth minute: more writes would cost more and tell nothing more. A failure is only logged, because
+/// the work of the sweep is done.
 pub async fn beat_of_sweep(cx: &Cx) {
     let now = cx.clock.now();
     if now.as_second().div_euclid(60) % 10 != 0 {
@@ -168,8 +168,8 @@ async fn send_looks(cx: &Cx, groups: impl Iterator<Item = &[Owner]>, look: Times
     refused
 }
 
-/// Looks at the owners of a message. If the look at one of them fails, or has no time, it gets a message of its own. So a look that always
-/// fails makes nobody else be looked at again.
+/// Looks at the owners of a message. If the look at one of them fails, or has no time, it gets a message of its own. So if a look
+/// always fails, only that look is repeated.
 ///
 /// # Errors
 /// If the look at the only owner fails, or if the queue does not accept a message. The message then comes again.

@@ -214,16 +214,14 @@ impl Store {
     /// [`PATIENCE`]. If it waits again before that, the time begins again: each key has one record.
     pub fn waits_write(owner: &Owner, event: Event, now: Timestamp) -> Result<Write, StoreError> {
         let at = now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
-        let id = NoticeId::of(&event.key.to_string(), Timestamp::UNIX_EPOCH);
-        Self::happened_write(owner, id, event, at)
+        Self::happened_write(owner, waits_id(&event), event, at)
     }
 
     /// The write that forgets what [`Self::waits_write`] noted, for the transaction that answers it. It saves a look: whether something
     /// still waits is read again before anything is said.
     #[must_use]
     pub fn answered_write(owner: &Owner, event: &Event) -> Write {
-        let id = NoticeId::of(&event.key.to_string(), Timestamp::UNIX_EPOCH);
-        Write::Delete { key: keys::happened(owner, id), must_exist: false }
+        Write::Delete { key: keys::happened(owner, waits_id(event)), must_exist: false }
     }
 
     /// What happened and is not planned yet, oldest first.
@@ -395,4 +393,9 @@ impl Store {
 /// The place in the index of something of which an owner has one at a time.
 fn due_of(owner: &Owner, at: Timestamp) -> Extras {
     Extras { due: Some((keys::shard_of_owner(owner), at)), ..Extras::default() }
+}
+
+/// The id of the one record that says that this waits.
+fn waits_id(event: &Event) -> NoticeId {
+    NoticeId::of(&event.key.to_string(), Timestamp::UNIX_EPOCH)
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::ids::Owner;
 use jiff::SignedDuration;
-use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -141,10 +140,7 @@ async fn works(stage: &Stage) -> (usize, Duration) {
 async fn each_of_many_people_is_synchronised_once() {
     let people = people();
     let model = ScriptedModel::start(learns).await;
-    let faults = FaultConfig { seed: 7, rates: FaultRates::default(), slow_by: Duration::ZERO };
-    let models = model.config("scripted");
-    let stage =
-        Stage::of(PlatformConfig { models, faults: Some(faults), ..PlatformConfig::in_memory() }).await;
+    let stage = Stage::counting(model.config("scripted")).await;
     let cx = &stage.h.platform.cx;
     let owners: Vec<Owner> = (0..people).map(|n| Owner::new(format!("person-{n}")).unwrap()).collect();
     let session = "laptop".parse().unwrap();

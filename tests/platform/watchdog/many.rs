@@ -5,8 +5,6 @@ use std::time::{Duration, Instant};
 use domain::ids::Owner;
 use domain::watchdog::{Check, LOOK_EVERY};
 use jiff::{SignedDuration, Timestamp};
-use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
-use lamplighter_local::platform::PlatformConfig;
 use serde_json::json;
 use shared::flows::executor::route;
 use shared::flows::memory::outside;
@@ -47,10 +45,7 @@ async fn person(stage: &Stage, n: usize, actions: &[domain::actions::Action]) ->
 async fn a_look_at_many_people_costs_little_and_sees_everybody() {
     let people = people();
     let model = ScriptedModel::start(learns).await;
-    let faults = FaultConfig { seed: 7, rates: FaultRates::default(), slow_by: Duration::ZERO };
-    let models = model.config("scripted");
-    let stage =
-        Stage::of(PlatformConfig { models, faults: Some(faults), ..PlatformConfig::in_memory() }).await;
+    let stage = Stage::counting(model.config("scripted")).await;
     let cx = &stage.h.platform.cx;
     let mut actions = Vec::new();
     for _ in 0..3 {

@@ -14,6 +14,7 @@ use axum::routing::post;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::DEAD_LETTERS;
 use super::digest::md5_hex;
 use super::queue::{Queue, Receipt};
 use super::transport::json_answer;
@@ -61,8 +62,11 @@ pub(super) fn router(queues: HashMap<String, Queue>) -> Router {
     )
 }
 
-/// The name of the queue with the dead letters.
-const DEAD_LETTERS: &str = "dead-letters";
+/// Refuses every other queue than the one with the dead letters, whose URL and ARN end in its name.
+fn check_dead_letters(name: &str) -> Result<(), Refusal> {
+    let of = |name: &str| name.rsplit(['/', ':']).next().map(str::to_owned);
+    if of(name) == of(DEAD_LETTERS) { Ok(()) } else { Err(Refusal::unknown_queue()) }
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -73,9 +77,7 @@ struct GetQueueAttributes {
 /// How many dead letters there are.
 fn attributes(queues: &HashMap<String, Queue>, body: &[u8]) -> Result<Value, Refusal> {
     let GetQueueAttributes { queue_url } = parsed(body)?;
-    if queue_url.rsplit('/').next() != Some(DEAD_LETTERS) {
-        return Err(Refusal::unknown_queue());
-    }
+    check_dead_letters(&queue_url)?;
     let count: usize = queues.values().map(|queue| queue.depth().dead).sum();
     Ok(json!({"Attributes": {"ApproximateNumberOfMessages": count.to_string()}}))
 }
@@ -89,9 +91,7 @@ struct StartMessageMoveTask {
 /// Moves the dead letters back into their queues.
 fn redrive(queues: &HashMap<String, Queue>, body: &[u8]) -> Result<Value, Refusal> {
     let StartMessageMoveTask { source_arn } = parsed(body)?;
-    if source_arn.rsplit(':').next() != Some(DEAD_LETTERS) {
-        return Err(Refusal::unknown_queue());
-    }
+    check_dead_letters(&source_arn)?;
     for queue in queues.values() {
         queue.redrive().map_err(|error| Refusal {
             kind: "com.amazonaws.sqs#InternalError",

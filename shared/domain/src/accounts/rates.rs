@@ -26,8 +26,8 @@ pub enum RouteClass {
     Turns,
     /// Calls of a coding assistant over MCP.
     Mcp,
-    /// Reports of a coding assistant's hooks, of watched schedules, and of the servers of calls. An assistant sends one before and one after each tool call of
-    /// each of its agents.
+    /// Reports of a coding assistant's hooks, of watched schedules, and of the servers of calls. An assistant sends one before and one
+    /// after each tool call of each of its agents.
     Hooks,
     /// What pages show first, and ask for again every few seconds.
     Overview,

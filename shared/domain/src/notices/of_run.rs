@@ -64,7 +64,7 @@ fn ends(key: &NoticeKey, occurrence: &Occurrence, others_wait: bool) -> bool {
         NoticeKind::Failed => has_succeeded,
         // What runs is no longer held.
         NoticeKind::Held => has_run && occurrence.state != OccurrenceState::Held,
-        // No run answers what waits without one.
+        // An approval, a turn or a proposal. A run of the action does not answer these.
         NoticeKind::NeedsAnswer if Waiting::of(key).is_some() => false,
         // Its own question was answered, or nobody can answer it any more. If it asks a second one, that is a new question.
         NoticeKind::NeedsAnswer => occurrence.has_told_a_question() && !others_wait,

@@ -1,7 +1,8 @@
 //! What waits for a person without a run that has come to rest: an approval, an answer in a conversation, proposals.
 //!
 //! Whoever made it wait is often still there and answers at once. So nobody is told before [`PATIENCE`] has passed, and whether it still
-//! waits is read again before anything is said. Then none of the many ways to answer has to know of notices.
+//! waits is read again before anything is said. So the ways to answer need not know of notices. An approval forgets its record all the
+//! same, which saves a look.
 
 use jiff::SignedDuration;
 
@@ -29,7 +30,7 @@ pub enum Waiting {
 }
 
 impl Waiting {
-    /// None if the key is about a run of an action or about no answer.
+    /// `None` if the key is about a run of an action, or about something that needs no answer.
     #[must_use]
     pub fn of(key: &NoticeKey) -> Option<Self> {
         if key.kind != NoticeKind::NeedsAnswer {

@@ -37,7 +37,7 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         let taken = cx.due_queue.send(&[again]).await.is_empty();
         return if taken { Ok(()) } else { Err(Error::internal("an item that came early was not put back")) };
     }
-    // It has many owners, and asks the following questions of each.
+    // A message of the watchdog has many owners. The look at each of them checks what follows.
     if item.target == DueTarget::Watchdog {
         return work(cx, item, deadline).await;
     }

@@ -170,19 +170,13 @@ impl Proxy {
 /// What AWS bills for a read: one unit for 4 KiB that are read consistently, two in a transaction, and half of one otherwise.
 fn half_read_units(operation: &str, asked: &[u8], answered: usize) -> u64 {
     let asked: Value = serde_json::from_slice(asked).unwrap_or_default();
-    let keys = asked["TransactItems"].as_array().map_or(1, Vec::len)
-        + asked["RequestItems"].as_object().map_or(0, |tables| {
-            tables
-                .values()
-                .map(|table| table["Keys"].as_array().map_or(1, Vec::len))
-                .sum::<usize>()
-                .saturating_sub(1)
-        });
-    let blocks = (answered / 4_096 + 1).max(keys) as u64;
-    let is_consistent = asked["ConsistentRead"] == true
-        || asked["RequestItems"]
-            .as_object()
-            .is_some_and(|tables| tables.values().any(|of| of["ConsistentRead"] == true));
+    // Each table of a batch has its own keys, and says whether its reads are consistent.
+    let parts: Vec<&Value> =
+        asked["RequestItems"].as_object().map_or_else(|| vec![&asked], |tables| tables.values().collect());
+    let keys =
+        |part: &Value| part["Keys"].as_array().or(part["TransactItems"].as_array()).map_or(1, Vec::len);
+    let blocks = (answered / 4_096 + 1).max(parts.iter().copied().map(keys).sum()) as u64;
+    let is_consistent = parts.iter().any(|part| part["ConsistentRead"] == true);
     match (operation, is_consistent) {
         ("TransactGetItems", _) => 4 * blocks,
         (_, true) => 2 * blocks,
