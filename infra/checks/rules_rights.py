@@ -127,7 +127,8 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
     if name in SEALS_KEYS:
         rights.add(("ssm:PutParameter", MASTER_KEYS))
     if name == "scheduled-executor":
-        rights.add(("ses:SendEmail", "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity/*"))
+        mail = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}"
+        rights |= {("ses:SendEmail", f"{mail}:{of}") for of in ("identity/*", "configuration-set/${AWS::StackName}")}
     if name in SENDS:
         rights.add(("sqs:SendMessage", QUEUES["scheduled-executor"]))
     for action, prefixes in BODIES.get(name, {}).items():

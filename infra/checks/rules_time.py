@@ -76,14 +76,45 @@ def a_failed_sweep_is_left_to_the_next(stack: Stack, repo: Repo) -> Iterator[str
         yield "a sweep may take longer than a minute, the time until the next one"
 
 
+MAIL_EVENTS = {
+    "source": ["aws.ses"],
+    "detail-type": ["Email Bounced", "Email Complaint Received"],
+    "detail": {"mail": {"tags": {"ses:configuration-set": [{"Ref": "MailEvents"}]}}},
+}
+
+
 @rule
 def the_bus_has_no_part_in_due_items(stack: Stack, repo: Repo) -> Iterator[str]:
     for name, rule in stack.of("AWS::Events::Rule").items():
-        if [target(to["Arn"]) for to in rule.get("Targets", [])] != ["Alarms"]:
+        targets = [target(to["Arn"]) for to in rule.get("Targets", [])]
+        if name != "MailEventsRule" and targets != ["Alarms"]:
             yield f"{name}: due items go to the queue directly; a rule can't delay, and only alerts need one"
     for name, properties in stack.of("AWS::SQS::QueuePolicy").items():
-        if "Queue" in map(target, properties["Queues"]):
+        if name != "QueuePolicy" and "Queue" in map(target, properties["Queues"]):
             yield f"{name}: functions send to Queue by their own permissions, nobody else does"
+
+
+@rule
+def only_our_mails_are_told(stack: Stack, repo: Repo) -> Iterator[str]:
+    """Amazon SES tells of e-mails that came back, through a rule of the default bus, which alone may send to Queue."""
+    rule = stack.properties("MailEventsRule")
+    if rule.get("EventPattern") != MAIL_EVENTS or "EventBusName" in rule:
+        yield f"MailEventsRule: must match the bounces and complaints of our configuration set on the default bus: {rule.get('EventPattern')}"
+    if [target(to["Arn"]) for to in rule.get("Targets", [])] != ["Queue"] or any(set(to) != {"Id", "Arn"} for to in rule["Targets"]):
+        yield "MailEventsRule: must send the event as it is to Queue, and nowhere else"
+    statements = stack.properties("QueuePolicy")["PolicyDocument"]["Statement"]
+    allowed = {
+        "Effect": "Allow",
+        "Principal": {"Service": "events.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Resource": {"Fn::GetAtt": ["Queue", "Arn"]},
+        "Condition": {"ArnEquals": {"aws:SourceArn": {"Fn::GetAtt": ["MailEventsRule", "Arn"]}}},
+    }
+    if statements != [allowed]:
+        yield f"QueuePolicy: only MailEventsRule may send: {statements}"
+    events = stack.properties("MailEventsDestination")["EventDestination"]
+    if not events.get("Enabled") or set(events.get("MatchingEventTypes", [])) != {"BOUNCE", "COMPLAINT"} or "EventBridgeDestination" not in events:
+        yield f"MailEventsDestination: must publish bounces and complaints on the bus: {events}"
 
 
 @rule

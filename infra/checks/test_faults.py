@@ -432,8 +432,16 @@ f = partial(fault, rule="the_bus_has_no_part_in_due_items")
 f("a rule that fills the queue", plant=put("DueRule", {"Type": "AWS::Events::Rule", "Properties": {}}))
 f(
     "a queue with a policy",
-    plant=put("QueuePolicy", {"Type": "AWS::SQS::QueuePolicy", "Properties": {"Queues": [{"Ref": "Queue"}], "PolicyDocument": {"Statement": []}}}),
+    plant=put("OtherPolicy", {"Type": "AWS::SQS::QueuePolicy", "Properties": {"Queues": [{"Ref": "Queue"}], "PolicyDocument": {"Statement": []}}}),
 )
+f = partial(fault, rule="only_our_mails_are_told")
+f("the e-mails of others", plant=put("MailEventsRule/Properties/EventPattern/detail", GONE))
+f("what no function understands", plant=put("MailEventsRule/Properties/EventPattern/detail-type", ["Email Opened"]))
+f("a bus that SES does not use", plant=put("MailEventsRule/Properties/EventBusName", {"Ref": "Bus"}))
+f("an event that is changed", plant=put("MailEventsRule/Properties/Targets/0/InputPath", "$.detail"))
+f("every rule of the account", plant=put("QueuePolicy/Properties/PolicyDocument/Statement/0/Condition", {"StringEquals": {"aws:SourceAccount": "1"}}))
+f("no bounces", plant=put("MailEventsDestination/Properties/EventDestination/MatchingEventTypes", ["COMPLAINT"]))
+f("a destination that is off", plant=put("MailEventsDestination/Properties/EventDestination/Enabled", False))
 fault(
     "a queue for everybody",
     "nobody_else_may_send",

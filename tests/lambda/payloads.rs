@@ -120,6 +120,8 @@ async fn every_payload_is_answered() {
     assert!(looked["wrong"].as_u64() <= Some(1), "{looked}");
     let handled = walk.send("scheduled-executor.due").await.json().await;
     assert_eq!(handled, json!({"batchItemFailures": []}));
+    let handled = walk.send("scheduled-executor.mail-bounced").await.json().await;
+    assert_eq!(handled, json!({"batchItemFailures": []}));
     let handled = walk.send("scheduled-executor.not-ours").await.json().await;
     let failed = ["2e1424d4-f796-459a-8184-9c92662be6d1", "2e1424d4-f796-459a-8184-9c92662be6d2"];
     assert_eq!(handled["batchItemFailures"], json!(failed.map(|id| json!({"itemIdentifier": id}))));

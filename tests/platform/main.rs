@@ -118,6 +118,8 @@ mod notices {
     mod channels;
     mod deliveries;
     mod foreign;
+    mod mails;
+    mod preflights;
     mod told;
     mod waits;
 }

@@ -5,11 +5,12 @@
 mod channels;
 mod deliveries;
 mod preferences;
+mod unsubscribe;
 
 use models::Models;
 use shared::runtime::function::{Function, Trigger};
 
-shared::routes!(in channels, deliveries, preferences);
+shared::routes!(in channels, deliveries, preferences, unsubscribe);
 
 pub const FUNCTION: Function = Function {
     name: "notices",

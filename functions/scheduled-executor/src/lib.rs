@@ -2,6 +2,8 @@
 //!
 //! Up to ten items run at once. Each has its own lease and deadline. An item that fails or panics does not affect the others.
 //!
+//! Amazon SES reports e-mails that came back to the same queue.
+//!
 //! A message of the queue names only the due item. The work itself is read from the table and decided by the domain, so
 //! a repeated message runs nothing twice.
 
@@ -10,6 +12,7 @@ use futures::future::BoxFuture;
 use models::Models;
 use serde_json::Value;
 use shared::flows::executor::route;
+use shared::flows::notices::mail;
 use shared::process::metrics;
 use shared::runtime::function::{Function, Invocation, Trigger};
 use shared::store::DueItem;
@@ -23,6 +26,9 @@ pub const FUNCTION: Function = Function {
 
 fn execute(cx: Cx, invocation: Invocation, message: Value) -> BoxFuture<'static, Result<()>> {
     async move {
+        if mail::is_of_mail(&message) {
+            return mail::take(&cx, &message).await;
+        }
         let item: DueItem = serde_json::from_value(message)
             .map_err(|error| Error::internal(format!("the message does not name a due item: {error}")))?;
         let looked_at = route::process(&cx, &item, invocation.deadline).await;

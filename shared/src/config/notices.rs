@@ -13,8 +13,9 @@ pub enum MailConfig {
     Off,
     /// The platform stores the request that Amazon SES would get. No variable sets it; `infra/local` does.
     Outbox { from: String },
-    /// Amazon SES. The sender must be verified there.
-    Ses { from: String },
+    /// Amazon SES. The sender must be verified there. With a configuration set that publishes its events, the platform learns of e-mails
+    /// that came back.
+    Ses { from: String, configuration_set: Option<String> },
 }
 
 /// How people are told.
@@ -49,7 +50,7 @@ impl NoticesConfig {
                     variable,
                     problem: format!("{problem}; is `{from}`"),
                 })?;
-                MailConfig::Ses { from }
+                MailConfig::Ses { from, configuration_set: given(env, "LAMPLIGHTER_MAIL_CONFIGURATION_SET") }
             }
         };
         Ok(Self { mail, site })

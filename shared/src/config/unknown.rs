@@ -27,6 +27,7 @@ pub const VARIABLES: &[&str] = &[
     "JWT_AUDIENCE",
     "JWT_ISSUER",
     "LOG_HOT_DAYS",
+    "MAIL_CONFIGURATION_SET",
     "MAIL_FROM",
     "MASTER_KEY",
     "MODEL",

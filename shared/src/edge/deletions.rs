@@ -20,6 +20,7 @@ pub async fn layer(State(cx): State<Cx>, request: Request, next: Next) -> Respon
     let path = request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str);
     if OF_NOBODY.contains(&path)
         || path.starts_with("/receipts/")
+        || path.starts_with("/unsubscribe/")
         || (path == "/account" && request.method() == Method::DELETE)
     {
         return next.run(request).await;

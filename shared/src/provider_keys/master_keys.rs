@@ -59,10 +59,9 @@ impl MasterKeys {
     /// # Errors
     /// If the master key cannot be read or created.
     pub(crate) async fn seal(&self, purpose: &str, secret: &SecretString) -> Result<Sealed> {
-        let master = match &self.0.config {
-            MasterKeysConfig::None => return Err(not_configured()),
-            MasterKeysConfig::Given { .. } => 1,
-            MasterKeysConfig::Parameters { current, .. } => *current,
+        let master = match self.current() {
+            0 => return Err(not_configured()),
+            current => current,
         };
         let key = self.load(master, true).await?;
         // With 96 random bits, a nonce does not repeat as long as a key encrypts fewer than 2^32 texts.
@@ -71,6 +70,15 @@ impl MasterKeys {
         key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(purpose), &mut sealed)
             .map_err(|_| Error::internal("failed to encrypt a secret"))?;
         Ok(Sealed { master, text: BASE64_STANDARD.encode([&nonce[..], &sealed].concat()) })
+    }
+
+    /// The number of the key that encrypts. Older keys have lower numbers. 0: there are none.
+    pub(crate) fn current(&self) -> u32 {
+        match &self.0.config {
+            MasterKeysConfig::None => 0,
+            MasterKeysConfig::Given { .. } => 1,
+            MasterKeysConfig::Parameters { current, .. } => *current,
+        }
     }
 
     /// Decrypts a text.

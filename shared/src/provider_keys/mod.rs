@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use base64::Engine;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use domain::accounts::servers::ServerSettings;
 use domain::accounts::{KeyProvider, last_characters};
 use domain::ids::{ChannelId, Owner};
@@ -15,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::notices::SealedText;
 use crate::store::{OwnServer, ProviderKey, SealedKey, Store};
 
@@ -211,6 +213,43 @@ impl ProviderKeys {
         self.0.masters.open(&channel_purpose(owner, channel), &sealed).await
     }
 
+    /// A token that stands for a channel, for people who have no account. It is the number of a master key, a dot, and an encrypted
+    /// text, so nothing is stored for it.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn token_of_channel(&self, owner: &Owner, channel: ChannelId) -> Result<String> {
+        let text = SecretString::from(format!("{channel} {owner}"));
+        let Sealed { master, text } = self.0.masters.seal(UNSUBSCRIBE, &text).await?;
+        let bytes = BASE64_STANDARD.decode(&text).map_err(|error| Error::internal(error.to_string()))?;
+        Ok(format!("{master}.{}", BASE64_URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// What a token stands for. None if this platform has not made it.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn channel_of_token(&self, token: &str) -> Result<Option<(Owner, ChannelId)>> {
+        let Some((master, text)) = token.split_once('.') else { return Ok(None) };
+        let (Ok(master), Ok(bytes)) = (master.parse::<u32>(), BASE64_URL_SAFE_NO_PAD.decode(text)) else {
+            return Ok(None);
+        };
+        // Anybody may send tokens. A master key that can't exist is not looked for.
+        if !(1..=self.0.masters.current()).contains(&master) || bytes.len() > MAX_TOKEN {
+            return Ok(None);
+        }
+        let sealed = Sealed { master, text: BASE64_STANDARD.encode(bytes) };
+        let text = match self.0.masters.open(UNSUBSCRIBE, &sealed).await {
+            Err(error) if is_unreadable(&error) => return Ok(None),
+            text => text?,
+        };
+        let read = |text: &str| {
+            let (channel, owner) = text.split_once(' ')?;
+            Some((Owner::new(owner).ok()?, channel.parse().ok()?))
+        };
+        Ok(read(text.expose_secret()))
+    }
+
     fn forget(&self, owner: &Owner, provider: KeyProvider) {
         self.kept().remove(&(owner.clone(), provider));
     }
@@ -229,6 +268,12 @@ impl<T> Kept<T> {
         self.read_at <= now && now < self.read_at + FRESH
     }
 }
+
+/// What the tokens of e-mails are encrypted for.
+const UNSUBSCRIBE: &str = "unsubscribe";
+
+/// The longest encrypted text of a token, in bytes. An owner has at most 128.
+const MAX_TOKEN: usize = 300;
 
 /// What a key is encrypted for. A ciphertext that was copied to another owner or provider cannot be decrypted.
 fn purpose(owner: &Owner, provider: KeyProvider) -> String {

@@ -42,6 +42,9 @@ const WITHOUT_IDS: &[&str] = &[
     "GET /account/import",
     // Whoever knows the id may read it.
     "GET /receipts/{receipt_id}",
+    // Whoever has got an e-mail may unsubscribe.
+    "POST /unsubscribe/{token}",
+    "GET /unsubscribe/{token}",
     "GET /limits",
     "GET /models",
     // It changes the caller's own choice: see `models.rs`.

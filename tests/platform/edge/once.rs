@@ -46,6 +46,7 @@ const SAFE: &[(&str, &str)] = &[
     ("/runs/{run_id}/cancel", "a run that has ended is not changed"),
     ("/runs/{run_id}/report", "the first report of a run counts"),
     ("/schedules/preview", "it only reads"),
+    ("/unsubscribe/{token}", "a channel that is suspended is not changed"),
 ];
 
 /// Tools that may be called again: the second call finds what the first has done, and finishes it.

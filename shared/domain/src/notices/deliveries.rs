@@ -147,7 +147,7 @@ impl DeliveryRecord {
         (record, next)
     }
 
-    /// It cannot be delivered, because its channel is gone or switched off.
+    /// It was not delivered: its channel is gone or switched off, or the message came back after the channel had accepted it.
     #[must_use]
     pub fn dropped(&self, why: &str, now: Timestamp) -> Self {
         Self {

@@ -13,7 +13,10 @@ pub mod codes;
 pub mod deliveries;
 pub mod digest;
 pub mod hours;
+pub mod mail_events;
+pub mod of_channel;
 pub mod of_costs;
+pub mod of_preflight;
 pub mod of_run;
 pub mod plan;
 #[cfg(test)]
@@ -205,6 +208,8 @@ pub enum LeadsTo {
     Watch,
     /// The page of costs.
     Usage,
+    /// The page where a person says what to be told, and where.
+    Notices,
 }
 
 /// The newest of what a notice says. The texts come from outside.

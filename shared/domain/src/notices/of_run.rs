@@ -1,5 +1,6 @@
 //! What a person is told of a run that has come to rest.
 
+use super::of_preflight::is_preflight;
 use super::plan::{Event, Happening};
 use super::waits::Waiting;
 use super::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
@@ -68,7 +69,9 @@ fn ends(key: &NoticeKey, occurrence: &Occurrence, others_wait: bool) -> bool {
         NoticeKind::NeedsAnswer if Waiting::of(key).is_some() => false,
         // Its own question was answered, or nobody can answer it any more. If it asks a second one, that is a new question.
         NoticeKind::NeedsAnswer => occurrence.has_told_a_question() && !others_wait,
-        NoticeKind::Watchdog | NoticeKind::Budget | NoticeKind::Succeeded | NoticeKind::NothingNew => false,
+        // The run has not failed, although it was said that it will.
+        NoticeKind::Watchdog => is_preflight(key) && has_succeeded,
+        NoticeKind::Budget | NoticeKind::Succeeded | NoticeKind::NothingNew => false,
     }
 }
 

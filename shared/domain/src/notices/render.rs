@@ -92,6 +92,7 @@ impl Site {
             LeadsTo::Watched { watched_id } => format!("watch/schedules/{watched_id}"),
             LeadsTo::Watch => "watch".to_owned(),
             LeadsTo::Usage => "account/usage".to_owned(),
+            LeadsTo::Notices => "notices".to_owned(),
         };
         format!("{}/#/{page}", self.base())
     }
@@ -99,7 +100,7 @@ impl Site {
     /// The page where a person says what to be told.
     #[must_use]
     pub fn settings(&self) -> String {
-        format!("{}/#/notices", self.base())
+        self.link(LeadsTo::Notices)
     }
 }
 
@@ -229,13 +230,13 @@ fn headline(kind: NoticeKind, about: &About, count: u32, is_over: bool) -> Strin
             n => format!("{title} needs {n} answers"),
         },
         (NoticeKind::Watchdog, false) => format!("Watchdog: {title}"),
-        (NoticeKind::Watchdog, true) => format!("Watchdog: {title} is right again"),
+        (NoticeKind::Watchdog, true) => format!("Watchdog: right again: {title}"),
         (NoticeKind::Failed, false) => times("has failed"),
         (NoticeKind::Failed, true) => format!("{title} works again"),
         (NoticeKind::Held, false) => times("was held back"),
         (NoticeKind::Held, true) => format!("{title} is not held back any more"),
         (NoticeKind::Budget, false) => format!("Costs: {title}"),
-        (NoticeKind::Budget, true) => format!("Costs: {title} is right again"),
+        (NoticeKind::Budget, true) => format!("Costs: right again: {title}"),
         (NoticeKind::Succeeded, _) => times("has succeeded"),
         (NoticeKind::NothingNew, _) => times("found nothing new"),
     }

@@ -245,7 +245,7 @@ fn every_kind_has_its_words() {
         (NoticeKind::NeedsAnswer, 1, false, "R needs an answer"),
         (NoticeKind::NeedsAnswer, 2, false, "R needs 2 answers"),
         (NoticeKind::Watchdog, 2, false, "Watchdog: R"),
-        (NoticeKind::Watchdog, 2, true, "Watchdog: R is right again"),
+        (NoticeKind::Watchdog, 2, true, "Watchdog: right again: R"),
         (NoticeKind::Failed, 1, false, "R has failed"),
         (NoticeKind::Failed, 2, true, "R works again"),
         (NoticeKind::Held, 1, false, "R was held back"),

@@ -11,9 +11,10 @@ use domain::actions::cost::dollars;
 use domain::actions::{Action, Command, DueCheck, Preflight, PreflightCode, PreflightProblem, transition};
 use domain::agents::{Agent, AgentStatus};
 use domain::ceilings::{Ceiling, CeilingOf};
-use domain::ids::{Owner, RunId};
+use domain::ids::{NoticeId, Owner, RunId};
 use domain::models::routing::Ask;
 use domain::models::{ModelError, Vendor};
+use domain::notices::of_preflight::of_preflight;
 use futures::future::join_all;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -30,7 +31,7 @@ use crate::money::quota::Quota;
 use crate::process::metrics;
 use crate::provider_keys;
 use crate::store::spend::Spender;
-use crate::store::{DueItem, Versioned};
+use crate::store::{DueItem, Store, Versioned};
 
 /// The time for all checks of an action.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -49,13 +50,23 @@ pub(super) async fn check(cx: &Cx, owner: &Owner, action: Versioned<Action>, age
     let found = Preflight { checked_at: now, due_at: check.due_at, problems };
     let command = Command::Preflighted { check, found: Some(&found) };
     let Ok(next) = transition(&action.value, command, cx.clock.now()) else { return Ok(()) };
-    let writes = actions::action_writes(owner, &action, &next, None, now)?;
+    let mut writes = actions::action_writes(owner, &action, &next, None, now)?;
+    let event = if is_made { of_preflight(&action.value, &found) } else { None };
+    let tells = event.is_some();
+    if let Some(event) = event {
+        // A check that is repeated is the same event.
+        let id = NoticeId::of(&format!("preflight/{}/{}", next.id, check.moment), check.due_at);
+        writes.push(Store::happened_write(owner, id, event, now)?);
+    }
     let stored = cx.store.write_all(writes).await?.done();
     // If somebody has changed the action, that write has set its place in the index, and the check comes again if it is still due.
     let wake_at = if stored { actions::wake_at(&next, None, now) } else { Some(now) };
     crate::flows::due::dispatch_at(cx, &DueItem::action(owner, next.id), wake_at).await;
     if stored {
-        tell(cx, owner, &action.value, &found).await;
+        if tells {
+            crate::flows::due::dispatch(cx, &DueItem::notices(owner)).await;
+        }
+        publish(cx, owner, &action.value, &found).await;
     }
     Ok(())
 }
@@ -240,9 +251,9 @@ async fn is_free(cx: &Cx, owner: &Owner, action: &Action) -> Result<bool> {
     Ok(action.max_uses.is_empty() && route.is_ok_and(|route| route.candidates[0].price.is_free()))
 }
 
-/// Tells of the problems that no earlier check of this due time has found. If the process dies before this, the event is lost; the
-/// action has the problems.
-async fn tell(cx: &Cx, owner: &Owner, before: &Action, found: &Preflight) {
+/// Publishes the problems that no earlier check of this due time has found. If the process dies before this, the event is lost; the
+/// action has the problems, and its person is told all the same.
+async fn publish(cx: &Cx, owner: &Owner, before: &Action, found: &Preflight) {
     let codes: Vec<&str> =
         found.new_codes(before.preflight.as_ref()).into_iter().map(PreflightCode::as_str).collect();
     if codes.is_empty() {

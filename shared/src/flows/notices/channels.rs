@@ -5,6 +5,8 @@ use domain::ids::{ChannelId, NoticeId, Owner};
 use domain::notices::channels::{Channel, ChannelKind, Secret};
 use domain::notices::codes::{self, Code};
 use domain::notices::deliveries::{DeliveryRecord, Said};
+use domain::notices::of_channel::of_channel;
+use domain::quoting::short_line;
 use domain::validate::FieldErrors;
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng;
@@ -25,6 +27,9 @@ pub const MAX_CHANNELS: usize = 10;
 
 /// How long the secret before the newest one signs, too.
 const OLD_SECRET: SignedDuration = SignedDuration::from_hours(24);
+
+/// The longest reason why a channel is off, in bytes.
+const MAX_WHY: usize = 300;
 
 /// The bytes of a new secret.
 const SECRET_BYTES: usize = 32;
@@ -399,6 +404,7 @@ pub async fn change(
             let told = "the address is not confirmed: give back the code that was sent there";
             return Err(Error::conflict_with("channel_unconfirmed", told, &ChannelView::from(channel)));
         }
+        let was_off = channel.state == ChannelState::Suspended;
         match patch.state {
             Some(WantedState::Enabled) => (channel.state, channel.why) = (ChannelState::Enabled, None),
             Some(WantedState::Disabled) => (channel.state, channel.why) = (ChannelState::Disabled, None),
@@ -415,11 +421,20 @@ pub async fn change(
             channel.secret = seal_secret(cx, owner, id, Some(&new)).await?;
             secret = Some(new.reveal());
         }
-        let writes = vec![
+        let mut writes = vec![
             Store::channel_write(owner, &channel, version)?,
             // What waits for this channel is planned again.
             Store::plan_again_write(owner, now)?,
         ];
+        if was_off && channel.state == ChannelState::Enabled {
+            let id = NoticeId::of(&format!("{id}/on"), now);
+            writes.push(Store::happened_write(
+                owner,
+                id,
+                of_channel(channel.channel_id, &channel.target, None),
+                now,
+            )?);
+        }
         if cx.store.commit(once, writes).await?.done() {
             due::dispatch(cx, &DueItem::notices(owner)).await;
             return Ok(ChannelWithSecret { channel: channel.into(), secret });
@@ -461,15 +476,61 @@ pub(super) async fn secrets(
     Ok(secrets)
 }
 
-/// Switches a channel off, because its receiver is gone. Whoever changes it at the same time wins.
+/// The writes that switch a channel off, because its receiver is gone or wants nothing more. Its person is told through the others.
+/// Only an enabled one is switched off: one that was never confirmed must not be switched on without its code.
+pub(super) fn suspend_writes(
+    owner: &Owner,
+    found: Versioned<StoredChannel>,
+    why: &str,
+    now: Timestamp,
+) -> Result<Vec<Write>> {
+    if found.value.state != ChannelState::Enabled {
+        return Ok(Vec::new());
+    }
+    let why = short_line(why, MAX_WHY);
+    let event = of_channel(found.value.channel_id, &found.value.target, Some(&why));
+    let channel = StoredChannel { state: ChannelState::Suspended, why: Some(why), ..found.value };
+    let id = NoticeId::of(&format!("{}/off", channel.channel_id), now);
+    Ok(vec![
+        Store::channel_write(owner, &channel, found.version)?,
+        Store::happened_write(owner, id, event, now)?,
+    ])
+}
+
+/// Suspends the channel of an e-mail whose reader wants no more of them. It may be repeated.
+///
+/// # Errors
+/// 404 if the platform has not made the token, or if the channel does not exist any more.
+pub async fn unsubscribe(cx: &Cx, token: &str) -> Result<()> {
+    let unknown = || Error::NotFound("token");
+    let (owner, id) = cx.provider_keys.channel_of_token(token).await?.ok_or_else(unknown)?;
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let found = cx.store.channel(&owner, id).await?.ok_or_else(unknown)?;
+        let writes =
+            suspend_writes(&owner, found, "the reader of an e-mail has unsubscribed", cx.clock.now())?;
+        if writes.is_empty() {
+            return Ok(());
+        }
+        if cx.store.write_all(writes).await?.done() {
+            due::dispatch(cx, &DueItem::notices(&owner)).await;
+            return Ok(());
+        }
+    }
+}
+
+/// Switches a channel off. Whoever changes it at the same time wins.
 pub(super) async fn suspend(
     cx: &Cx,
     owner: &Owner,
     found: Versioned<StoredChannel>,
     why: &str,
 ) -> Result<()> {
-    let channel = StoredChannel { state: ChannelState::Suspended, why: Some(why.to_owned()), ..found.value };
-    let _ = cx.store.write_all(vec![Store::channel_write(owner, &channel, found.version)?]).await?;
+    let writes = suspend_writes(owner, found, why, cx.clock.now())?;
+    if !writes.is_empty() && cx.store.write_all(writes).await?.done() {
+        due::dispatch(cx, &DueItem::notices(owner)).await;
+    }
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+use url::Url;
 use utoipa::ToSchema;
 
 use super::channels::{code, code_to_send, load, opened, secrets, suspend};
@@ -238,7 +239,12 @@ async fn send(
                     Some(code) => Message::Code { code: Some(&code) }.email(site, None),
                     None => return Ok((Answer::None, "the code no longer works".to_owned())),
                 },
-                said => said.render(|message| message.email(site, None)),
+                said => {
+                    let token = cx.provider_keys.token_of_channel(owner, channel.channel_id).await?;
+                    let unsubscribe = Url::parse(&site.api(&format!("/unsubscribe/{token}")));
+                    let unsubscribe = unsubscribe.map_err(|error| Error::internal(error.to_string()))?;
+                    said.render(|message| message.email(site, Some(&unsubscribe)))
+                }
             };
             return mail::send(cx, owner, delivery.delivery_id, to, &email).await;
         }

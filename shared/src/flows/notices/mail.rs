@@ -2,15 +2,23 @@
 
 use domain::ids::{DeliveryId, Owner};
 use domain::notices::channels::Answer;
+use domain::notices::deliveries::DeliveryState;
+use domain::notices::mail_events::{MailEvent, MailFate, tags};
 use domain::notices::render::Email;
 use http::Method;
 use serde_json::{Value, json};
+
+pub use domain::notices::mail_events::is_of_mail;
+
+use super::channels::suspend_writes;
 
 use crate::aws::signed::Call;
 use crate::config::MailConfig;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::due;
 use crate::store::notices::Mail;
+use crate::store::{DueItem, Store, Tries};
 
 /// Sends an e-mail. Returns the answer, and what went wrong, for a person.
 ///
@@ -29,13 +37,13 @@ pub(super) async fn send(
             let mail = Mail {
                 delivery_id: delivery,
                 at: cx.clock.now(),
-                request: request(from, to, delivery, email),
+                request: request(from, to, None, &tags(owner, delivery), email),
             };
             cx.store.put_mail(owner, &mail).await?;
             Ok((Answer::Status { code: 200, retry_after: None }, String::new()))
         }
-        MailConfig::Ses { from } => {
-            let body = request(from, to, delivery, email);
+        MailConfig::Ses { from, configuration_set } => {
+            let body = request(from, to, configuration_set.as_deref(), &tags(owner, delivery), email);
             let url = cx.config.aws.ses_endpoint.clone().unwrap_or_else(|| cx.config.aws.endpoint("email"));
             let call = Call {
                 method: Method::POST,
@@ -57,12 +65,19 @@ pub(super) async fn send(
     }
 }
 
-/// The body of a request to `POST /v2/email/outbound-emails`. The tag names the delivery, so that events of SES can be told apart.
-fn request(from: &str, to: &str, delivery: DeliveryId, email: &Email) -> Value {
+/// The body of a request to `POST /v2/email/outbound-emails`. What SES tells later of the e-mail, it tells with its tags, see [`take`].
+fn request(
+    from: &str,
+    to: &str,
+    configuration_set: Option<&str>,
+    tags: &[(&'static str, String)],
+    email: &Email,
+) -> Value {
     let text = |data: &str| json!({"Data": data, "Charset": "UTF-8"});
     let headers: Vec<Value> =
         email.headers.iter().map(|(name, value)| json!({"Name": name, "Value": value})).collect();
-    json!({
+    let tags: Vec<Value> = tags.iter().map(|(name, value)| json!({"Name": name, "Value": value})).collect();
+    let mut request = json!({
         "FromEmailAddress": from,
         "Destination": {"ToAddresses": [to]},
         "Content": {"Simple": {
@@ -70,6 +85,50 @@ fn request(from: &str, to: &str, delivery: DeliveryId, email: &Email) -> Value {
             "Body": {"Text": text(&email.text), "Html": text(&email.html)},
             "Headers": headers,
         }},
-        "EmailTags": [{"Name": "delivery", "Value": delivery.to_string()}],
-    })
+        "EmailTags": tags,
+    });
+    if let Some(name) = configuration_set {
+        request["ConfigurationSetName"] = json!(name);
+    }
+    request
+}
+
+/// Takes what SES tells of an e-mail after it has accepted it. An e-mail that came back is undelivered. If its address takes none, or if
+/// its reader has complained, no more are sent there until the person switches the channel on again.
+///
+/// # Errors
+/// If the table does not answer. Then the event comes again.
+pub async fn take(cx: &Cx, message: &Value) -> Result<()> {
+    // SES tells more than the platform needs, and maybe of e-mails that others have sent.
+    let Some(MailEvent { owner, delivery_id, what }) = MailEvent::read(message) else { return Ok(()) };
+    let (came_back, is_over, why) = match what {
+        MailFate::Bounced { permanent, why } => (true, permanent, why),
+        MailFate::Complained => (false, true, "the reader has marked an e-mail as spam".to_owned()),
+    };
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let now = cx.clock.now();
+        let Some(delivery) = cx.store.delivery(&owner, delivery_id).await? else { return Ok(()) };
+        let channel = cx.store.channel(&owner, delivery.value.channel_id).await?;
+        let mut writes = match channel {
+            Some(channel) if is_over => suspend_writes(&owner, channel, &why, now)?,
+            _ => Vec::new(),
+        };
+        let switched_off = !writes.is_empty();
+        if came_back && delivery.value.state != DeliveryState::Undelivered {
+            let dropped = delivery.value.dropped(&why, now);
+            writes.push(Store::delivery_write(&owner, &dropped, delivery.version)?);
+        }
+        if writes.is_empty() {
+            return Ok(());
+        }
+        if cx.store.write_all(writes).await?.done() {
+            tracing::warn!(%delivery_id, came_back, switched_off, "an e-mail came back, or its reader has complained");
+            if switched_off {
+                due::dispatch(cx, &DueItem::notices(&owner)).await;
+            }
+            return Ok(());
+        }
+    }
 }

@@ -9,7 +9,7 @@
 
 pub mod channels;
 pub mod deliveries;
-mod mail;
+pub mod mail;
 mod waits;
 
 use domain::actions::{Occurrence, OccurrenceState};
