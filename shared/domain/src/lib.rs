@@ -49,6 +49,7 @@ pub mod ids;
 pub mod jobs;
 pub mod json_schema;
 pub mod lease;
+pub mod living;
 pub mod log;
 pub mod memory;
 pub mod models;
