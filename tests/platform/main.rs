@@ -184,6 +184,7 @@ mod themes {
 /// Records of jobs, and the watchdog that reads them.
 mod watchdog {
     mod jobs;
+    mod kills;
     mod looks;
     mod many;
     mod wrong;
