@@ -227,7 +227,7 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
     }
 }
 
-/// Whether the run has failed for good. Of a run whose effect is not known, that is said once.
+/// Whether the run has failed for good. A run whose effect is not known is not tried again either.
 const fn has_failed(occurrence: &Occurrence) -> bool {
     matches!(occurrence.state, OccurrenceState::Failed | OccurrenceState::Unknown)
 }
