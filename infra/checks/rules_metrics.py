@@ -45,12 +45,12 @@ WATCHED = {
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "${DeadLetters.QueueName}"): ">",
     ("AWS/SQS", "ApproximateAgeOfOldestMessage", "${Queue.QueueName}"): ">",
     ("AWS/Lambda", "Errors", "${ScheduledExecutorFunction}"): ">",
-    ("AWS/Lambda", "Errors", "${ScheduleSweepFunction}"): ">",
-    ("AWS/Lambda", "Invocations", "${ScheduleSweepFunction}"): "<",
     ("AWS/ApiGateway", "5XXError", "${AWS::StackName}"): ">",
     ("AWS/DynamoDB", "ReadThrottleEvents", "${Table}"): ">",
     ("AWS/DynamoDB", "WriteThrottleEvents", "${Table}"): ">",
+    ("Lamplighter", "Dispatched", "schedule-sweep"): "<",
     ("Lamplighter", "OwnersLookedAt", "watchdog"): "<",
+    ("Lamplighter", "RunsFailed", "all"): ">",
     ("Lamplighter", "FireLagMs", "scheduled-executor"): ">",
 }
 
@@ -58,7 +58,8 @@ WATCHED = {
 def wrong(stack: Stack, repo: Repo, namespace: str, metric: str, dimensions: dict[str, str]) -> Iterator[str]:
     """The fault of one metric, if it has one."""
     if namespace == repo.namespace:
-        if metric not in repo.metrics.get(dimensions.get("Function", ""), ()) or set(dimensions) != {"Function"}:
+        written = [metric in repo.metrics.get(dimension, ()) for dimension in dimensions.items()]
+        if written != [True]:
             yield f"no function writes {metric} with {dimensions}"
         return
     if metric not in METRICS.get(namespace, {}):

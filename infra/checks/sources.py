@@ -186,15 +186,18 @@ class Repo:
         return one(r'const NAMESPACE: &str = "([^"]+)"', self.text("shared/src/process/metrics.rs"), "NAMESPACE")
 
     @cached_property
-    def metrics(self) -> dict[str, set[str]]:
-        """The figures that each function writes, in its own folder or in a flow that names it."""
+    def metrics(self) -> dict[tuple[str, str], set[str]]:
+        """The figures that are written with each dimension: by a function in its own folder, in a flow that names it, or for all functions."""
         figures = re.compile(r'\("(\w+)", "(?:Milliseconds|Count)",')
         found = {
-            source.parts[-3]: set(figures.findall(source.read_text()))
+            ("Function", source.parts[-3]): set(figures.findall(source.read_text()))
             for source in self.root.glob("functions/*/src/lib.rs")
             if "metrics::emit(FUNCTION.name" in source.read_text()
         }
         claim = self.text("shared/src/flows/executor/wake/claim.rs")
         executor = one(r'const EXECUTOR: &str = "([^"]+)"', claim, "EXECUTOR")
-        found.setdefault(executor, set()).update(figures.findall(claim))
-        return found
+        found.setdefault(("Function", executor), set()).update(figures.findall(claim))
+        metrics = self.text("shared/src/process/metrics.rs").split("#[cfg(test)]")[0]
+        kinds = [("Kind", kind) for kind in re.findall(r'Self::\w+ => "(\w+)",', metrics)]
+        everywhere = ("Function", one(r'const ALL: &str = "([^"]+)"', metrics, "ALL"))
+        return found | {dimension: set(figures.findall(metrics)) for dimension in (everywhere, *kinds)}

@@ -483,7 +483,7 @@ f(
 )
 f(
     "a function's ARN for its name",
-    plant=put("SweepErrorsAlarm/Properties/Dimensions/0/Value", {"Fn::GetAtt": [SWEEP, "Arn"]}),
+    plant=put("ExecutorErrorsAlarm/Properties/Dimensions/0/Value", {"Fn::GetAtt": [EXECUTOR, "Arn"]}),
 )
 f("an API's id for its name", plant=put("ApiErrorsAlarm/Properties/Dimensions/0/Value", {"Ref": "Api"}))
 f("throttles per operation", plant=put("TableReadsThrottledAlarm/Properties/MetricName", "ThrottledRequests"))
@@ -493,6 +493,13 @@ f(
     plant=put("WatchdogSilentAlarm/Properties/TreatMissingData", "notBreaching"),
 )
 f("an alarm the wrong way round", plant=put("SweepSilentAlarm/Properties/ComparisonOperator", "GreaterThanThreshold"))
+f("a sweep that is called and fails", plant=put("SweepSilentAlarm/Properties/MetricName", "Invocations"))
+f("failed runs of one function", plant=put("FailedRunsAlarm/Properties/Dimensions/0/Value", "scheduled-executor"))
+f(
+    "failed runs of one kind",
+    plant=put("FailedRunsAlarm/Properties/Dimensions/0", {"Name": "Kind", "Value": "call"}),
+)
+f("two dimensions of one metric", plant=lambda s, r: s.properties("FailedRunsAlarm")["Dimensions"].append({"Name": "Kind", "Value": "call"}))
 f("an alarm that nobody hears", plant=put("FireLagAlarm/Properties/AlarmActions", []))
 fault(
     "an alarm that is missing",
@@ -500,7 +507,7 @@ fault(
     put("ExecutorErrorsAlarm", {"Type": "AWS::CloudFormation::WaitConditionHandle"}),
     "the_manual_says_what_each_alarm_notices",
 )
-fault("an alarm that rings later", "the_manual_says_what_each_alarm_notices", put("SweepErrorsAlarm/Properties/EvaluationPeriods", 3))
+fault("an alarm that rings later", "the_manual_says_what_each_alarm_notices", put("FailedRunsAlarm/Properties/EvaluationPeriods", 3))
 fault(
     "alerts of owners for the operator",
     "alerts_about_the_platform_reach_the_topic",
@@ -512,7 +519,7 @@ f("a metric of ours under another name", plant=put("FireLagAlarm/Properties/Metr
 fault(
     "a metric that no code writes any more",
     "alarms_watch_what_exists",
-    lambda s, r: r.metrics["scheduled-executor"].discard("FireLagMs"),
+    lambda s, r: r.metrics["Function", "scheduled-executor"].discard("FireLagMs"),
     "the_dashboard_shows_what_exists",
 )
 f = partial(fault, rule="alarms_can_be_sent")
@@ -559,6 +566,7 @@ def dashboard(old: str, new: str) -> Callable[[Stack, Repo], None]:
 
 f("a dashboard of nothing", plant=dashboard("${CatalogFunction}", "${OldFunction}"))
 f("a dashboard with a wrong metric", plant=dashboard('"5XXError"', '"5xxErrors"'))
+f("a dashboard with a kind that no run has", plant=dashboard('"Kind", "call"', '"Kind", "calls"'))
 f("a dashboard that is no JSON", plant=dashboard('"widgets":', '"widgets"'))
 fault(
     "an output of another thing",

@@ -14,7 +14,7 @@ REGION = "us-east-1"
 # The emulator treats these as the credentials of the account.
 ROOT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": REGION}
 # The services that the functions call. These are variables of the AWS SDKs. The emulator passes its own environment to the functions.
-SERVICES = ("DYNAMODB", "S3", "EVENTBRIDGE", "SQS", "SSM")
+SERVICES = ("DYNAMODB", "S3", "EVENTBRIDGE", "SCHEDULER", "SQS", "SSM")
 
 
 def free_port() -> int:

@@ -1,5 +1,6 @@
 """A model on loopback that speaks the Chat Completions format and follows a script: it sets an agent up, delivers an asset,
-proposes an action, does a task with one output, and finds every output good."""
+proposes an action, does a task with one output, and finds every output good. It refuses what says that it is refused. Nothing else is at its
+address."""
 
 import json
 import threading
@@ -7,6 +8,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 OUTPUT = "# Lamp oil\n\nThe price has not moved.\n"
+REFUSED = "Ask the model to refuse"
 READY = """READY_TO_CREATE
 ---
 TITLE: Lamp watch
@@ -44,7 +46,8 @@ class Model:
     def __init__(self) -> None:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+        self.host = f"127.0.0.1:{self.server.server_address[1]}"
+        self.url = f"http://{self.host}/v1"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
@@ -55,7 +58,10 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path != "/v1/chat/completions" or REFUSED.encode() in body:
+            return self.refuse(404 if self.path != "/v1/chat/completions" else 400)
+        request = json.loads(body)
         tools = {tool["function"]["name"] for tool in request.get("tools", [])}
         said = reply(request["messages"], tools)
         end = "tool_calls" if "tool_calls" in said[-1] else "stop"
@@ -74,6 +80,14 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
         except OSError:
             self.close_connection = True
+
+    def refuse(self, status: int) -> None:
+        body = b'{"error": {"message": "This is refused", "type": "invalid_request_error"}}'
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def event(self, value: dict) -> None:
         self.write(f"data: {json.dumps(value)}\n\n".encode())

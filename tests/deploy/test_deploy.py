@@ -24,11 +24,12 @@ HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parents[1]
 sys.path += [str(HERE), str(FOLDER / "infra/checks")]
 
+import alarms  # noqa: E402
 import gateway  # noqa: E402
 import template  # noqa: E402
 from botocore.exceptions import ClientError  # noqa: E402
 from emulator import Emulator  # noqa: E402
-from model import OUTPUT, Model  # noqa: E402
+from model import OUTPUT, REFUSED, Model  # noqa: E402
 from samtranslator.yaml_helper import yaml_parse  # noqa: E402
 from stack import NAME, Stack  # noqa: E402
 
@@ -64,7 +65,10 @@ class Deployment:
         binaries = Path(os.environ.get("BINARIES", FOLDER / "target/debug"))
         # The test asks more often than a person does.
         rates = "streamed_turns=600,turns=600,others=600"
-        parameters = {"ModelUrl": self.model.url, "Model": "fake", "Prices": '{"compatible/*": "free"}', "CorsOrigins": PAGE, "RateLimits": rates, "SignInEmail": PERSON}
+        parameters = {
+            "ModelUrl": self.model.url, "Model": "fake", "Prices": '{"compatible/*": "free"}', "CorsOrigins": PAGE, "RateLimits": rates,
+            "SignInEmail": PERSON, "AllowedHosts": self.model.host,
+        }  # fmt: skip
         self.stack = Stack(self.emulator, sam, binaries, folder, parameters)
         print(f"deployed in {time.monotonic() - began:.0f} s")
         api = template.Stack(template.translate(yaml_parse(self.stack.template.read_text()))).api["Body"]
@@ -114,6 +118,36 @@ class Deployment:
                 return found
             assert time.monotonic() < end, f"{path} after {seconds} s: {json.dumps(found)[:3000]}"
             time.sleep(1)
+
+    def lines(self) -> list[str]:
+        """Everything that the functions have written, by the gateway and by the emulator."""
+        logs = self.emulator.client("logs")
+        texts = [path.read_text() for path in self.logs.iterdir()]
+        for group in logs.describe_log_groups()["logGroups"]:
+            pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group["logGroupName"])
+            texts += [event["message"] for page in pages for event in page["events"]]
+        return [line for text in texts for line in text.splitlines()]
+
+    def figures(self) -> list[alarms.Figure]:
+        return list(alarms.figures(self.lines()))
+
+    def alarms(self) -> dict[str, dict]:
+        """The alarms of the stack by their logical ids."""
+        cloudformation, cloudwatch = self.emulator.client("cloudformation"), self.emulator.client("cloudwatch")
+        pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=NAME)
+        named = {
+            each["PhysicalResourceId"]: each["LogicalResourceId"]
+            for page in pages
+            for each in page["StackResourceSummaries"]
+            if each["ResourceType"] == "AWS::CloudWatch::Alarm"
+        }
+        return {named[alarm["AlarmName"]]: alarm for alarm in cloudwatch.describe_alarms()["MetricAlarms"]}
+
+    def invoke(self, function: str) -> tuple[dict, bool]:
+        """One call of a timer's function in the emulator. Also whether it has failed."""
+        payload = (FOLDER / f"events/{function}.timer.json").read_bytes()
+        answer = self.emulator.client("lambda").invoke(FunctionName=f"{NAME}-{function}", Payload=payload)
+        return json.loads(answer["Payload"].read()), "FunctionError" in answer
 
     def end(self) -> None:
         self.gateway.end()
@@ -281,6 +315,39 @@ def test_an_approved_action_runs_at_its_time(d: Deployment, made: dict) -> None:
     made["action"] = path
 
 
+def test_what_fails_for_good_is_counted_once(d: Deployment, made: dict) -> None:
+    turn = d.call("POST", f"/agents/{made['agent']}/chat", {"message": REFUSED}, accept="application/json")
+    assert turn.status >= 400, turn.body
+    tasks = [
+        {"task_config": {"instructions": REFUSED, "expected_output": "Nothing"}},
+        {"call": {"url": f"http://{d.model.host}/gone", "body": {"reason": "test"}}},
+    ]
+    for task in tasks:
+        action = d.post(f"/agents/{made['agent']}/actions", {"title": "Fails", "schedule": {"every": "300h"}, **task}, 201)
+        path = f"/actions/{action['action_id']}"
+        d.post(f"{path}/approve", {"approval_hash": action["approval_hash"]}, 200)
+        run = d.post(f"{path}/run", {}, 202)
+        d.until(f"/runs/{run['run_id']}", 90, state="failed")
+    begun = d.post("/context/import", {"bytes": 9}, 202)
+    d.upload(begun, b"no zip...")
+    d.until(f"/context/imports/{begun['import_id']}", 90, state="failed")
+
+    expected = {("Function", "all"): 4, **{("Kind", kind): 1 for kind in ("action", "call", "conversation", "job")}}
+    end = time.monotonic() + 60
+    while True:
+        found = [figure for figure in d.figures() if figure.metric.name == "RunsFailed"]
+        counts = {dimension: sum(figure.value for figure in found if dimension in figure.metric.dimensions) for dimension in expected}
+        if counts == expected or time.monotonic() > end:
+            break
+        time.sleep(1)
+    assert counts == expected
+    alarm = d.alarms()["FailedRunsAlarm"]
+    at = found[-1].at
+    assert alarms.rings(alarm, found, at + 60)
+    assert not alarms.rings({**alarm, "Threshold": 5.0}, found, at + 60)
+    assert not alarms.rings(alarm, found, at + 7200), "it ends when nothing fails any more"
+
+
 def test_logs_are_imported_by_an_upload(d: Deployment) -> None:
     entry = {
         "event": "agent_start",
@@ -422,20 +489,103 @@ def test_an_account_is_deleted_with_all_versions_of_its_objects(d: Deployment) -
     assert [item for item in items if item["pk"]["S"].startswith("U#me#")]
 
 
+def test_the_watchdog_looks(d: Deployment) -> None:
+    sent, has_failed = d.invoke("watchdog")
+    assert not has_failed, sent
+    assert sent["refused"] == 0 and sent["owners"] >= 1, sent
+    # It knows how many dead letters there are, and whether the timer is on.
+    unknown = [line for line in d.lines() if re.search("dead letters could not be counted|timer could not be read", line)]
+    assert not unknown, unknown
+    again, has_failed = d.invoke("watchdog")
+    assert not has_failed and again["owners"] == 0, "a look that comes twice does nothing"
+
+
+def test_alarms_on_our_metrics_watch_what_functions_write(d: Deployment) -> None:
+    found = d.figures()
+    written = {figure.metric for figure in found}
+    ours = {name: alarm for name, alarm in d.alarms().items() if alarm["Namespace"] == "Lamplighter"}
+    assert set(ours) == {"FailedRunsAlarm", "FireLagAlarm", "SweepSilentAlarm", "WatchdogSilentAlarm"}
+    for name, alarm in ours.items():
+        assert alarms.watched(alarm) in written, name
+    newest = {metric: max(figure.at for figure in found if figure.metric == metric) for metric in written}
+    for name, silence in (("SweepSilentAlarm", 301), ("WatchdogSilentAlarm", 14_401)):
+        at = newest[alarms.watched(ours[name])]
+        assert not alarms.rings(ours[name], found, at + 1), name
+        assert alarms.rings(ours[name], found, at + silence), name
+    late = alarms.Figure(alarms.watched(ours["FireLagAlarm"]), time.time(), 60_000)
+    assert alarms.rings(ours["FireLagAlarm"], [late], late.at + 1)
+    assert not alarms.rings(ours["FireLagAlarm"], found, newest[late.metric] + 301)
+
+
 def test_nothing_was_refused(d: Deployment) -> None:
     """IAM has refused nothing. A step might have continued in spite of a refusal, so this is checked separately."""
-    logs = d.emulator.client("logs")
-    texts = [path.read_text() for path in d.logs.iterdir()]
-    for group in logs.describe_log_groups()["logGroups"]:
-        found = logs.filter_log_events(logGroupName=group["logGroupName"])["events"]
-        texts += [event["message"] for event in found]
-    assert texts
-    refused = [line for text in texts for line in text.splitlines() if re.search(r"AccessDenied|misconfigured", line)]
+    lines = d.lines()
+    assert lines
+    refused = [line for line in lines if re.search(r"AccessDenied|misconfigured", line)]
     assert not refused, "\n".join(refused[:20])
     queue = d.emulator.client("sqs").get_queue_attributes(
         QueueUrl=d.stack.outputs["DeadLetters"], AttributeNames=["ApproximateNumberOfMessages"]
     )
     assert queue["Attributes"]["ApproximateNumberOfMessages"] == "0"
+
+
+def test_the_watchdog_has_dead_letters_moved_back(d: Deployment) -> None:
+    """The emulator does not know StartMessageMoveTask, and refuses it, because it does not know its resource. So what is seen is that the role
+    has the right, that the function asks, that a refusal does not end the look, and that the second look says what is wrong."""
+    sqs, table = d.emulator.client("sqs"), d.emulator.client("dynamodb")
+    role = d.emulator.client("lambda").get_function_configuration(FunctionName=f"{NAME}-watchdog")["Role"]
+    for queue, decision in (("DeadLetters", "allowed"), ("Queue", "implicitDeny")):
+        arn = sqs.get_queue_attributes(QueueUrl=d.stack.outputs[queue], AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        asked = {"PolicySourceArn": role, "ActionNames": ["sqs:StartMessageMoveTask"], "ResourceArns": [arn]}
+        (result,) = d.emulator.client("iam").simulate_principal_policy(**asked)["EvaluationResults"]
+        assert result["EvalDecision"] == decision, result
+    sqs.send_message(QueueUrl=d.stack.outputs["DeadLetters"], MessageBody='{"owner": "nobody"}')
+    for looks in (1, 2):
+        # Two hours pass: the look before was two hours ago.
+        key = {"pk": {"S": "WATCHDOG"}, "sk": {"S": "STATE"}}
+        state = table.get_item(TableName=d.stack.outputs["Table"], Key=key)["Item"]
+        look = datetime.fromisoformat(state["looked_at"]["S"])
+        before = (look - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        earlier = json.loads(json.dumps(state).replace(state["looked_at"]["S"], before))
+        table.put_item(TableName=d.stack.outputs["Table"], Item=earlier)
+        sent, has_failed = d.invoke("watchdog")
+        assert not has_failed and sent["wrong"] >= 1, sent
+        lines = d.lines()
+        asked = [line for line in lines if re.search("dead letters moved back|dead letters could not be moved back", line)]
+        assert len(asked) == looks, asked
+        said = [line for line in lines if "the watchdog says about the platform" in line and "DeadLetters" in line]
+        assert len(said) == looks - 1, said
+    sqs.purge_queue(QueueUrl=d.stack.outputs["DeadLetters"])
+
+
+def test_a_sweep_that_may_not_send_rings_the_alarm(d: Deployment, made: dict) -> None:
+    iam, cloudformation = d.emulator.client("iam"), d.emulator.client("cloudformation")
+    function = d.emulator.client("lambda").get_function_configuration(FunctionName=f"{NAME}-schedule-sweep")
+    role = function["Role"].rsplit("/", 1)[-1]
+    send = cloudformation.describe_stack_resource(StackName=NAME, LogicalResourceId="SendDue")
+    send = send["StackResourceDetail"]["PhysicalResourceId"]
+    # Due later than what is sent at once when it is approved, so the sweep must send it.
+    due = datetime.now(UTC) + timedelta(seconds=100)
+    action = {
+        "title": "Never sent",
+        "task_config": {"instructions": "Write a report about lamp oil", "expected_output": "A report"},
+        "schedule": {"at": due.strftime("%Y-%m-%dT%H:%M:%SZ")},
+    }
+    action = d.post(f"/agents/{made['agent']}/actions", action, 201)
+    d.post(f"/actions/{action['action_id']}/approve", {"approval_hash": action["approval_hash"]}, 200)
+    iam.detach_role_policy(RoleName=role, PolicyArn=send)
+    end = time.monotonic() + 60
+    while not (failed := d.invoke("schedule-sweep"))[1]:
+        assert time.monotonic() < end, failed
+        time.sleep(3)
+    broken = time.time()
+    assert d.invoke("schedule-sweep")[1], "the next sweep finds the same item"
+    assert any("the queue has refused 1 due items" in line for line in d.lines())
+    alarm, found = d.alarms()["SweepSilentAlarm"], d.figures()
+    assert not [figure for figure in found if figure.metric == alarms.watched(alarm) and figure.at > broken]
+    assert not alarms.rings(alarm, found, broken)
+    assert alarms.rings(alarm, found, broken + 301)
+    iam.attach_role_policy(RoleName=role, PolicyArn=send)
 
 
 def test_deleting_the_stack_keeps_what_people_have_made(d: Deployment) -> None:

@@ -186,6 +186,7 @@ mod themes {
 /// Records of jobs, and the watchdog that reads them.
 mod watchdog {
     mod jobs;
+    mod kills;
     mod looks;
     mod many;
     mod wrong;

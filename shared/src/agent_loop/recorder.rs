@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::process::metrics::{self, Work};
 use crate::store::keys::Guard;
 use crate::store::runs::CancelCause;
 use crate::store::spend::Spender;
@@ -457,7 +458,10 @@ impl Recorder {
                 writes.extend(more.iter().cloned());
             }
             match self.cx.store.write_all(writes).await? {
-                Written::Yes => return Ok(whole),
+                Written::Yes => {
+                    count_failure(&self.run, self.cx.clock.now());
+                    return Ok(whole);
+                }
                 // A newer run holds the conversation. Its mark must stay.
                 Written::Refused(Guard::Conversation) if frees => frees = false,
                 Written::Refused(Guard::Run | Guard::RunEvent) => return Err(self.lose()),
@@ -474,6 +478,13 @@ impl Drop for Recorder {
         self.cx.live.forget(self.run.run_id);
         let Run { run_id, state, cost_micros, .. } = &self.run;
         tracing::info!(%run_id, ?state, cost_micros, "a run is put down");
+    }
+}
+
+/// Counts a turn that has just failed. A run of an action counts when its occurrence is told, and of a rehearsal nobody expects anything.
+fn count_failure(run: &Run, now: Timestamp) {
+    if run.state == RunState::Failed && matches!(run.kind, RunKind::Setup | RunKind::Chat) {
+        metrics::failed(Work::Conversation, now);
     }
 }
 
@@ -575,6 +586,7 @@ pub async fn end_without_executor(
     if !written.done() {
         return Ok(false);
     }
+    count_failure(&run, now);
     if let Some(agent) = run.agent_id.filter(|_| run.cost_micros > 0 && run.kind != RunKind::Action) {
         // The write is refused if the agent was deleted.
         let count = Store::count(owner, agent, vec![("cost_micros", run.cost_micros)]);

@@ -16,6 +16,7 @@ use utoipa::IntoParams;
 use super::page::{self, Page, PageQuery};
 use crate::context::Data;
 use crate::error::{Error, Result};
+use crate::process::metrics::{self, Work};
 use crate::store::keys::sortable;
 use crate::store::{Tries, Versioned};
 
@@ -38,6 +39,8 @@ pub struct Begun<'a> {
     job: JobRun,
     /// The version of the stored record. 0 if it could not be written.
     version: u64,
+    /// Whether an earlier try has failed.
+    has_failed: bool,
 }
 
 /// Notes that a job begins.
@@ -50,22 +53,31 @@ pub async fn begin<'a>(
 ) -> Begun<'a> {
     let now = data.clock.now();
     match try_begin(data, owner, kind, subject, due).await {
-        Ok(Versioned { value: job, version }) => Begun { data, owner, job, version },
+        Ok((Versioned { value: job, version }, has_failed)) => {
+            Begun { data, owner, job, version, has_failed }
+        }
         Err(error) => {
             warn(&error);
             let due = if let Due::At(due) = due { due } else { now };
-            Begun { data, owner, job: JobRun::begin(None, kind, subject, due, now), version: 0 }
+            Begun {
+                data,
+                owner,
+                job: JobRun::begin(None, kind, subject, due, now),
+                version: 0,
+                has_failed: false,
+            }
         }
     }
 }
 
+/// The stored record, and whether an earlier try has failed.
 async fn try_begin(
     data: &Data,
     owner: &Owner,
     kind: JobKind,
     subject: &str,
     due: Due,
-) -> Result<Versioned<JobRun>> {
+) -> Result<(Versioned<JobRun>, bool)> {
     let now = data.clock.now();
     let due = match due {
         Due::At(due) => due,
@@ -84,28 +96,35 @@ async fn try_begin(
         let found = data.store.job_run(owner, due, job.job_id).await?;
         let version = found.as_ref().map_or(0, |found| found.version);
         let before = found.map(|found| found.value);
+        let has_failed = before.as_ref().is_some_and(|before| before.state == JobState::Failed);
         let value = JobRun::begin(before.clone(), kind, subject, due, now);
         if before.as_ref() == Some(&value) {
-            return Ok(Versioned { value, version });
+            return Ok((Versioned { value, version }, has_failed));
         }
         if data.store.save_job_run(owner, &value, version).await?.done() {
-            return Ok(Versioned { value, version: version + 1 });
+            return Ok((Versioned { value, version: version + 1 }, has_failed));
         }
     }
 }
 
 impl Begun<'_> {
-    /// Notes how the job has ended.
+    /// Notes how the job has ended. A failure counts once for its record: some jobs are tried again later.
     pub async fn end(self, outcome: Outcome) {
-        let now = self.data.clock.now();
-        self.save(|job| job.end(outcome.clone(), now)).await;
+        let (now, has_failed) = (self.data.clock.now(), self.has_failed);
+        let state = self.save(|job| job.end(outcome.clone(), now)).await;
+        if state == Some(JobState::Failed) && !has_failed {
+            metrics::failed(Work::Job, now);
+        }
     }
 
-    /// Notes that the work has failed with this error. It is tried again, in the same record.
+    /// Notes that the work has failed with this error. It is tried again at once, in the same record, so this is no failure for good: what
+    /// fails each time becomes a dead letter.
     pub async fn fail(self, outcome: Outcome, error: &Error) {
+        let now = self.data.clock.now();
         // The causes are for the log. People are told what they may know.
         let error = Some(format!("{}: {}", error.code(), error.detail()));
-        self.end(Outcome { error, ..outcome }).await;
+        let outcome = Outcome { error, ..outcome };
+        self.save(|job| job.end(outcome.clone(), now)).await;
     }
 
     /// Notes what a try has cost that was cut off. Another one goes on in the record.
@@ -115,29 +134,28 @@ impl Begun<'_> {
         }
     }
 
-    async fn save(self, change: impl Fn(JobRun) -> JobRun) {
-        if let Err(error) = self.try_save(change).await {
-            warn(&error);
-        }
+    /// Returns the state that was written, if anything was.
+    async fn save(self, change: impl Fn(JobRun) -> JobRun) -> Option<JobState> {
+        self.try_save(change).await.inspect_err(warn).ok().flatten()
     }
 
-    async fn try_save(mut self, change: impl Fn(JobRun) -> JobRun) -> Result<()> {
+    async fn try_save(mut self, change: impl Fn(JobRun) -> JobRun) -> Result<Option<JobState>> {
         let was_written = self.version > 0;
         let mut tries = Tries::default();
         loop {
             tries.next().await?;
             let next = change(self.job.clone());
             if was_written && next == self.job {
-                return Ok(());
+                return Ok(None);
             }
             if self.data.store.save_job_run(self.owner, &next, self.version).await?.done() {
-                return Ok(());
+                return Ok(Some(next.state));
             }
             // Another try has begun or ended meanwhile.
             match self.data.store.job_run(self.owner, self.job.due, self.job.job_id).await? {
                 Some(found) => (self.job, self.version) = (found.value, found.version),
                 // The account was deleted. Nothing may come back into it.
-                None if was_written => return Ok(()),
+                None if was_written => return Ok(None),
                 None => self.version = 0,
             }
         }

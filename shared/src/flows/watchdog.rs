@@ -6,8 +6,9 @@
 //! - `follow`: puts an owner into the index of those who are looked at.
 //!
 //! A message that is lost is a look that was left out. A message that comes twice changes nothing, because the counters name the look. What is
-//! said is stored in the transaction of the counters. Its event is published before that, so a process that is killed in between publishes
-//! it again and loses nothing.
+//! said to a person, and what is healed, is stored in the transaction of the counters. The event is published before that, so a process that is
+//! killed in between publishes it again and loses nothing. What the platform's look heals is not in the table, so a look that was killed before
+//! it had ended heals again.
 
 use std::collections::BTreeSet;
 
@@ -123,22 +124,34 @@ pub async fn send(cx: &Cx, deadline: Timestamp) -> Result<Sent> {
     let beat = cx.store.heartbeat_of_sweep().await?;
     observed.push(judge_heartbeat("The sweep", beat, SWEEP_BEATS_WITHIN, now));
     observed.extend(timers.into_iter().map(|(timer, is_enabled)| judge_timer(timer, is_enabled, now)));
-    if let Some(looked) = state.record.looked(&observed, true, look) {
-        for say in &looked.says {
-            tracing::error!(say = ?say, "the watchdog says about the platform");
+    let (mut version, looked) = (version, state.record.looked(&observed, true, look));
+    let is_new = looked.is_some();
+    let says = match looked {
+        Some(looked) => {
+            state.record = looked.record;
+            looked.says
         }
-        let events: Vec<BusEvent> = looked.says.iter().map(|say| event(None, look, say)).collect();
-        if !events.is_empty() {
-            cx.bus.publish(&events).await?;
-        }
-        for (heal, _) in looked.heals {
-            if let (Heal::Redrive, Some(arn)) = (heal, &aws.dead_letters) {
-                cx.queues.redrive(arn).await;
-            }
-        }
-        state.record = looked.record;
-    }
+        None => Vec::new(),
+    };
     sent.wrong = state.record.counters.iter().filter(|of| of.counter.anomalies > 0).count();
+    if !says.is_empty() {
+        tracing::error!(?says, "the watchdog says about the platform");
+        let events: Vec<BusEvent> = says.iter().map(|say| event(None, look, say)).collect();
+        cx.bus.publish(&events).await?;
+    }
+    // Before anything is healed: a look that comes again would not see any more what was wrong.
+    if is_new {
+        if !cx.store.save_platform_watchdog(&state, version).await?.done() {
+            // A concurrent call does the rest.
+            return Ok(sent);
+        }
+        version += 1;
+    }
+    for (heal, _) in state.record.heals(&observed, look) {
+        if let (Heal::Redrive, Some(arn)) = (heal, &aws.dead_letters) {
+            cx.queues.redrive(arn).await;
+        }
+    }
     state.looked_at = Some(look);
     // A concurrent call has done the same.
     let _ = cx.store.save_platform_watchdog(&state, version).await?;
@@ -244,6 +257,13 @@ async fn look(cx: &Cx, owner: &Owner, look: Timestamp) -> Result<()> {
             writes.extend(tell(owner, look, &say, now)?);
             writes.push(Store::watchdog_alert_write(owner, &WatchdogAlert { at: look, say })?);
         }
+        let heals = looked.record.heals(&observed, look);
+        let synchronisation = match heals.iter().any(|(heal, _)| *heal == Heal::RunMissedSync) {
+            true => missed_sync(cx, owner, now).await?,
+            false => None,
+        };
+        let synchronises = synchronisation.is_some();
+        writes.extend(synchronisation);
         if !cx.store.write_all(writes).await?.done() {
             // Another look, or a person has changed the settings.
             continue;
@@ -251,8 +271,9 @@ async fn look(cx: &Cx, owner: &Owner, look: Timestamp) -> Result<()> {
         if says_something {
             due::dispatch(cx, &DueItem::notices(owner)).await;
         }
-        for (heal, item) in looked.heals {
-            heal_now(cx, owner, heal, &item).await?;
+        if synchronises {
+            due::dispatch(cx, &DueItem::memory(owner)).await;
+            tracing::info!("the watchdog runs a missed synchronisation");
         }
         return Ok(());
     }
@@ -306,19 +327,10 @@ fn event(owner: Option<&Owner>, at: Timestamp, say: &Say) -> BusEvent {
     })
 }
 
-/// Does what is safe to repeat.
-async fn heal_now(cx: &Cx, owner: &Owner, heal: Heal, item: &str) -> Result<()> {
-    match heal {
-        Heal::RunMissedSync => {
-            let Some(found) = cx.store.memory_due(owner).await? else { return Ok(()) };
-            cx.store.set_memory_due(owner, &found.value, cx.clock.now()).await?;
-            due::dispatch(cx, &DueItem::memory(owner)).await;
-            tracing::info!(item, "the watchdog runs a missed synchronisation");
-        }
-        // Of the platform, which has its own look.
-        Heal::Redrive => {}
-    }
-    Ok(())
+/// The write that makes the memory of an owner due, so that a missed synchronisation runs. None if memory has nothing to do.
+async fn missed_sync(cx: &Cx, owner: &Owner, now: Timestamp) -> Result<Option<Write>> {
+    let due = cx.store.memory_due(owner).await?;
+    Ok(due.map(|due| Store::memory_due_write(owner, &due, now)).transpose()?)
 }
 
 /// What is to be seen of an owner, and whether that is everything.

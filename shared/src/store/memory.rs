@@ -277,6 +277,16 @@ impl Store {
         self.put(&keys::memory_due(owner), item(due, &extras)?).await
     }
 
+    /// The write with which memory is looked at again at `at`, if the mark is still the one that was read.
+    pub fn memory_due_write(
+        owner: &Owner,
+        due: &Versioned<MemoryDue>,
+        at: Timestamp,
+    ) -> Result<Write, StoreError> {
+        let extras = Extras { due: Some((keys::shard_of_owner(owner), at)), ..Extras::default() };
+        Ok(Write::over(keys::memory_due(owner), due.version, item(&due.value, &extras)?))
+    }
+
     /// Nothing is left to do since the mark was read.
     pub async fn clear_memory_due(&self, owner: &Owner, version: u64) -> Result<(), StoreError> {
         let _ = self.write_all(vec![Write::Remove { key: keys::memory_due(owner), version }]).await?;

@@ -36,8 +36,6 @@ pub struct WatchdogRecord {
 pub struct Looked {
     pub record: WatchdogRecord,
     pub says: Vec<Say>,
-    /// What is tried, with the item.
-    pub heals: Vec<(Heal, String)>,
 }
 
 impl WatchdogRecord {
@@ -45,7 +43,7 @@ impl WatchdogRecord {
     /// anything else has ended without a word.
     #[must_use]
     pub fn looked(&self, observed: &[Observed], complete: bool, at: Timestamp) -> Option<Looked> {
-        let (mut counters, mut says, mut heals) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut counters, mut says) = (Vec::new(), Vec::new());
         let mut changed = false;
         for observed in observed {
             let before = self.counter(observed.check, &observed.item);
@@ -61,7 +59,6 @@ impl WatchdogRecord {
                 continue;
             }
             changed = true;
-            heals.extend(heal_now(&after, observed).map(|heal| (heal, observed.item.clone())));
             counters.push(named(observed.check, &observed.item, after));
         }
         for kept in &self.counters {
@@ -86,7 +83,18 @@ impl WatchdogRecord {
         counters.sort_by_key(|of| (of.counter.anomalies == 0, of.check));
         counters.truncate(MAX_COUNTERS);
         let record = Self { settings: self.settings.clone(), counters };
-        Some(Looked { record, says, heals })
+        Some(Looked { record, says })
+    }
+
+    /// What is tried at a look that is counted, with the item. A repeated look tries the same, as long as it sees that it is wrong.
+    #[must_use]
+    pub fn heals(&self, observed: &[Observed], at: Timestamp) -> Vec<(Heal, String)> {
+        let tried = observed.iter().filter_map(|observed| {
+            let counter = self.counter(observed.check, &observed.item)?;
+            let heal = heal_now(counter, observed).filter(|_| counter.seen == Some(at))?;
+            Some((heal, observed.item.clone()))
+        });
+        tried.collect()
     }
 
     fn counter(&self, check: Check, item: &str) -> Option<&Counter> {
@@ -154,6 +162,24 @@ mod tests {
         assert_eq!(raised.looked(&[], false, at(4)), None);
         let gone = raised.looked(&[], true, at(4)).unwrap();
         assert_eq!((gone.says, gone.record.counters), (vec![], vec![]));
+    }
+
+    #[test]
+    fn only_the_first_two_looks_of_a_row_heal_and_each_does_until_it_is_right() {
+        let dead = |hours| Observed::anomaly(Check::DeadLetters, "queue", "Some", "Look.", at(hours));
+        let redrives = |record: &WatchdogRecord, observed: Observed, hours| {
+            record.heals(&[observed], at(hours)).into_iter().map(|(heal, _)| heal).collect::<Vec<_>>()
+        };
+        let mut record = WatchdogRecord::default();
+        assert_eq!(redrives(&record, dead(0), 0), [], "nothing was counted yet");
+        for (look, expected) in [(0, [Heal::Redrive].as_slice()), (2, &[Heal::Redrive]), (4, &[]), (6, &[])] {
+            record = record.looked(&[dead(look)], true, at(look)).unwrap().record;
+            for _ in 0..2 {
+                assert_eq!(redrives(&record, dead(look), look), expected, "look {look}");
+            }
+            assert_eq!(redrives(&record, Observed::fine(Check::DeadLetters, "queue"), look), []);
+            assert_eq!(redrives(&record, dead(look), look - 2), [], "a look that comes late");
+        }
     }
 
     #[test]

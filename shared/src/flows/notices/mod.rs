@@ -12,7 +12,7 @@ pub mod deliveries;
 pub mod mail;
 mod waits;
 
-use domain::actions::{Occurrence, OccurrenceState};
+use domain::actions::{Action, Occurrence, OccurrenceState};
 use domain::dispatch::LEASE;
 use domain::ids::{ActionId, NoticeId, Owner, RunId};
 use domain::notices::deliveries::{DeliveryRecord, Said};
@@ -32,6 +32,7 @@ use super::{due as dispatcher, edit, schedules};
 use crate::aws::bus::{AssetSaved, Event as BusEvent, RunEvent};
 use crate::context::Cx;
 use crate::error::Result;
+use crate::process::metrics::{self, Work};
 use crate::request::caller::IfMatch;
 use crate::store::notices::{ChannelState, StoredChannel};
 use crate::store::table::{Order, Write};
@@ -198,6 +199,7 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
         }
         let now = cx.clock.now();
         let told = Occurrence { told: Some(tells), ..found.value.clone() };
+        let failed = of.as_ref().filter(|_| has_failed(&found.value)).map(|of| work_of(&of.value));
         let mut planned = Planned::default();
         planned.writes.push(Store::replace_occurrence(owner, &told, found.version)?);
         planned.writes.push(Store::told_write(owner, action, run));
@@ -217,9 +219,21 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
             note_all(owner, &to, states, &events, now, &mut planned)?;
         }
         if planned.store(cx, owner).await? {
+            if let Some(work) = failed {
+                metrics::failed(work, now);
+            }
             return Ok(());
         }
     }
+}
+
+/// Whether the run has failed for good. A run whose effect is not known is not tried again either.
+const fn has_failed(occurrence: &Occurrence) -> bool {
+    matches!(occurrence.state, OccurrenceState::Failed | OccurrenceState::Unknown)
+}
+
+const fn work_of(action: &Action) -> Work {
+    if action.call.is_some() { Work::Call } else { Work::Action }
 }
 
 /// Whether another run of the action waits for an answer.

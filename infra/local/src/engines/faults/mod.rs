@@ -91,6 +91,8 @@ pub struct Figures {
 struct Stop {
     /// How many more writes are done.
     writes: u64,
+    /// Whether reads are done until the first write is refused.
+    reads_until_then: bool,
     /// Whether a request was refused.
     has_refused: bool,
 }
@@ -139,7 +141,13 @@ impl Faults {
     /// From now on only this many writes are done. After the last one every request, also a read, is refused with an error that
     /// is not retried. So the table and the bucket stay as they are when a process ends after that write.
     pub fn stop_after(&self, writes: u64) {
-        self.state().stop = Some(Stop { writes, has_refused: false });
+        self.state().stop = Some(Stop { writes, reads_until_then: false, has_refused: false });
+    }
+
+    /// Like [`Self::stop_after`], but requests are refused from the next write on. Reads before it, and what follows from them outside of
+    /// the table and the bucket, are done.
+    pub fn stop_before_write_after(&self, writes: u64) {
+        self.state().stop = Some(Stop { writes, reads_until_then: true, has_refused: false });
     }
 
     /// Ends a stop. Returns whether it has refused a request.
@@ -152,6 +160,9 @@ impl Faults {
         let mut state = self.state();
         let Some(stop) = &mut state.stop else { return false };
         if stop.writes == 0 {
+            if stop.reads_until_then && !is_write && !stop.has_refused {
+                return false;
+            }
             stop.has_refused = true;
             return true;
         }
