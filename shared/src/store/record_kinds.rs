@@ -36,6 +36,7 @@ use std::str::FromStr;
 use domain::accounts::KeyProvider;
 use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
+use domain::accounts::secrets::SecretName;
 use domain::context::Workflow;
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChannelId, ChatId, DeliveryId, ExportId, FactId,
@@ -436,6 +437,10 @@ macro_rules! records {
             run_step(step: u32, call: Option<u32>) = "STEP#{step:04}{call}"
                 with (call = call.map(|call| format!("#{call:04}")).unwrap_or_default()) guards RunStep
                 lists run_steps("STEP#") deleted "30 days" => [restored by runs::step];
+        }
+        Secrets = "SECRET" (kind: "secrets", exported: false, setting: true) {
+            /// A secret for the calls of actions, encrypted.
+            secret(name: &SecretName) = "{name}" lists secrets("") => [left out];
         }
         Servers = "SERVER" (kind: "servers", exported: false, setting: true) {
             /// A model server of the owner, its key encrypted.
