@@ -6,7 +6,7 @@
 //!
 //! All functions are pure. `shared` sends the request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
@@ -236,6 +236,12 @@ impl HttpCall {
             of_headers.map(|(name, header)| (secret_field(name), &header.secret, SecretUse::Header));
         of_headers
             .chain(self.sign_with.iter().map(|name| ("sign_with".to_owned(), name, SecretUse::Signature)))
+    }
+
+    /// The names of the secrets that it uses, each once.
+    #[must_use]
+    pub fn secret_names(&self) -> BTreeSet<&SecretName> {
+        self.secrets().map(|(_, name, _)| name).collect()
     }
 
     /// What is wrong with the secrets that it uses, each with its field. `known` gives the terms of a secret, or why there are none.

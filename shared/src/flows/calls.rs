@@ -1,6 +1,6 @@
 //! The calls of actions that ask no model: what is sent, and what came back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use base::reach::{Ask, FetchError};
 use bytes::Bytes;
@@ -58,8 +58,8 @@ pub async fn refused_secrets(
 type Stored = BTreeMap<SecretName, OwnSecret>;
 
 async fn stored(cx: &Cx, owner: &Owner, call: &HttpCall) -> Result<Stored> {
-    let names: BTreeSet<&SecretName> = call.secrets().map(|(_, name, _)| name).collect();
-    let found = try_join_all(names.into_iter().map(|name| cx.store.secret(owner, name))).await?;
+    let reads = call.secret_names().into_iter().map(|name| cx.store.secret(owner, name));
+    let found = try_join_all(reads).await?;
     Ok(found.into_iter().flatten().map(|found| (found.value.name.clone(), found.value)).collect())
 }
 
@@ -70,18 +70,23 @@ fn refused(call: &HttpCall, stored: &Stored) -> Vec<(String, RefusedSecret)> {
 /// The values of the secrets that a call uses.
 type Values = BTreeMap<SecretName, SecretString>;
 
-/// Decrypts the secrets of a call, or says which one it can't use, with its field.
+/// Why a request is not sent.
+type NotSent = (String, CallAnswer);
+
+/// Decrypts the secrets of a call, or says why it is not sent.
 ///
 /// # Errors
 /// If the table or the master keys do not answer.
-async fn values(
-    cx: &Cx,
-    owner: &Owner,
-    call: &HttpCall,
-) -> Result<std::result::Result<Values, (String, RefusedSecret)>> {
+async fn values(cx: &Cx, owner: &Owner, call: &HttpCall) -> Result<std::result::Result<Values, NotSent>> {
+    if let Err(refused) = call.check_address(&cx.config.reach.policy) {
+        return Ok(Err((format!("call.url {refused}"), CallAnswer::Refused)));
+    }
+    let not_sent = |(field, refused): (String, RefusedSecret)| {
+        (format!("call.{field}: {refused}"), CallAnswer::NoSecret(refused.problem))
+    };
     let mut stored = stored(cx, owner, call).await?;
     if let Some(refused) = refused(call, &stored).into_iter().next() {
-        return Ok(Err(refused));
+        return Ok(Err(not_sent(refused)));
     }
     let mut values = Values::new();
     for (name, secret) in &stored {
@@ -95,7 +100,7 @@ async fn values(
     let unreadable = call.refused_secrets(|name| {
         stored.get(name).map(|secret| &secret.terms).ok_or(SecretProblem::Unreadable)
     });
-    Ok(unreadable.into_iter().next().map_or(Ok(values), Err))
+    Ok(unreadable.into_iter().next().map_or(Ok(values), |refused| Err(not_sent(refused))))
 }
 
 /// Where the server of a call reports. The key of a call is the id of its run.
@@ -163,27 +168,20 @@ fn header_name(name: &str) -> Result<HeaderName> {
 /// As [`values`] and [`request`]. Then nothing was sent.
 pub async fn send(cx: &Cx, owner: &Owner, call: &HttpCall, key: &str) -> Result<(Try, CallAnswer)> {
     let (at, began) = (cx.clock.now(), Instant::now());
-    let (sent, masks) = match call.check_address(&cx.config.reach.policy) {
-        Err(refused) => (Err((format!("call.url {refused}"), CallAnswer::Refused)), Masks::default()),
-        Ok(()) => match values(cx, owner, call).await? {
-            Err((field, refused)) => {
-                let told = format!("call.{field}: {refused}");
-                (Err((told, CallAnswer::NoSecret(refused.problem))), Masks::default())
-            }
-            Ok(secrets) => {
-                let sent =
-                    cx.caller().send_once(request(cx, call, &secrets, key, at)?, http_call::MAX_ANSWER).await;
-                let sent = sent.map_err(|error| {
-                    let answer = match &error {
-                        FetchError::TimedOut { .. } | FetchError::Failed { .. } => CallAnswer::None,
-                        _ => CallAnswer::Refused,
-                    };
-                    // The message shows at most scheme, host and port.
-                    (error.to_string(), answer)
-                });
-                (sent, Masks::of(secrets.values().map(ExposeSecret::expose_secret)))
-            }
-        },
+    let (sent, masks) = match values(cx, owner, call).await? {
+        Err(not_sent) => (Err(not_sent), Masks::default()),
+        Ok(secrets) => {
+            let ask = request(cx, call, &secrets, key, at)?;
+            let sent = cx.caller().send_once(ask, http_call::MAX_ANSWER).await.map_err(|error| {
+                let answer = match &error {
+                    FetchError::TimedOut { .. } | FetchError::Failed { .. } => CallAnswer::None,
+                    _ => CallAnswer::Refused,
+                };
+                // The message shows at most scheme, host and port.
+                (error.to_string(), answer)
+            });
+            (sent, Masks::of(secrets.values().map(ExposeSecret::expose_secret)))
+        }
     };
     let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(match sent {

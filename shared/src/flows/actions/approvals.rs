@@ -151,9 +151,7 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
         let report = call.expect_report_within_minutes.map_or_else(String::new, |minutes| {
             format!(" The server must report within {minutes} minutes, or the run fails.")
         });
-        let mut secrets: Vec<String> = call.secrets().map(|(_, name, _)| format!("`{name}`")).collect();
-        secrets.sort();
-        secrets.dedup();
+        let secrets: Vec<String> = call.secret_names().into_iter().map(|name| format!("`{name}`")).collect();
         let secrets = match secrets.is_empty() {
             true => String::new(),
             false => format!(" The request uses your secrets: {}.", secrets.join(", ")),
