@@ -14,10 +14,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::accounts::secrets::{SecretName, SecretTerms, is_printable};
-use crate::masks::Masks;
-use crate::notices::channels::InvalidSecret;
 use crate::reach::{self, Policy};
+use crate::secrets::masks::Masks;
+use crate::secrets::signature::InvalidSecret;
+use crate::secrets::{SecretName, SecretTerms, is_printable};
 use crate::validate::FieldErrors;
 
 /// The longest address, in bytes.

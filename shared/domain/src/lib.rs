@@ -21,10 +21,10 @@
 //! - [`practices`]: the habits that a person tracks, and their streaks
 //! - [`memory`]: what is remembered of conversations, and how it is kept short and true
 //! - [`log`]: the prompts and answers of a coding assistant's agents
-//! - [`accounts`]: API keys, and the secrets of calls
+//! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
 //! - [`http_call`]: the request that an action without a model sends
-//! - [`masks`]: hides secrets in texts that others have written
+//! - [`secrets`]: what calls carry that nobody may see, and the signatures of requests
 //! - [`jobs`]: one record for every background job
 //! - [`witness`]: schedules that something else runs, and whether it ran
 //! - [`watched`]: such a schedule as it is stored and shown
@@ -51,7 +51,6 @@ pub mod jobs;
 pub mod json_schema;
 pub mod lease;
 pub mod log;
-pub mod masks;
 pub mod memory;
 pub mod models;
 pub mod notices;
@@ -63,6 +62,7 @@ pub mod quoting;
 pub mod reach;
 pub mod runs;
 pub mod schedule;
+pub mod secrets;
 pub mod tools;
 pub mod validate;
 pub mod watch;

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use base::reach::{Ask, FetchError};
 use bytes::Bytes;
-use domain::accounts::secrets::SecretName;
 use domain::actions::Action;
 use domain::http_call::{
     self, CallAnswer, CallMethod, HttpCall, REPORT_TO, RefusedSecret, SecretProblem, Try,
 };
 use domain::ids::Owner;
-use domain::masks::Masks;
 use domain::notices::channels;
+use domain::secrets::SecretName;
+use domain::secrets::masks::Masks;
+use domain::secrets::signature::{self, SigningSecret};
 use domain::validate::FieldErrors;
 use futures::future::try_join_all;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -125,16 +126,16 @@ fn request(cx: &Cx, call: &HttpCall, secrets: &Values, key: &str, now: Timestamp
         ("webhook-timestamp", now.as_second().to_string()),
     ];
     let report_to = call.report_within().map(|_| (REPORT_TO, cx.config.notices.site.api(&report_path(key))));
-    let signature = match &call.sign_with {
+    let signed = match &call.sign_with {
         None => None,
         Some(name) => {
-            let secret = channels::Secret::parse(value_of(name)?)
+            let secret = SigningSecret::parse(value_of(name)?)
                 .map_err(|_| Error::internal("a secret of a call can't sign"))?;
             let body = call.body.as_deref().unwrap_or_default();
-            Some(("webhook-signature", channels::sign(&secret, key, now, body.as_bytes())))
+            Some(("webhook-signature", signature::sign(&secret, key, now, body.as_bytes())))
         }
     };
-    let platform = platform.into_iter().chain(report_to).chain(signature);
+    let platform = platform.into_iter().chain(report_to).chain(signed);
     let platform = platform.map(|(name, value)| (name.to_owned(), value));
     for (name, header) in &call.secret_headers {
         let value = [&header.prefix, value_of(&header.secret)?].concat();

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::accounts::secrets::{SecretName, SecretTerms};
 use domain::accounts::servers::ServerSettings;
 use domain::accounts::{KeyProvider, last_characters};
 use domain::ids::{ChannelId, Owner};
 use domain::models::ServerName;
+use domain::secrets::{SecretName, SecretTerms};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 

@@ -36,7 +36,6 @@ use std::str::FromStr;
 use domain::accounts::KeyProvider;
 use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
-use domain::accounts::secrets::SecretName;
 use domain::context::Workflow;
 use domain::ids::{
     ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChannelId, ChatId, DeliveryId, ExportId, FactId,
@@ -48,6 +47,7 @@ use domain::memory::Source;
 use domain::memory::part::MemoryPart;
 use domain::models::{ModelId, ServerName};
 use domain::notices::NoticeKey;
+use domain::secrets::SecretName;
 use domain::watchdog::Check;
 use jiff::Timestamp;
 use jiff::civil::Date;

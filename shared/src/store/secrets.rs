@@ -1,7 +1,7 @@
 //! Secrets for the calls of actions. Their values are encrypted.
 
-use domain::accounts::secrets::{MAX_SECRETS, SecretName, SecretTerms};
 use domain::ids::Owner;
+use domain::secrets::{MAX_SECRETS, SecretName, SecretTerms};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 

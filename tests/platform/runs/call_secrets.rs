@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::accounts::import::AccountImportState;
 use domain::ids::{ActionId, Owner};
-use domain::notices::channels;
+use domain::secrets::signature::{self, SigningSecret};
 use jiff::Timestamp;
 use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
@@ -184,13 +184,13 @@ async fn the_signature_is_that_of_standard_webhooks() {
     stage.happens_at(70).await;
     assert_eq!(stage.became(id).await, ["60 succeeded"]);
     assert_eq!(stage.became(without_body).await, ["60 succeeded"]);
-    let secret = channels::Secret::parse(SIGNING).unwrap();
+    let secret = SigningSecret::parse(SIGNING).unwrap();
     let posted = site.posted();
     assert_eq!(posted.len(), 4);
     for posted in &posted {
         let seconds = posted.header("webhook-timestamp").parse().unwrap();
         let at = Timestamp::from_second(seconds).unwrap();
-        let expected = channels::sign(&secret, posted.header("webhook-id"), at, &posted.body);
+        let expected = signature::sign(&secret, posted.header("webhook-id"), at, &posted.body);
         assert_eq!(posted.header("webhook-signature"), expected);
     }
     let times: BTreeSet<&str> = posted.iter().map(|posted| posted.header("webhook-timestamp")).collect();

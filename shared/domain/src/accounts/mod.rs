@@ -1,5 +1,5 @@
 //! Accounts: their record ([`profile`]), their [`plans`], their [`quota`], the [`rates`] of requests, API keys with their
-//! [`scopes`], the keys of model providers that owners bring, the [`secrets`] of calls, and the [`export`], the [`import`] and
+//! [`scopes`], the keys of model providers that owners bring, and the [`export`], the [`import`] and
 //! the [`deletion`] of an account.
 //!
 //! An API key contains its owner and the id of its record, so the record is found without a search across owners.
@@ -14,7 +14,6 @@ mod provider_keys;
 pub mod quota;
 pub mod rates;
 pub mod scopes;
-pub mod secrets;
 pub mod servers;
 
 use std::fmt;

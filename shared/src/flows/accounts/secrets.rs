@@ -1,7 +1,7 @@
 //! The secrets of an owner for the calls of actions: stored, listed, deleted. A value is never shown again.
 
-use domain::accounts::secrets::{InvalidSecretName, MAX_SECRETS, SecretName, SecretTerms};
 use domain::ids::Owner;
+use domain::secrets::{InvalidSecretName, MAX_SECRETS, SecretName, SecretTerms};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};

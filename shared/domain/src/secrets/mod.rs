@@ -1,4 +1,10 @@
 //! Secrets that an owner stores for the calls of actions. Each is sent only to the hosts that it names.
+//!
+//! - [`signature`]: what a secret signs
+//! - [`masks`]: hides secrets in texts that others have written
+
+pub mod masks;
+pub mod signature;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +13,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::notices::channels;
+use self::signature::SigningSecret;
 use crate::reach::{self, Policy};
 use crate::validate::FieldErrors;
 
@@ -83,7 +89,7 @@ impl SecretTerms {
         let mut errors = FieldErrors::default();
         check_value(&mut errors, value);
         let hosts = checked_hosts(&mut errors, hosts, policy);
-        errors.into_result(Self { hosts, signs: channels::Secret::parse(value).is_ok() })
+        errors.into_result(Self { hosts, signs: SigningSecret::parse(value).is_ok() })
     }
 }
 
