@@ -117,7 +117,8 @@ async fn walk_through(server: &Server, site: &Site) -> [String; 2] {
     send(put.json(&secret)).await.expect(200);
     let header = json!({"secret": "hook", "prefix": "Bearer "});
     let call = json!({"url": site.url("/"), "secret_headers": {"Authorization": header}});
-    let action = caller.post(&format!("{agent}/actions"), json!({"title": "Call", "call": call})).await;
+    let new = caller.request(Method::POST, &format!("{agent}/actions"));
+    let action = send(new.json(&json!({"title": "Call", "call": call}))).await.expect(201);
     approve(&caller, &action).await;
     completed(&caller, &action).await;
     assert_eq!(site.posted()[0].header("authorization"), format!("Bearer {MARK}"));
