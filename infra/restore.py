@@ -14,7 +14,7 @@ it would do. With --write, it
 With --bucket and --at, the time of the copy, it also brings back the objects that were deleted after this time, from their old versions.
 Objects that still exist are left.
 
-Left out: what has expired, API keys and provider keys (they may have been revoked for a reason), idempotency records, and the places of
+Left out: what has expired, API keys, provider keys and secrets (they may have been revoked for a reason), idempotency records, and the places of
 runs that were under way. An owner whose account is being deleted is refused. So is an owner who has nothing in the table, unless --empty is
 given: a deleted account leaves no other trace. It needs boto3, and the credentials of an administrator.
 
@@ -33,7 +33,7 @@ from datetime import UTC, datetime
 import boto3
 from botocore.exceptions import ClientError
 
-LEFT_OUT = {"KEY", "PROVIDERKEY", "IDEMPOTENCY", "PLACE"}
+LEFT_OUT = {"KEY", "PROVIDERKEY", "SECRET", "IDEMPOTENCY", "PLACE"}
 # An upload with this end starts an import.
 UPLOAD = ".zip"
 # The items of one call.

@@ -45,6 +45,7 @@ async fn main() {
         "/projects",
         "/account/api-keys",
         "/account/provider-keys",
+        "/account/secrets",
         "/account/servers",
         "/usage",
         "/usage?month=2026-11",

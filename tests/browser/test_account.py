@@ -168,6 +168,23 @@ def test_a_key_is_shown_once_and_revoked(owner):
     assert page.evaluate("window.owned") is None
 
 
+def test_secrets_of_calls(owner):
+    page = account(owner, "/keys")
+    form = page.get_by_role("form", name="A secret of calls")
+    form.get_by_label("Name of the secret").fill("github")
+    form.get_by_label("Value").fill("ghp_0123456789-x9Qw")
+    form.get_by_label("Hosts").fill("API.github.com, uploads.github.com")
+    form.get_by_role("button", name="Store the secret").click()
+    stored = page.get_by_role("region", name="Secrets of calls").locator(".rows > li")
+    expect(stored).to_contain_text("only to api.github.com, uploads.github.com")
+    assert "ghp_0123456789" not in page.content()
+    expect(form.get_by_label("Value")).to_have_value("")
+    stored.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(stored).to_have_count(0)
+    assert owner.get("/account/secrets")["data"] == []
+
+
 def test_own_keys_and_servers(owner):
     page = account(owner, "/keys")
     form = page.get_by_role("form", name="Your own key of a provider")

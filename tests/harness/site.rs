@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::reach::Policy;
 use serde_json::Value;
@@ -23,6 +23,8 @@ pub enum Answers {
     /// 200 with this content type and body. With an `ETag` it answers 304 to a request that has it.
     Page(&'static str, String, Option<&'static str>),
     Status(u16),
+    /// 200 with the headers of the request, each on a line.
+    Echoes,
     /// This status, after so long.
     StatusAfter(Duration, u16),
     RedirectsTo(String),
@@ -161,7 +163,7 @@ async fn answer(State(site): State<Arc<Shared>>, request: Request) -> Response {
     site.asked.lock().unwrap().push((request.uri().to_string(), known.clone()));
     let headers = request.headers().clone();
     let body = to_bytes(request.into_body(), 1 << 20).await.unwrap();
-    site.posted.lock().unwrap().push(Posted { headers, body });
+    site.posted.lock().unwrap().push(Posted { headers: headers.clone(), body });
     let answers = site.answers.lock().unwrap().clone();
     match answers {
         Answers::Page(_, _, Some(etag)) if known.as_deref() == Some(etag) => {
@@ -173,6 +175,11 @@ async fn answer(State(site): State<Arc<Shared>>, request: Request) -> Response {
                 response.headers_mut().insert(ETAG, HeaderValue::from_static(etag));
             }
             response
+        }
+        Answers::Echoes => {
+            let line =
+                |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}\n", value.to_str().unwrap());
+            headers.iter().map(line).collect::<String>().into_response()
         }
         Answers::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
         Answers::StatusAfter(wait, status) => {

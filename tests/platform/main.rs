@@ -150,6 +150,7 @@ mod overview {
 
 /// Runs of every kind: processes that die, calls that need a person, ceilings of costs, long results.
 mod runs {
+    mod call_secrets;
     mod calls;
     mod ceilings;
     mod conditions;

@@ -12,7 +12,7 @@ shared::routes!(request, read);
 
 /// Export the account
 ///
-/// Writes everything that the account has into one archive. API keys and provider keys are left out. Read the export until it
+/// Writes everything that the account has into one archive. API keys, provider keys and secrets are left out. Read the export until it
 /// is `done`; then it has the address of the archive. An export is kept for 30 days.
 #[utoipa::path(
     post, path = "/account/export", tag = "account", operation_id = "export_account",

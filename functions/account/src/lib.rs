@@ -1,8 +1,8 @@
-//! The account, its limits, API keys, provider keys, usage, its export, its import, its deletion,
+//! The account, its limits, API keys, provider keys, secrets, usage, its export, its import, its deletion,
 //! and the switch that stops everything.
 //!
-//! An API key is shown once, in the response that creates it. After that the platform only knows its hash. A provider key is
-//! never shown; it is stored encrypted.
+//! An API key is shown once, in the response that creates it. After that the platform only knows its hash. Provider keys and
+//! secrets are never shown; they are stored encrypted.
 
 mod api_keys;
 mod deletion;
@@ -10,6 +10,7 @@ mod export;
 mod import;
 mod profile;
 mod provider_keys;
+mod secrets;
 mod servers;
 mod stop;
 mod usage;
@@ -17,7 +18,7 @@ mod usage;
 use models::Models;
 use shared::runtime::function::{Function, Trigger};
 
-shared::routes!(in api_keys, deletion, export, import, profile, provider_keys, servers, stop, usage);
+shared::routes!(in api_keys, deletion, export, import, profile, provider_keys, secrets, servers, stop, usage);
 
 pub const FUNCTION: Function = Function {
     name: "account",

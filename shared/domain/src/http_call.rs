@@ -6,7 +6,8 @@
 //!
 //! All functions are pure. `shared` sends the request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -14,6 +15,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::reach::{self, Policy};
+use crate::secrets::masks::Masks;
+use crate::secrets::signature::InvalidSecret;
+use crate::secrets::{SecretName, SecretTerms, is_printable};
 use crate::validate::FieldErrors;
 
 /// The longest address, in bytes.
@@ -22,12 +26,15 @@ pub const MAX_URL: usize = 2_000;
 /// The longest body, in bytes.
 pub const MAX_BODY: usize = 16 * 1024;
 
-/// How many headers a call may have.
+/// How many headers a call may have, with those that hold a secret.
 pub const MAX_HEADERS: usize = 10;
 
 /// The longest name and the longest value of a header, in bytes.
 const MAX_HEADER_NAME: usize = 64;
 const MAX_HEADER_VALUE: usize = 1_000;
+
+/// The longest text before a secret, in bytes.
+const MAX_PREFIX: usize = 64;
 
 /// How much of an answer is kept, in bytes.
 pub const MAX_ANSWER: usize = 2_048;
@@ -44,13 +51,14 @@ pub const MAX_REPORT_MINUTES: u16 = 1_440;
 /// The header that names where to report. Only requests that expect a report have it.
 pub const REPORT_TO: &str = "lamplighter-report-to";
 
-/// Headers that the platform sets, that belong to the connection, or that hold secrets.
-const REFUSED_HEADERS: [&str; 23] = [
+/// Headers whose values are secret.
+const SECRET_HEADERS: [&str; 2] = ["authorization", "cookie"];
+
+/// Headers that the platform sets, or that belong to the connection.
+const REFUSED_HEADERS: [&str; 21] = [
     "accept-encoding",
-    "authorization",
     "connection",
     "content-length",
-    "cookie",
     "expect",
     "forwarded",
     "host",
@@ -90,12 +98,34 @@ pub struct HttpCall {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(example = json!({"X-Team": "shop"}))]
     pub headers: BTreeMap<String, String>,
+    /// Headers whose value is a secret of the account. With `headers`, at most 10. `Authorization` and `Cookie` are possible only here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(example = json!({"Authorization": {"secret": "github", "prefix": "Bearer "}}))]
+    pub secret_headers: BTreeMap<String, SecretHeader>,
+    /// The secret of the account that signs the request (Standard Webhooks), as `webhook-signature`. Its value is `whsec_` and the base64
+    /// of 24 to 64 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "deploy-hook")]
+    pub sign_with: Option<SecretName>,
     /// Within how many minutes after it has accepted the request the server must report, from 1 to 1,440, with `POST
     /// /runs/{run_id}/report`. Until then the run is `running`. Without a report it fails with `no_report`. Absent: no report is
     /// expected, and the run has succeeded when the server accepts the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_440, example = 30)]
     pub expect_report_within_minutes: Option<u16>,
+}
+
+/// A header whose value is a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SecretHeader {
+    /// The name of the secret. Its value is read when the request is sent.
+    #[schema(value_type = String, min_length = 1, max_length = 64, example = "github")]
+    pub secret: SecretName,
+    /// What comes before the secret, such as `Bearer ` with its space: at most 64 bytes of printable ASCII.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schema(max_length = 64, example = "Bearer ")]
+    pub prefix: String,
 }
 
 /// The method of a call.
@@ -175,33 +205,63 @@ impl HttpCall {
     }
 
     fn check_headers(&self, errors: &mut FieldErrors) {
-        if self.headers.len() > MAX_HEADERS {
-            let found = self.headers.len();
-            errors.add("headers", format!("must have at most {MAX_HEADERS} headers, has {found}"));
+        let found = self.headers.len() + self.secret_headers.len();
+        if found > MAX_HEADERS {
+            let and_secret = if self.secret_headers.is_empty() { "" } else { " with `secret_headers`" };
+            errors
+                .add("headers", format!("must have at most {MAX_HEADERS} headers{and_secret}, has {found}"));
             return;
         }
         let mut seen: Vec<String> = Vec::new();
         for (name, value) in &self.headers {
-            let shown: String =
-                name.chars().filter(|letter| !letter.is_control()).take(MAX_HEADER_NAME).collect();
-            let field = format!("headers.{shown}");
-            let lower = name.to_ascii_lowercase();
-            if !is_token(name) {
-                let told = format!("the name must be 1 to {MAX_HEADER_NAME} letters, digits or hyphens");
-                errors.add(field, told);
-            } else if lower == "authorization" || lower == "cookie" {
-                errors.add(field, "can't be set, because headers are not secret");
-            } else if REFUSED_HEADERS.contains(&lower.as_str()) {
-                errors.add(field, "can't be set: the platform or the connection sets it");
-            } else if value.len() > MAX_HEADER_VALUE {
-                errors.add(field, format!("must be at most {MAX_HEADER_VALUE} bytes, is {}", value.len()));
-            } else if value.trim() != value || !value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-                errors.add(field, "must be printable ASCII, without spaces at its ends");
-            } else if seen.contains(&lower) {
-                errors.add(field, "is in the list twice");
-            }
-            seen.push(lower);
+            let wrong = if SECRET_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+                Some("can't be set, because headers are not secret: use `secret_headers`".to_owned())
+            } else {
+                wrong_name(name, &seen).or_else(|| wrong_value(value))
+            };
+            wrong.into_iter().for_each(|told| errors.add(format!("headers.{}", shown(name)), told));
+            seen.push(name.to_ascii_lowercase());
         }
+        for (name, header) in &self.secret_headers {
+            let wrong = wrong_name(name, &seen).or_else(|| wrong_prefix(&header.prefix));
+            wrong.into_iter().for_each(|told| errors.add(secret_field(name), told));
+            seen.push(name.to_ascii_lowercase());
+        }
+    }
+
+    /// The secrets that it uses, each with the field that names it and what the field does with it.
+    pub fn secrets(&self) -> impl Iterator<Item = (String, &SecretName, SecretUse)> {
+        let of_headers = self.secret_headers.iter();
+        let of_headers =
+            of_headers.map(|(name, header)| (secret_field(name), &header.secret, SecretUse::Header));
+        of_headers
+            .chain(self.sign_with.iter().map(|name| ("sign_with".to_owned(), name, SecretUse::Signature)))
+    }
+
+    /// The names of the secrets that it uses, each once.
+    #[must_use]
+    pub fn secret_names(&self) -> BTreeSet<&SecretName> {
+        self.secrets().map(|(_, name, _)| name).collect()
+    }
+
+    /// What is wrong with the secrets that it uses, each with its field. `known` gives the terms of a secret, or why there are none.
+    pub fn refused_secrets<'a>(
+        &self,
+        known: impl Fn(&SecretName) -> Result<&'a SecretTerms, SecretProblem>,
+    ) -> Vec<(String, RefusedSecret)> {
+        let url = url::Url::parse(&self.url).ok();
+        let host = url.as_ref().and_then(url::Url::host_str).unwrap_or_default();
+        let refused = |name: &SecretName, use_| match known(name) {
+            Err(problem) => Some(problem),
+            Ok(terms) if !terms.hosts.contains(host) => Some(SecretProblem::Host),
+            Ok(terms) if use_ == SecretUse::Signature && !terms.signs => Some(SecretProblem::Form),
+            Ok(_) => None,
+        };
+        let all = self.secrets().filter_map(|(field, name, use_)| {
+            let problem = refused(name, use_)?;
+            Some((field, RefusedSecret { problem, secret: name.clone(), host: host.to_owned() }))
+        });
+        all.collect()
     }
 
     /// Checks that its address may be called: `https`, a public host, port 443. An address that the operator allows may be another one.
@@ -248,10 +308,111 @@ impl HttpCall {
     }
 }
 
+/// A name of a header as errors show it.
+fn shown(name: &str) -> String {
+    name.chars().filter(|letter| !letter.is_control()).take(MAX_HEADER_NAME).collect()
+}
+
+fn secret_field(name: &str) -> String {
+    format!("secret_headers.{}", shown(name))
+}
+
+/// What is wrong with the name of a header. `seen` are the names before it, in lower case.
+fn wrong_name(name: &str, seen: &[String]) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    if !is_token(name) {
+        Some(format!("the name must be 1 to {MAX_HEADER_NAME} letters, digits or hyphens"))
+    } else if REFUSED_HEADERS.contains(&lower.as_str()) {
+        Some("can't be set: the platform or the connection sets it".to_owned())
+    } else if seen.contains(&lower) {
+        Some("is in the list twice".to_owned())
+    } else {
+        None
+    }
+}
+
+fn wrong_value(value: &str) -> Option<String> {
+    if value.len() > MAX_HEADER_VALUE {
+        Some(format!("must be at most {MAX_HEADER_VALUE} bytes, is {}", value.len()))
+    } else if value.trim() != value || !is_printable(value) {
+        Some("must be printable ASCII, without spaces at its ends".to_owned())
+    } else {
+        None
+    }
+}
+
+fn wrong_prefix(prefix: &str) -> Option<String> {
+    if prefix.len() > MAX_PREFIX {
+        Some(format!("`prefix` must be at most {MAX_PREFIX} bytes, is {}", prefix.len()))
+    } else if prefix.starts_with(' ') || !is_printable(prefix) {
+        Some("`prefix` must be printable ASCII, without a space at its beginning".to_owned())
+    } else {
+        None
+    }
+}
+
 /// A name of a header that proxies and servers read alike.
 fn is_token(name: &str) -> bool {
     (1..=MAX_HEADER_NAME).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// What a call does with a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecretUse {
+    Header,
+    Signature,
+}
+
+/// A secret that a call can't use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedSecret {
+    pub problem: SecretProblem,
+    pub secret: SecretName,
+    /// The host of the call.
+    pub host: String,
+}
+
+/// Why a call can't use a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecretProblem {
+    Missing,
+    /// The call goes to another host.
+    Host,
+    /// It can't sign.
+    Form,
+    /// It can't be decrypted.
+    Unreadable,
+}
+
+impl SecretProblem {
+    /// The code of a run that has failed because of it.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Missing => "secret_missing",
+            Self::Host => "secret_host",
+            Self::Form => "secret_form",
+            Self::Unreadable => "secret_unreadable",
+        }
+    }
+}
+
+/// As it follows the name of a field.
+impl fmt::Display for RefusedSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { problem, secret, host } = self;
+        match problem {
+            SecretProblem::Missing => write!(f, "there is no secret `{secret}`"),
+            SecretProblem::Host => write!(f, "the secret `{secret}` may not be sent to {host}"),
+            SecretProblem::Form => {
+                write!(f, "the secret `{secret}` can't sign: its value {InvalidSecret}")
+            }
+            SecretProblem::Unreadable => {
+                write!(f, "the secret `{secret}` can't be decrypted: store it again")
+            }
+        }
+    }
 }
 
 /// What came back of a try.
@@ -263,6 +424,19 @@ pub enum CallAnswer {
     None,
     /// The request was refused before it was sent, or another try would end in the same way.
     Refused,
+    /// It was not sent, because it can't use a secret.
+    NoSecret(SecretProblem),
+}
+
+impl CallAnswer {
+    /// The code of a run that fails because of this answer.
+    #[must_use]
+    pub const fn failure_code(self) -> &'static str {
+        match self {
+            Self::NoSecret(problem) => problem.code(),
+            Self::Status { .. } | Self::None | Self::Refused => "call_failed",
+        }
+    }
 }
 
 /// What an answer means for the run.
@@ -284,7 +458,7 @@ pub fn judge(answer: CallAnswer) -> Judged {
             Judged::Again(wait.clamp(SignedDuration::ZERO, LONGEST_WAIT))
         }
         CallAnswer::None => Judged::Again(SignedDuration::ZERO),
-        CallAnswer::Status { .. } | CallAnswer::Refused => Judged::Failed,
+        CallAnswer::Status { .. } | CallAnswer::Refused | CallAnswer::NoSecret(_) => Judged::Failed,
     }
 }
 
@@ -316,7 +490,7 @@ pub struct Try {
     /// Why there was no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The first 2,048 bytes of the answer as text. The server has written it, so it may be false.
+    /// The first 2,048 bytes of the answer as text. The server has written it, so it may be false. `•••` stands for a secret of the request.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub answer: String,
@@ -332,13 +506,15 @@ impl Sent {
     }
 }
 
-/// The beginning of an answer as text.
+/// The beginning of an answer as text, without the secrets of the request.
 #[must_use]
-pub fn beginning(body: &[u8]) -> String {
+pub fn beginning(body: &[u8], secrets: &Masks) -> String {
     let mut text = String::from_utf8_lossy(&body[..body.len().min(MAX_ANSWER)]).into_owned();
+    // Before secrets are searched: a control character within one would hide it from the search.
+    text.retain(|letter| !letter.is_control() || matches!(letter, '\n' | '\t'));
+    let mut text = secrets.hide(text);
     // A character that was cut is not shown, and a broken one may need more bytes than it had.
     text.truncate(text.floor_char_boundary(MAX_ANSWER));
-    text.retain(|letter| !letter.is_control() || matches!(letter, '\n' | '\t'));
     text
 }
 
@@ -362,6 +538,7 @@ mod tests {
     fn refusals_name_the_field_and_its_limit() {
         let long = |n: usize| format!("https://a.com/{}", "a".repeat(n - 14));
         let eleven: BTreeMap<String, String> = (0..11).map(|n| (format!("x-{n}"), String::new())).collect();
+        let ten: BTreeMap<&String, &String> = eleven.iter().take(10).collect();
         for (change, expected) in [
             (json!({}), ""),
             (json!({"url": long(2_000)}), ""),
@@ -380,7 +557,7 @@ mod tests {
             ),
             (
                 json!({"headers": {"AUTHORIZATION": "Bearer x"}}),
-                "headers.AUTHORIZATION: can't be set, because headers are not secret",
+                "headers.AUTHORIZATION: can't be set, because headers are not secret: use `secret_headers`",
             ),
             (
                 json!({"headers": {"Host": "b.com"}}),
@@ -398,6 +575,28 @@ mod tests {
             (
                 json!({"headers": {"Lamplighter-Report-To": "https://b.com"}}),
                 "headers.Lamplighter-Report-To: can't be set: the platform or the connection sets it",
+            ),
+            (json!({"secret_headers": {"Authorization": {"secret": "github", "prefix": "Bearer "}}}), ""),
+            (json!({"secret_headers": {"cookie": {"secret": "a"}}, "sign_with": "b"}), ""),
+            (
+                json!({"headers": {"X-A": "1"}, "secret_headers": {"x-a": {"secret": "a"}}}),
+                "secret_headers.x-a: is in the list twice",
+            ),
+            (
+                json!({"secret_headers": {"Webhook-Signature": {"secret": "a"}}}),
+                "secret_headers.Webhook-Signature: can't be set: the platform or the connection sets it",
+            ),
+            (
+                json!({"secret_headers": {"X-A": {"secret": "a", "prefix": "b\r\nX-B: "}}}),
+                "secret_headers.X-A: `prefix` must be printable ASCII, without a space at its beginning",
+            ),
+            (
+                json!({"secret_headers": {"X-A": {"secret": "a", "prefix": "p".repeat(65)}}}),
+                "secret_headers.X-A: `prefix` must be at most 64 bytes, is 65",
+            ),
+            (
+                json!({"headers": ten, "secret_headers": {"Cookie": {"secret": "a"}}}),
+                "headers: must have at most 10 headers with `secret_headers`, has 11",
             ),
             (json!({"expect_report_within_minutes": 1}), ""),
             (json!({"expect_report_within_minutes": 1_440}), ""),
@@ -417,6 +616,9 @@ mod tests {
             json!({"method": "post"}),
             json!({"body": 7}),
             json!({"secret": "x"}),
+            json!({"sign_with": "Not a name"}),
+            json!({"secret_headers": {"X-A": "text"}}),
+            json!({"secret_headers": {"X-A": {"secret": "a", "value": "b"}}}),
         ] {
             let mut call = json!({"url": "https://a.com"});
             call.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
@@ -455,6 +657,45 @@ mod tests {
         let policy = Policy { allowed_hosts: vec!["127.0.0.1:9".parse().unwrap()], ..Policy::default() };
         assert_eq!(call(json!({"url": "http://127.0.0.1:9/x"})).check_address(&policy), Ok(()));
         assert!(call(json!({"url": "http://127.0.0.1:8/x"})).check_address(&policy).is_err());
+    }
+
+    #[test]
+    fn a_secret_goes_only_to_its_hosts() {
+        let terms = |host: &str, signs| SecretTerms { hosts: [host.to_owned()].into(), signs };
+        let (token, hook) = (terms("api.example.com", false), terms("api.example.com", true));
+        let known = |name: &SecretName| match name.to_string().as_str() {
+            "token" => Ok(&token),
+            "hook" => Ok(&hook),
+            _ => Err(SecretProblem::Missing),
+        };
+        let refused = |url: &str, secret: &str, sign_with: &str| {
+            let header = json!({"Authorization": {"secret": secret}});
+            let call = call(json!({"url": url, "secret_headers": header, "sign_with": sign_with}));
+            let refused = call.refused_secrets(known);
+            let told = |(field, refused): &(String, RefusedSecret)| {
+                format!("{field}: {refused} ({})", refused.problem.code())
+            };
+            refused.iter().map(told).collect::<Vec<_>>()
+        };
+        assert_eq!(refused("https://API.example.com:443/x", "token", "hook"), [""; 0]);
+        assert_eq!(refused("https://%61pi.example.com/x", "hook", "hook"), [""; 0]);
+        for url in ["https://example.com/", "https://a.api.example.com/", "https://api.example.com.evil.com/"]
+        {
+            assert_eq!(refused(url, "token", "hook").len(), 2, "{url}");
+        }
+        assert_eq!(
+            refused("https://example.com/", "token", "gone"),
+            [
+                "secret_headers.Authorization: the secret `token` may not be sent to example.com (secret_host)",
+                "sign_with: there is no secret `gone` (secret_missing)",
+            ]
+        );
+        assert_eq!(
+            refused("https://api.example.com/", "token", "token"),
+            [
+                "sign_with: the secret `token` can't sign: its value must be `whsec_` and the base64 of 24 to 64 bytes (secret_form)"
+            ]
+        );
     }
 
     #[test]
@@ -500,9 +741,18 @@ mod tests {
 
     #[test]
     fn an_answer_is_kept_as_short_text() {
+        let beginning = |body: &[u8]| beginning(body, &Masks::default());
         assert_eq!(beginning(b"ok\r\n\x00\x1b[1mbold"), "ok\n[1mbold");
         assert!(beginning("é".repeat(5_000).as_bytes()).len() <= MAX_ANSWER);
         assert!(beginning(&[0xff; 9_000]).len() <= MAX_ANSWER);
+        let secrets = Masks::of(["quicksilver", "a"]);
+        assert_eq!(super::beginning(b"quick\0silver!", &secrets), "•••!");
+        let cut = ["b".repeat(MAX_ANSWER - 5), "quicksilver".to_owned()].concat();
+        assert_eq!(
+            super::beginning(cut.as_bytes(), &secrets),
+            ["b".repeat(MAX_ANSWER - 5), "•".to_owned()].concat()
+        );
+        assert!(super::beginning(&[b'a'; 9_000], &secrets).len() <= MAX_ANSWER);
         let mut sent = Sent::default();
         for n in 0..30 {
             let (at, answer) = (Timestamp::UNIX_EPOCH, String::new());

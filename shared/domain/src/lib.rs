@@ -24,6 +24,7 @@
 //! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
 //! - [`http_call`]: the request that an action without a model sends
+//! - [`secrets`]: what calls carry that nobody may see, and the signatures of requests
 //! - [`jobs`]: one record for every background job
 //! - [`witness`]: schedules that something else runs, and whether it ran
 //! - [`watched`]: such a schedule as it is stored and shown
@@ -62,6 +63,7 @@ pub mod quoting;
 pub mod reach;
 pub mod runs;
 pub mod schedule;
+pub mod secrets;
 pub mod tools;
 pub mod validate;
 pub mod watch;

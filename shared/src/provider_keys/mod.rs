@@ -1,4 +1,4 @@
-//! The keys of model providers that owners bring. They are stored encrypted, and no route gives them back.
+//! What owners store and no route gives back: the keys of model providers, the addresses of channels, the secrets of calls. It is encrypted.
 
 mod master_keys;
 pub(crate) mod parameters;
@@ -13,13 +13,14 @@ use domain::accounts::servers::ServerSettings;
 use domain::accounts::{KeyProvider, last_characters};
 use domain::ids::{ChannelId, Owner};
 use domain::models::ServerName;
+use domain::secrets::{SecretName, SecretTerms};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::store::notices::SealedText;
-use crate::store::{OwnServer, ProviderKey, SealedKey, Store};
+use crate::store::{OwnSecret, OwnServer, ProviderKey, SealedKey, Store};
 
 pub use master_keys::KEY_BYTES;
 pub(crate) use master_keys::is_unreadable;
@@ -250,6 +251,31 @@ impl ProviderKeys {
         Ok(read(text.expose_secret()))
     }
 
+    /// Encrypts the checked value of a secret.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn seal_secret(
+        &self,
+        owner: &Owner,
+        name: SecretName,
+        terms: SecretTerms,
+        value: &SecretString,
+    ) -> Result<OwnSecret> {
+        let purpose = secret_purpose(owner, &name, &terms);
+        let Sealed { master, text: sealed } = self.0.masters.seal(&purpose, value).await?;
+        Ok(OwnSecret { name, terms, stored_at: self.0.clock.now(), sealed, master })
+    }
+
+    /// Decrypts what [`Self::seal_secret`] has encrypted. The value is not kept, so that a new one is used at once.
+    ///
+    /// # Errors
+    /// If the master keys do not answer, or if the value was encrypted for something else.
+    pub async fn open_secret(&self, owner: &Owner, secret: &OwnSecret) -> Result<SecretString> {
+        let sealed = Sealed { master: secret.master, text: secret.sealed.clone() };
+        self.0.masters.open(&secret_purpose(owner, &secret.name, &secret.terms), &sealed).await
+    }
+
     fn forget(&self, owner: &Owner, provider: KeyProvider) {
         self.kept().remove(&(owner.clone(), provider));
     }
@@ -287,4 +313,10 @@ fn channel_purpose(owner: &Owner, channel: ChannelId) -> String {
 /// What the key of a server is encrypted for. It names the address, so that a key cannot be sent to another one.
 fn server_purpose(owner: &Owner, name: ServerName, url: &str) -> String {
     format!("server-key\0{owner}\0{name}\0{url}")
+}
+
+/// What a secret is encrypted for. It names the hosts, so that nobody can send it to another one by changing its record.
+fn secret_purpose(owner: &Owner, name: &SecretName, terms: &SecretTerms) -> String {
+    let hosts: Vec<&str> = terms.hosts.iter().map(String::as_str).collect();
+    format!("secret\0{owner}\0{name}\0{}", hosts.join(","))
 }

@@ -42,6 +42,7 @@ mod rates;
 mod record_kinds;
 pub mod restore;
 pub mod runs;
+mod secrets;
 mod servers;
 pub mod spend;
 pub mod steps;
@@ -61,6 +62,7 @@ pub use idempotency::{Claim, ClaimedRequest, IdempotencyRecord, Once, RequestSta
 pub use jobs::Job;
 pub use models::ModelSettings;
 pub use provider_keys::ProviderKey;
+pub use secrets::OwnSecret;
 pub use servers::{OwnServer, SealedKey};
 pub use table::{Attributes, Store, StoreError, Versioned};
 pub use tries::Tries;

@@ -47,6 +47,7 @@ use domain::memory::Source;
 use domain::memory::part::MemoryPart;
 use domain::models::{ModelId, ServerName};
 use domain::notices::NoticeKey;
+use domain::secrets::SecretName;
 use domain::watchdog::Check;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -436,6 +437,10 @@ macro_rules! records {
             run_step(step: u32, call: Option<u32>) = "STEP#{step:04}{call}"
                 with (call = call.map(|call| format!("#{call:04}")).unwrap_or_default()) guards RunStep
                 lists run_steps("STEP#") deleted "30 days" => [restored by runs::step];
+        }
+        Secrets = "SECRET" (kind: "secrets", exported: false, setting: true) {
+            /// A secret for the calls of actions, encrypted.
+            secret(name: &SecretName) = "{name}" lists secrets("") => [left out];
         }
         Servers = "SERVER" (kind: "servers", exported: false, setting: true) {
             /// A model server of the owner, its key encrypted.

@@ -98,6 +98,7 @@ async fn an_archive_has_everything_but_secrets() {
         "OUTBOX",
         "PLACE",
         "PROVIDERKEY",
+        "SECRET",
         "SERVER",
         "WATCHDOG",
     ];

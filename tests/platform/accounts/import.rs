@@ -162,6 +162,7 @@ async fn an_account_moves_with_everything_that_has_ended() {
         "PROVIDERKEY",
         "QUOTA",
         "RUN",
+        "SECRET",
         "SERVER",
         "SPEND",
         "WATCHDOG",

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::program::Server;
 use tests::send;
+use tests::site::{Answers, Site};
 
 use crate::command;
 
@@ -56,9 +57,28 @@ fn id<'a>(body: &'a Value, name: &str) -> &'a str {
     body[name].as_str().unwrap_or_else(|| panic!("{name} of {body:#}"))
 }
 
+async fn approve(caller: &Caller<'_>, action: &Value) {
+    let path = format!("/actions/{}/approve", id(action, "action_id"));
+    caller.post(&path, json!({"approval_hash": action["approval_hash"]})).await;
+}
+
+/// Runs an action by hand until the run is completed. Returns the path of the run.
+async fn completed(caller: &Caller<'_>, action: &Value) -> String {
+    let started = caller.post(&format!("/actions/{}/run", id(action, "action_id")), json!({})).await;
+    let run = format!("/runs/{}", id(&started, "run_id"));
+    for _ in 0..1_200 {
+        if caller.get(&run).await["state"] == "completed" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(caller.get(&run).await["state"], "completed");
+    run
+}
+
 /// Sets an agent up, talks to it, saves what it proposes, and lets it work unattended. Returns the created API key, and
 /// the signature of an address.
-async fn walk_through(server: &Server) -> [String; 2] {
+async fn walk_through(server: &Server, site: &Site) -> [String; 2] {
     let caller = Caller { client: tests::client(), server, token: None };
     let private = |text: &str| format!("{text} {MARK}");
     caller.post("/setup/chat", json!({"message": private("I want to follow")})).await;
@@ -91,24 +111,27 @@ async fn walk_through(server: &Server) -> [String; 2] {
     // Without it, the demo model answers what follows.
     send(caller.request(Method::DELETE, "/account/provider-keys/anthropic")).await.expect(204);
 
+    // A secret that a call sends, to a server that repeats it.
+    let secret = json!({"value": MARK, "hosts": ["127.0.0.1"]});
+    let put = caller.request(Method::PUT, "/account/secrets/hook");
+    send(put.json(&secret)).await.expect(200);
+    let header = json!({"secret": "hook", "prefix": "Bearer "});
+    let call = json!({"url": site.url("/"), "secret_headers": {"Authorization": header}});
+    let new = caller.request(Method::POST, &format!("{agent}/actions"));
+    let action = send(new.json(&json!({"title": "Call", "call": call}))).await.expect(201);
+    approve(&caller, &action).await;
+    completed(&caller, &action).await;
+    assert_eq!(site.posted()[0].header("authorization"), format!("Bearer {MARK}"));
+
     let action = json!({
         "title": private("Report"), "description": private("About"),
         "task_config": {"instructions": private("Write about"), "expected_output": private("A report about")},
     });
     let action = caller.post(&format!("{agent}/actions"), action).await;
+    approve(&caller, &action).await;
     let path = format!("/actions/{}", id(&action, "action_id"));
-    let hash = json!({"approval_hash": action["approval_hash"]});
-    caller.post(&format!("{path}/approve"), hash).await;
     caller.post(&format!("{path}/messages"), json!({"content": private("Mind")})).await;
-    let started = caller.post(&format!("{path}/run"), json!({})).await;
-    let run = format!("/runs/{}", id(&started, "run_id"));
-    for _ in 0..1_200 {
-        if caller.get(&run).await["state"] == "completed" {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(caller.get(&run).await["state"], "completed");
+    let run = completed(&caller, &action).await;
     caller.get(&format!("{run}/events")).await;
 
     // Through MCP: the arguments and the answer of a tool.
@@ -144,8 +167,11 @@ async fn walk_through(server: &Server) -> [String; 2] {
 async fn a_walk_through_leaves_nothing_private_in_the_log() {
     let folder = TempDir::new().unwrap();
     let (data, log) = (folder.path().join("data"), folder.path().join("log"));
-    let server = Server::start(&mut logging(&data, &log));
-    let [key, signature] = walk_through(&server).await;
+    let site = Site::start(Answers::Echoes).await;
+    let mut open = logging(&data, &log);
+    open.env("LAMPLIGHTER_ALLOWED_HOSTS", site.url("").trim_start_matches("http://"));
+    let server = Server::start(&mut open);
+    let [key, signature] = walk_through(&server, &site).await;
     drop(server);
 
     // With credentials, and a model that can't be reached.

@@ -1,4 +1,4 @@
-// Keys of the API, keys of model providers, model servers, and which models are called.
+// Keys of the API, keys of model providers, model servers, secrets of calls, and which models are called.
 
 import { del, post, put } from "./api.js";
 import { capital, dayMonthYear, money, spaced } from "./format.js";
@@ -6,10 +6,10 @@ import { button, confirmation, copyButton, failureOf, field, press, row, rows, s
 import { microsTyped, priceText } from "./settings.js";
 import { h } from "./view.js";
 
-export const keysReads = () => ({ keys: "/account/api-keys?limit=200", own: "/account/provider-keys", servers: "/account/servers", models: "/models" });
+export const keysReads = () => ({ keys: "/account/api-keys?limit=200", own: "/account/provider-keys", servers: "/account/servers", secrets: "/account/secrets", models: "/models" });
 
 export function keysView(ctx) {
-  return [modelsSection(ctx), apiKeysSection(ctx), providerKeysSection(ctx), serversSection(ctx)];
+  return [modelsSection(ctx), apiKeysSection(ctx), providerKeysSection(ctx), serversSection(ctx), secretsSection(ctx)];
 }
 
 // ---- Models ----
@@ -331,4 +331,54 @@ function serverModels(text) {
     (byKind[kind] ??= []).push(model);
   }
   return { byKind, wrong: null };
+}
+
+// ---- Secrets ----
+
+function secretsSection(ctx) {
+  const { secrets } = ctx.data;
+  const state = (ctx.state.secret ??= { name: "", value: "", hosts: "" });
+  const set = (name) => (event) => {
+    state[name] = event.target.value;
+    ctx.redraw();
+  };
+  const isNamed = /^[a-z0-9_-]{1,64}$/.test(state.name);
+  const hosts = state.hosts.split(/[\s,]+/).filter(Boolean);
+  const isKnown = secrets.data.some((one) => one.name === state.name);
+  return section(
+    "Secrets of calls",
+    { id: "secrets" },
+    h("p", { class: "muted pad" }, "An action without a model names one to send it in a header, or to sign its request. It is sent only to its hosts. It is stored encrypted and never shown again."),
+    rows(
+      secrets.data.map((one) =>
+        row({
+          key: one.name,
+          time: h("span", { class: "mono" }, one.name),
+          title: `only to ${one.hosts.join(", ")}`,
+          note: [`version ${one.version}, stored ${dayMonthYear(one.stored_at)}${one.signs ? ", can sign" : ""}`],
+          end: press("Delete…", () => confirmation(ctx, { title: `Delete the secret ${one.name}?`, key: `secret ${one.name}`, label: "Delete", text: "Runs whose call uses it fail, and send nothing. To end its use at once everywhere, revoke it where it was made.", act: () => del(`/account/secrets/${one.name}`) }), { kind: "quiet" }),
+        }),
+      ),
+    ),
+    h(
+      "form",
+      { class: "form pad", "aria-label": "A secret of calls", onsubmit: (event) => event.preventDefault() },
+      field("Name of the secret", h("input", { value: state.name, maxlength: "64", autocomplete: "off", spellcheck: "false", oninput: set("name") }), { error: state.name && !isNamed ? "Use lower-case letters, digits, hyphens and underscores." : null }),
+      field("Value", h("input", { type: "password", value: state.value, maxlength: "4096", autocomplete: "off", spellcheck: "false", oninput: set("value") })),
+      field("Hosts", h("input", { value: state.hosts, autocomplete: "off", spellcheck: "false", placeholder: "api.github.com", oninput: set("hosts") }), { hint: "The only hosts that get it, at most 10." }),
+      failureOf(ctx, "secret"),
+      h(
+        "div",
+        { class: "acts" },
+        button(ctx, isKnown ? "Replace the secret" : "Store the secret", {
+          key: "secret",
+          disabled: !isNamed || !state.value || hosts.length === 0,
+          act: async () => {
+            await put(`/account/secrets/${state.name}`, { value: state.value, hosts });
+            ctx.state.secret = null;
+          },
+        }),
+      ),
+    ),
+  );
 }

@@ -26,6 +26,8 @@ export function contentFacts(view) {
     ["Will", h("p", { class: "long" }, current.task_config.instructions || current.description)],
     ["Calls", current.call && h("p", { class: "long" }, `${current.call.method} ${current.call.url}`)],
     ["Headers", list(Object.entries(current.call?.headers ?? {}).map(([name, value]) => `${name}: ${value}`))],
+    ["Secret headers", list(Object.entries(current.call?.secret_headers ?? {}).map(([name, header]) => `${name}: ${header.prefix ?? ""}••• (the secret ${header.secret})`))],
+    ["Signed with", current.call?.sign_with && `the secret ${current.call.sign_with}`],
     ["Body", current.call?.body && h("p", { class: "long" }, current.call.body)],
     ["Only if", list((current.watches ?? []).map(watchText))],
     ["May use", grantTexts(current).join(", ") || "nothing beside its own notes and outputs"],

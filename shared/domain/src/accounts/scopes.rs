@@ -20,7 +20,7 @@ pub enum Scope {
     Read,
     /// Change things, run models, approve actions, and raise ceilings of runs, agents and actions.
     Write,
-    /// Manage API keys, provider keys, and the account: its settings, export, import and deletion. Raise the ceilings of its days
+    /// Manage API keys, provider keys, secrets, and the account: its settings, export, import and deletion. Raise the ceilings of its days
     /// and months.
     Admin,
 }

@@ -74,6 +74,8 @@ pub enum PreflightCode {
     ToolUnavailable,
     /// The address of the action's call may not be reached.
     CallRefused,
+    /// A secret of the action's call is missing, may not be sent to its host, or can't sign.
+    SecretRefused,
     /// A ceiling of costs has no room for the run.
     CeilingReached,
     /// The plan includes no more requests.

@@ -36,6 +36,7 @@ impl PreflightCode {
             Self::ModelNotConfigured => "model_not_configured",
             Self::ToolUnavailable => "tool_unavailable",
             Self::CallRefused => "call_refused",
+            Self::SecretRefused => "secret_refused",
             Self::CeilingReached => "ceiling_reached",
             Self::QuotaExceeded => "quota_exceeded",
         }

@@ -1,15 +1,12 @@
-//! Where notices go: the channels that a person configures, the signatures of webhooks, and when a delivery is tried again.
+//! Where notices go: the channels that a person configures, and when a delivery is tried again.
 //!
 //! The addresses of webhooks, of Slack and of Discord, and the token of Telegram are secrets: whoever knows them can write there. So
 //! they are stored encrypted, and [`Channel::shown`] gives only their last four characters.
 
 use std::fmt;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use url::Url;
 use utoipa::ToSchema;
 
@@ -272,83 +269,6 @@ pub fn check_email(to: &str) -> Result<(), String> {
         domain.rsplit_once('.').is_some_and(|(_, end)| end.bytes().any(|b| b.is_ascii_alphabetic()));
     let is_domain = is_name(domain) && has_end && has_hyphens_inside && !domain.contains('_');
     if local.split('.').all(is_atom) && is_domain { Ok(()) } else { Err(EXPECTED.to_owned()) }
-}
-
-/// The secret with which webhooks are signed: `whsec_` and the base64 of 24 to 64 bytes.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Vec<u8>);
-
-/// The text is not a secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be `whsec_` and the base64 of 24 to 64 bytes")]
-pub struct InvalidSecret;
-
-const PREFIX: &str = "whsec_";
-
-impl Secret {
-    /// # Errors
-    /// [`InvalidSecret`] if there are less than 24 or more than 64 bytes.
-    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, InvalidSecret> {
-        if (24..=64).contains(&bytes.len()) { Ok(Self(bytes)) } else { Err(InvalidSecret) }
-    }
-
-    /// # Errors
-    /// [`InvalidSecret`].
-    pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
-        let encoded = text.strip_prefix(PREFIX).filter(|encoded| encoded.len() <= 88).ok_or(InvalidSecret)?;
-        Self::from_bytes(BASE64.decode(encoded).map_err(|_| InvalidSecret)?)
-    }
-
-    /// The text that the receiver needs.
-    #[must_use]
-    pub fn reveal(&self) -> String {
-        format!("{PREFIX}{}", BASE64.encode(&self.0))
-    }
-}
-
-/// Without the secret.
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
-
-/// The signature of a webhook: `v1,` and the base64 of the HMAC-SHA-256 over `id.timestamp.body`.
-#[must_use]
-pub fn sign(secret: &Secret, id: &str, timestamp: Timestamp, body: &[u8]) -> String {
-    let seconds = timestamp.as_second().to_string();
-    let signed = hmac_sha256(&secret.0, &[id.as_bytes(), b".", seconds.as_bytes(), b".", body]);
-    format!("v1,{}", BASE64.encode(signed))
-}
-
-/// The headers of a webhook. While a secret is replaced, both sign: the receiver needs only one of them.
-#[must_use]
-pub fn headers(
-    secrets: &[&Secret],
-    id: &str,
-    timestamp: Timestamp,
-    body: &[u8],
-) -> [(&'static str, String); 3] {
-    let signatures: Vec<String> = secrets.iter().map(|secret| sign(secret, id, timestamp, body)).collect();
-    [
-        ("webhook-id", id.to_owned()),
-        ("webhook-timestamp", timestamp.as_second().to_string()),
-        ("webhook-signature", signatures.join(" ")),
-    ]
-}
-
-/// HMAC (RFC 2104) with SHA-256, over the parts one after another.
-fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    const BLOCK: usize = 64;
-    let mut block = [0_u8; BLOCK];
-    if key.len() > BLOCK {
-        block[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        block[..key.len()].copy_from_slice(key);
-    }
-    let inner = Sha256::new().chain_update(block.map(|byte| byte ^ 0x36));
-    let inner = parts.iter().fold(inner, Digest::chain_update).finalize();
-    Sha256::new().chain_update(block.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize().into()
 }
 
 /// What a channel answered.

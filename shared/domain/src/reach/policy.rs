@@ -31,6 +31,11 @@ impl Policy {
                 && allowed.port.map_or_else(|| self.ports.contains(&port), |own| own == port)
         })
     }
+
+    /// Whether the operator allows this host at any port.
+    pub(super) fn names(&self, host: &Host<String>) -> bool {
+        self.allowed_hosts.iter().any(|allowed| allowed.host == *host)
+    }
 }
 
 /// A host that the operator allows: `host`, `host:port`, `[IPv6]` or `[IPv6]:port`. It matches exactly, without wildcards, after both

@@ -65,6 +65,8 @@ pub enum Reason {
     Port(u16),
     #[error("{0} is {kind}", kind = Address::of(*.0).name())]
     Address(IpAddr),
+    #[error("it must be a name, not an address")]
+    Literal,
 }
 
 /// Parses and judges a URL.
@@ -87,6 +89,26 @@ pub fn check_https(text: &str, policy: &Policy) -> Result<Checked, String> {
         Ok(checked) => Ok(checked),
         Err(refused) => Err(format!("must be a public https address: {}", refused.reason)),
     }
+}
+
+/// Judges a host without a scheme and a port, and returns it as the URLs of [`Checked`] have it. An address is one only if the
+/// operator allows it.
+///
+/// # Errors
+/// Why it is refused.
+pub fn check_host(text: &str, policy: &Policy) -> Result<String, Reason> {
+    if text.len() > MAX_URL_BYTES {
+        return Err(Reason::Long);
+    }
+    let host = Host::parse(text).map_err(|error| Reason::Malformed(error.to_string()))?;
+    match &host {
+        _ if policy.names(&host) => {}
+        Host::Domain(name) if !is_name(name) => return Err(Reason::Name),
+        Host::Domain(name) if is_internal(name) => return Err(Reason::Internal),
+        Host::Domain(_) => {}
+        Host::Ipv4(_) | Host::Ipv6(_) => return Err(Reason::Literal),
+    }
+    Ok(host.to_string())
 }
 
 fn judge(

@@ -85,7 +85,8 @@ impl Rehearsed {
         let mut headers: BTreeMap<String, String> = call.own_headers().into_iter().collect();
         headers.insert("idempotency-key".to_owned(), key.to_owned());
         let request = json!({
-            "method": call.method, "url": call.url, "headers": headers, "body": call.body,
+            "method": call.method, "url": call.url, "headers": headers, "secret_headers": call.secret_headers,
+            "sign_with": call.sign_with, "body": call.body,
             "expect_report_within_minutes": call.expect_report_within_minutes,
         });
         let request = request.to_string();

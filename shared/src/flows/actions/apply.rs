@@ -302,7 +302,7 @@ async fn perform(
             watches::check(cx, owner, &next).await?;
         }
         if next.call != read.value.call || matches!(command, Command::Approve { .. }) {
-            calls::check(cx, &next)?;
+            calls::check(cx, owner, &next).await?;
         }
         let mut writes = proposal.map_or_else(Vec::new, |proposal| Store::take_proposal(owner, proposal));
         let live_after = match (command, &live) {

@@ -151,7 +151,12 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
         let report = call.expect_report_within_minutes.map_or_else(String::new, |minutes| {
             format!(" The server must report within {minutes} minutes, or the run fails.")
         });
-        format!("Each run sends {method} to {}, and may send it more than once with the same key. No model is asked.{report}", call.url)
+        let secrets: Vec<String> = call.secret_names().into_iter().map(|name| format!("`{name}`")).collect();
+        let secrets = match secrets.is_empty() {
+            true => String::new(),
+            false => format!(" The request uses your secrets: {}.", secrets.join(", ")),
+        };
+        format!("Each run sends {method} to {}, and may send it more than once with the same key. No model is asked.{secrets}{report}", call.url)
     }));
     let expected_cost = expected_cost(cx, owner, &action).await?;
     if let Some(cost) = &expected_cost {

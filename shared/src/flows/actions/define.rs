@@ -60,7 +60,7 @@ pub async fn define(
     ceilings::check_month(cx, CeilingOf::ActionMonth, action.budget.per_month_micros)?;
     check_provider_tools(cx, owner, &action).await?;
     watches::check(cx, owner, &action).await?;
-    calls::check(cx, &action)?;
+    calls::check(cx, owner, &action).await?;
 
     let mut writes = Store::action_writes(owner, &action)?;
     let by = ChangedBy::from(by);

@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::aws::bus::{ActionAlert, ActionAlertKind, Event};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::actions;
+use crate::flows::{actions, calls};
 use crate::model_choice;
 use crate::money::ceilings;
 use crate::money::quota::Quota;
@@ -116,14 +116,15 @@ fn earlier(action: &Action, check: DueCheck, keep: impl Fn(PreflightCode) -> boo
     known.flat_map(|preflight| &preflight.problems).filter(|problem| keep(problem.code)).cloned().collect()
 }
 
-/// Whether what the run needs is there: a model, or an address that it may call.
+/// Whether what the run needs is there: a model; or an address that it may call, and the secrets for it.
 async fn of_outside(cx: &Cx, owner: &Owner, action: &Action) -> Result<Vec<PreflightProblem>> {
     let Some(call) = &action.call else { return of_models(cx, owner, action).await };
-    let refused = call.check_address(&cx.config.reach.policy).err();
-    Ok(refused
-        .map(|why| problem(PreflightCode::CallRefused, format!("call.url {why}")))
-        .into_iter()
-        .collect())
+    if let Err(why) = call.check_address(&cx.config.reach.policy) {
+        return Ok(vec![problem(PreflightCode::CallRefused, format!("call.url {why}"))]);
+    }
+    let refused = calls::refused_secrets(cx, owner, call).await?;
+    let told = |(field, refused)| problem(PreflightCode::SecretRefused, format!("call.{field}: {refused}"));
+    Ok(refused.into_iter().map(told).collect())
 }
 
 /// Whether there is a model for the run, with a key that its provider accepts.

@@ -2,11 +2,12 @@
 //! shown again.
 
 use domain::ids::{ChannelId, NoticeId, Owner};
-use domain::notices::channels::{Channel, ChannelKind, Secret};
+use domain::notices::channels::{Channel, ChannelKind};
 use domain::notices::codes::{self, Code};
 use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::of_channel::of_channel;
 use domain::quoting::short_line;
+use domain::secrets::signature::SigningSecret;
 use domain::validate::FieldErrors;
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng;
@@ -363,16 +364,16 @@ pub(super) async fn code(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Res
     Ok(Code::parse(text.expose_secret()))
 }
 
-fn new_secret() -> Result<Secret> {
+fn new_secret() -> Result<SigningSecret> {
     let bytes = rand::rng().random::<[u8; SECRET_BYTES]>();
-    Secret::from_bytes(bytes.to_vec()).map_err(|error| Error::internal(error.to_string()))
+    SigningSecret::from_bytes(bytes.to_vec()).map_err(|error| Error::internal(error.to_string()))
 }
 
 async fn seal_secret(
     cx: &Cx,
     owner: &Owner,
     id: ChannelId,
-    secret: Option<&Secret>,
+    secret: Option<&SigningSecret>,
 ) -> Result<Option<SealedText>> {
     let Some(secret) = secret else { return Ok(None) };
     let text = SecretString::from(secret.reveal());
@@ -465,12 +466,12 @@ pub(super) async fn secrets(
     owner: &Owner,
     channel: &StoredChannel,
     now: Timestamp,
-) -> Result<Vec<Secret>> {
+) -> Result<Vec<SigningSecret>> {
     let old = channel.old_secret.as_ref().filter(|_| channel.old_until.is_some_and(|until| now < until));
     let mut secrets = Vec::new();
     for sealed in channel.secret.iter().chain(old) {
         let text = cx.provider_keys.open_for_channel(owner, channel.channel_id, sealed).await?;
-        let secret = Secret::parse(text.expose_secret());
+        let secret = SigningSecret::parse(text.expose_secret());
         secrets.push(secret.map_err(|_| Error::internal("a stored secret can't be read"))?);
     }
     Ok(secrets)

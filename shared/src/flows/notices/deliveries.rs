@@ -10,6 +10,7 @@ use domain::notices::deliveries::{DeliveryRecord, DeliveryState, Said};
 use domain::notices::plan::Notice;
 use domain::notices::render::Message;
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
+use domain::secrets::signature::{self, SigningSecret};
 use futures::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use jiff::Timestamp;
@@ -261,9 +262,9 @@ async fn send(
     headers.insert(header::USER_AGENT, HeaderValue::from_static("Lamplighter"));
     if channel.kind == ChannelKind::Webhook {
         let secrets = secrets(cx, owner, channel, now).await?;
-        let secrets: Vec<&channels::Secret> = secrets.iter().collect();
+        let secrets: Vec<&SigningSecret> = secrets.iter().collect();
         let id = delivery.message_id.to_string();
-        for (name, value) in channels::headers(&secrets, &id, now, body.as_bytes()) {
+        for (name, value) in signature::headers(&secrets, &id, now, body.as_bytes()) {
             let value = HeaderValue::try_from(value).map_err(|error| Error::internal(error.to_string()))?;
             headers.insert(HeaderName::from_static(name), value);
         }

@@ -46,7 +46,7 @@ pub(super) async fn send(run: &mut Driver<ActionRun>, deadline: Timestamp) -> Re
     if let Some(cause) = cancelled(&cx, &owner, recorder.run()).await? {
         return Ok(Ending::Cancelled(cause));
     }
-    let (tried, answer) = calls::send(&cx, &call, &key).await?;
+    let (tried, answer) = calls::send(&cx, &owner, &call, &key).await?;
     let came_back = match (&tried.status, &tried.error) {
         (Some(code), _) => format!("{} answered {code}", sent.to),
         (None, error) => format!("{}: {}", sent.to, error.as_deref().unwrap_or("no answer came")),
@@ -67,7 +67,7 @@ pub(super) async fn send(run: &mut Driver<ActionRun>, deadline: Timestamp) -> Re
         return Ok(Ending::Lost);
     }
     let failed = |retryable| {
-        let error = RunError { code: "call_failed".to_owned(), detail: came_back.clone(), retryable };
+        let error = RunError { code: answer.failure_code().to_owned(), detail: came_back.clone(), retryable };
         Ending::failed(fence, error)
     };
     if let Some(within) = report_within {
