@@ -1,10 +1,17 @@
 //! How messages are delivered: receivers that fail, hang and are gone, and processes that die.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use domain::ids::NoticeId;
+use domain::notices::plan::{Event, Happening};
+use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
+use domain::reach::Policy;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
+use shared::config::ReachConfig;
+use shared::store::Store;
 use tests::site::{Answers, Site};
 use tests::stage::{Stage, noon};
 
@@ -165,14 +172,113 @@ async fn no_message_is_lost_if_executors_die() {
         stage.happens_at(minute * 10).await;
     }
     let mut states = BTreeMap::<String, usize>::new();
-    let mut ids = std::collections::BTreeSet::new();
+    let mut ids = BTreeSet::new();
     for delivery in &deliveries {
         let read = read(&stage, delivery).await;
         *states.entry(read["state"].as_str().unwrap().to_owned()).or_default() += 1;
         ids.insert(read["message_id"].as_str().unwrap().to_owned());
     }
     assert_eq!(states, BTreeMap::from([("delivered".to_owned(), many)]));
-    let arrived: std::collections::BTreeSet<String> =
+    let arrived: BTreeSet<String> =
         site.posted().iter().map(|posted| posted.header("webhook-id").to_owned()).collect();
     assert_eq!(arrived, ids);
+}
+
+/// Executors die, messages come twice, and channels fail, ask for patience, are gone or hang: each notice is accepted in each channel, with
+/// one id, or is shown as undelivered there. `NOTICES=2000` makes 10,000 deliveries, of which some hang.
+#[tokio::test]
+async fn each_notice_is_accepted_or_shown_as_undelivered_in_each_channel() {
+    let many: usize = std::env::var("NOTICES").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
+    let hangs = many >= 1_000;
+    let answers = [
+        Answers::Status(204),
+        Answers::Status(503),
+        Answers::Status(429),
+        Answers::Status(410),
+        if hangs { Answers::Hangs } else { Answers::StatusAfter(Duration::from_millis(50), 500) },
+    ];
+    let sites = futures::future::join_all(answers.map(Site::start)).await;
+    let [_, fails, patient, gone, hanging] = &sites[..] else { panic!("five sites") };
+    let allowed_hosts = sites.iter().flat_map(|site| site.reach().policy.allowed_hosts.clone()).collect();
+    let reach = ReachConfig { policy: Policy { allowed_hosts, ..Policy::default() }.into() };
+    let stage = Stage::of(PlatformConfig { reach, ..PlatformConfig::in_memory() }).await;
+    let mut channels = Vec::new();
+    for site in &sites {
+        let hook = json!({"kind": "webhook", "url": site.url("/hook")});
+        let created = stage.h.post("/notifications/channels", hook).await.expect(201);
+        channels.push(created["channel_id"].as_str().unwrap().to_owned());
+    }
+    stage.executors.work().await;
+    stage.executors.trouble(0.2, 0.3);
+    let store = &stage.h.platform.cx.store;
+    for n in 0..many {
+        let now = noon() + SignedDuration::from_millis(n as i64);
+        stage.clock.set(now);
+        let cause = Cause::new(&format!("thing:{n}"));
+        let key = NoticeKey { kind: NoticeKind::Watchdog, action_id: None, cause };
+        let about = About::new(&format!("Thing {n}"), "It is wrong.", LeadsTo::Watch);
+        let event = Event { key, happening: Happening::Happened, about };
+        let write = Store::happened_write(&stage.owner, NoticeId::of(&n.to_string(), now), event, now);
+        assert!(store.write_all(vec![write.unwrap()]).await.unwrap().done());
+        if n % 20 == 19 {
+            // A try waits for fifteen seconds, so only the first tries hang.
+            if n > 50 {
+                hanging.answers(Answers::Status(204));
+            }
+            // Half of the notices meet channels that fail.
+            if n > many / 2 {
+                fails.answers(Answers::Status(204));
+                patient.answers(Answers::Status(200));
+            }
+            stage.sweep().await;
+            stage.executors.work().await;
+        }
+    }
+    for site in [fails, patient, hanging] {
+        site.answers(Answers::Status(204));
+    }
+    for hour in 1..=80 {
+        stage.happens_at(hour * 60).await;
+    }
+    stage.executors.trouble(0.0, 0.0);
+    stage.happens_at(81 * 60).await;
+
+    let mut cursor = String::new();
+    let mut found: BTreeMap<(usize, String), BTreeSet<String>> = BTreeMap::new();
+    loop {
+        let page = stage.h.get(&format!("/deliveries?limit=200{cursor}")).await.expect(200);
+        for delivery in page["data"].as_array().unwrap() {
+            let text = |field: &str| delivery[field].as_str().unwrap().to_owned();
+            let channel = channels.iter().position(|id| *id == text("channel_id")).unwrap();
+            assert!(found.entry((channel, text("state"))).or_default().insert(text("message_id")));
+        }
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    let counts: BTreeMap<(usize, &str), usize> =
+        found.iter().map(|((channel, state), ids)| ((*channel, state.as_str()), ids.len())).collect();
+    println!("{counts:?}");
+    for (n, site) in sites.iter().enumerate() {
+        let count = |state: &str| counts.get(&(n, state)).copied().unwrap_or_default();
+        let (delivered, undelivered) = (count("delivered"), count("undelivered"));
+        assert_eq!(count("waiting"), 0, "channel {n}: {counts:?}");
+        let arrived: BTreeSet<String> =
+            site.posted().iter().map(|posted| posted.header("webhook-id").to_owned()).collect();
+        if n == 3 {
+            // It was switched off at the first answer. What was planned before is undelivered, and what came later has no delivery to it.
+            assert!(delivered == 0 && (1..=many).contains(&undelivered), "{counts:?}");
+            assert!(arrived.is_subset(&found[&(n, "undelivered".to_owned())]), "{counts:?}");
+            continue;
+        }
+        // Its own notice is about the channel that is gone.
+        assert_eq!((delivered, undelivered), (many + 1, 0), "channel {n}: {counts:?}");
+        assert_eq!(arrived, found[&(n, "delivered".to_owned())], "channel {n}");
+    }
+    let list = stage.h.get("/notifications/channels").await.expect(200);
+    let states: Vec<&str> =
+        list["data"].as_array().unwrap().iter().map(|of| of["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["enabled", "enabled", "enabled", "suspended", "enabled"]);
+    assert!(!gone.posted().is_empty());
 }
