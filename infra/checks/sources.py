@@ -197,7 +197,11 @@ class Repo:
         claim = self.text("shared/src/flows/executor/wake/claim.rs")
         executor = one(r'const EXECUTOR: &str = "([^"]+)"', claim, "EXECUTOR")
         found.setdefault(("Function", executor), set()).update(figures.findall(claim))
-        metrics = self.text("shared/src/process/metrics.rs").split("#[cfg(test)]")[0]
+        by_name = re.compile(r'\bemit\(\s*"([\w-]+)",[^;]*?\("(\w+)", "(?:Milliseconds|Count)",')
+        for source in self.root.glob("shared/src/**/*.rs"):
+            for function, figure in by_name.findall(source.read_text()):
+                found.setdefault(("Function", function), set()).add(figure)
+        metrics = by_name.sub("", self.text("shared/src/process/metrics.rs").split("#[cfg(test)]")[0])
         kinds = [("Kind", kind) for kind in re.findall(r'Self::\w+ => "(\w+)",', metrics)]
         everywhere = ("Function", one(r'const ALL: &str = "([^"]+)"', metrics, "ALL"))
         return found | {dimension: set(figures.findall(metrics)) for dimension in (everywhere, *kinds)}

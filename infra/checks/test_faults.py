@@ -567,6 +567,7 @@ def dashboard(old: str, new: str) -> Callable[[Stack, Repo], None]:
 f("a dashboard of nothing", plant=dashboard("${CatalogFunction}", "${OldFunction}"))
 f("a dashboard with a wrong metric", plant=dashboard('"5XXError"', '"5xxErrors"'))
 f("a dashboard with a kind that no run has", plant=dashboard('"Kind", "call"', '"Kind", "calls"'))
+f("a dashboard without a function", plant=dashboard('"Errors", "FunctionName", "${WatchdogFunction}"', '"Errors", "FunctionName", "${WatchFunction}"'))
 f("a dashboard that is no JSON", plant=dashboard('"widgets":', '"widgets"'))
 fault(
     "an output of another thing",

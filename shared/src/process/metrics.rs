@@ -61,6 +61,11 @@ pub fn failed(work: Work, at: Timestamp) {
     write(&[("Function", ALL), ("Kind", work.as_str())], at, &[("RunsFailed", "Count", 1)]);
 }
 
+/// Counts a notice that did not arrive. Call it after the write that says so.
+pub fn undelivered(at: Timestamp) {
+    emit("scheduled-executor", at, &[("DeliveriesUndelivered", "Count", 1)]);
+}
+
 /// Writes the metrics once for each of these dimensions.
 fn write(dimensions: &[Dimension], at: Timestamp, metrics: &[Metric]) {
     if COLLECTED.load(Ordering::Relaxed) {

@@ -25,6 +25,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::due;
 use crate::flows::page::{self, Page, PageQuery};
+use crate::process::metrics;
 use crate::store::notices::{ChannelState, Mail, StoredChannel};
 use crate::store::{DueItem, Once, Store, Tries};
 
@@ -216,7 +217,10 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, id: DeliveryId) -> Result<()> 
         }
     };
     // If somebody else has the next try already, this one took too long, and its result is forgotten.
-    let _ = cx.store.write_all(vec![Store::delivery_write(owner, &after, version)?]).await?;
+    let stored = cx.store.write_all(vec![Store::delivery_write(owner, &after, version)?]).await?.done();
+    if stored && after.state == DeliveryState::Undelivered {
+        metrics::undelivered(cx.clock.now());
+    }
     if let Some(at) = after.next_at {
         due::dispatch_at(cx, &DueItem::delivery(owner, id), Some(at)).await;
     }

@@ -17,6 +17,7 @@ use crate::config::MailConfig;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::due;
+use crate::process::metrics;
 use crate::store::notices::Mail;
 use crate::store::{DueItem, Store, Tries};
 
@@ -116,7 +117,8 @@ pub async fn take(cx: &Cx, message: &Value) -> Result<()> {
             _ => Vec::new(),
         };
         let switched_off = !writes.is_empty();
-        if came_back && delivery.value.state != DeliveryState::Undelivered {
+        let is_new = came_back && delivery.value.state != DeliveryState::Undelivered;
+        if is_new {
             let dropped = delivery.value.dropped(&why, now);
             writes.push(Store::delivery_write(&owner, &dropped, delivery.version)?);
         }
@@ -125,6 +127,9 @@ pub async fn take(cx: &Cx, message: &Value) -> Result<()> {
         }
         if cx.store.write_all(writes).await?.done() {
             tracing::warn!(%delivery_id, came_back, switched_off, "an e-mail came back, or its reader has complained");
+            if is_new {
+                metrics::undelivered(now);
+            }
             if switched_off {
                 due::dispatch(cx, &DueItem::notices(&owner)).await;
             }
