@@ -227,7 +227,7 @@ def the_dashboard_shows_what_exists(stack: Stack, repo: Repo) -> Iterator[str]:
                 pairs = [value for value in rest if isinstance(value, str)]
                 for sentence in wrong(stack, repo, namespace, metric, dict(zip(pairs[::2], pairs[1::2], strict=True))):
                     yield f"{name}: {widget['properties']['title']}: {sentence}"
-        functions = {f"${{{name}}}" for name in stack.of("AWS::Serverless::Function")}
+        functions = {f"${{{name}}}" for name in stack.of("AWS::Lambda::Function")}
         for metric in ("Invocations", "Errors", "Duration"):
             shown = {one[3] for widget in widgets for one in widget["properties"]["metrics"] if one[:2] == ["AWS/Lambda", metric]}
             for missing in sorted(functions - shown):
