@@ -11,12 +11,16 @@ use crate::{Answer, Harness, send};
 pub struct Client<'a> {
     h: &'a Harness,
     path: &'static str,
+    key: Option<&'a str>,
 }
 
 impl Client<'_> {
     /// Sends one message.
     pub async fn post(&self, message: Value) -> Answer {
-        let request = self.h.request(Method::POST, self.path);
+        let mut request = self.h.request(Method::POST, self.path);
+        if let Some(key) = self.key {
+            request = request.bearer_auth(key);
+        }
         let request = request.header("accept", "application/json, text/event-stream");
         send(request.header("mcp-protocol-version", "2025-11-25").json(&message)).await
     }
@@ -64,5 +68,10 @@ pub fn client(h: &Harness) -> Client<'_> {
 
 /// The client of an address with parameters.
 pub fn client_of<'a>(h: &'a Harness, path: &'static str) -> Client<'a> {
-    Client { h, path }
+    Client { h, path, key: None }
+}
+
+/// The client of `/mcp` with the API key of an owner.
+pub fn client_with_key<'a>(h: &'a Harness, key: &'a str) -> Client<'a> {
+    Client { h, path: "/mcp", key: Some(key) }
 }

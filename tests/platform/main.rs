@@ -128,6 +128,7 @@ mod notices {
 mod memory {
     mod demo;
     mod facts;
+    mod isolation;
     mod kills;
     mod many;
     mod recall;

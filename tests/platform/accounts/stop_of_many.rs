@@ -170,13 +170,19 @@ async fn a_stop_of_many(answer: &str) {
     let began = Instant::now();
     let stopped = stage.h.post("/account/stop", json!({})).await.expect(200);
     let answered = Instant::now();
-    println!("a stop of {} runs took {:?}", stopped["runs_ended"], answered - began);
     assert!(stopped["runs_ended"].as_u64() > Some(0), "{stopped:#}");
     // The model would answer now.
     model.allow(10_000);
     let more = Duration::from_secs(1);
     tokio::time::sleep(AT_MOST.max(SLOW.saturating_sub(answered - began)) + more).await;
     let all = || [model.received(), hangs.received(), redirects.received()].concat();
+    let newest = all().into_iter().max().unwrap();
+    println!(
+        "a stop of {} runs took {:?}; the last request began {:?} after its call",
+        stopped["runs_ended"],
+        answered - began,
+        newest.saturating_duration_since(began)
+    );
     let late: Vec<Duration> = all()
         .into_iter()
         .map(|at| at.saturating_duration_since(answered))

@@ -1,7 +1,7 @@
 //! Every reader names the same state: the list, the detail, `why`, the runs, their events, MCP and the `lamplighter` command, after any
 //! sequence of commands and after an executor that was killed. Some actions watch a page, which changes or fails meanwhile.
 //!
-//! The command shows what was missed while the account was stopped, and since when it is stopped. It shows no other state.
+//! The command also shows what was missed while the account was stopped, and since when it is stopped.
 //!
 //! The rule after a kill: while an occurrence is due, claimed or running, its run's record says that it runs, or it has ended already
 //! and the occurrence follows when the lease has ended and a sweep has found it. In every other state both say the same.
@@ -220,14 +220,28 @@ impl World {
     }
 
     /// Runs the `lamplighter` command of a person.
-    async fn shell(&mut self, args: &[&str]) -> Said {
+    async fn command(&self, args: &[&str]) -> Said {
         let mut command = Command::new(env!("CARGO_BIN_EXE_command"));
         command.env_clear().env("HOME", self.home.path()).current_dir(self.home.path());
         let output =
             command.env("LAMPLIGHTER_URL", self.stage.h.platform.url()).args(args).output().await.unwrap();
         let (ok, out) = (output.status.success(), String::from_utf8(output.stdout).unwrap());
-        self.log.push(format!("lamplighter {}: {ok} {out}", args.join(" ")));
         Said { ok, out }
+    }
+
+    /// A command that changes something.
+    async fn shell(&mut self, args: &[&str]) -> Said {
+        let said = self.command(args).await;
+        self.log.push(format!("lamplighter {}: {} {}", args.join(" "), said.ok, said.out));
+        said
+    }
+
+    /// What a command prints with `--json`.
+    async fn shown(&self, command: String) -> Value {
+        let args: Vec<&str> = command.split(' ').chain(["--json"]).collect();
+        let said = self.command(&args).await;
+        assert!(said.ok, "lamplighter {command} --json, after {:#?}", self.log);
+        serde_json::from_str(&said.out).unwrap()
     }
 
     /// What the command and the API say must be the same.
@@ -309,7 +323,14 @@ impl World {
                 .cloned()
         };
         let mcp = client(h);
+        let (list, shown, explained, ran) = tokio::join!(
+            self.shown(format!("actions --agent {} --limit 200", self.agent)),
+            self.shown(format!("actions {id}")),
+            self.shown(format!("why {id}")),
+            self.shown(format!("runs --action {id}")),
+        );
         let lists = [
+            ("lamplighter actions --agent", list),
             ("GET /actions", h.get("/actions?limit=200").await.expect(200)),
             ("GET /actions?agent_id=", self.get(&format!("/actions?agent_id={}", self.agent)).await),
             ("list_actions", mcp.gives("list_actions", json!({"agent_id": self.agent})).await),
@@ -322,6 +343,7 @@ impl World {
             found.same(name, &row["state"], &detail["state"]);
         }
         found.same("read_action", &mcp.gives("read_action", json!({"action_id": id})).await, &detail);
+        found.same("lamplighter actions ACTION", &shown, &detail);
 
         let runs = self.get(&format!("/actions/{id}/runs")).await;
         if !detail["watching"].is_null() {
@@ -330,8 +352,17 @@ impl World {
             found.same("watching, unchanged", &detail["watching"]["unchanged"], &json!(unchanged));
         }
         found.same("list_runs", &mcp.gives("list_runs", json!({"action_id": id})).await, &runs);
+        for row in ran["data"].as_array().unwrap() {
+            let same = runs["data"].as_array().unwrap().iter().find(|run| run["run_id"] == row["run_id"]);
+            let state = same.map_or(Value::Null, |run| match run["state"].as_str() {
+                Some("claimed") => json!("running"),
+                _ => run["state"].clone(),
+            });
+            found.same("lamplighter runs", &row["state"], &state);
+        }
         let why = self.get(&format!("/actions/{id}/why")).await;
         found.same("explain_action", &mcp.gives("explain_action", json!({"action_id": id})).await, &why);
+        found.same("lamplighter why", &explained, &why);
         found.same("why", &why["action_state"], &detail["state"]);
         let Some(newest) = runs["data"].as_array().unwrap().first() else {
             found.same("a run without a row", &detail["live_run"], &Value::Null);

@@ -3,7 +3,7 @@
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use tests::model::{Says, ScriptedModel};
-use tests::site::{Answers, Site};
+use tests::site::{Answers, Posted, Site};
 use tests::stage::Stage;
 
 /// Minutes after noon: twelve hours and five minutes before the first due time, and the due time.
@@ -36,7 +36,7 @@ async fn stage(site: &Site) -> (Stage, ScriptedModel) {
 fn said(site: &Site) -> Vec<(bool, String, String)> {
     let of = |json: &Value, field: &str| json["data"][field].as_str().unwrap_or_default().to_owned();
     let posted = site.posted();
-    let told = posted.iter().map(|posted| posted.json());
+    let told = posted.iter().map(Posted::json);
     told.filter(|json| json["data"]["cause"] == "preflight")
         .map(|json| (json["data"]["is_over"] == true, of(&json, "title"), of(&json, "reason")))
         .collect()
