@@ -168,6 +168,8 @@ pub fn client() -> reqwest::Client {
     // Loopback needs no certificates. A client that loads the system's trust store would cost each test 10 ms.
     reqwest::Client::builder()
         .tls_backend_preconfigured(base::https::tls())
+        // A test sees what a route answers, not where that leads.
+        .redirect(reqwest::redirect::Policy::none())
         .build()
         .expect("a client is built")
 }
