@@ -51,6 +51,13 @@ def test_an_operation_is_found_by_keyboard(owner):
     expect(page.get_by_text("No operation has the words")).to_be_visible()
 
 
+def test_docs_leads_to_the_reference(owner):
+    page = owner.page("/")
+    page.goto(f"{owner.platform.url}/docs")
+    expect(page).to_have_url(f"{owner.platform.url}/#/reference")
+    expect(page.locator(".operations a")).to_have_count(len(operations(owner)))
+
+
 def test_the_calls_of_the_reference_work(owner):
     page = owner.page("/reference/projects?op=create_project")
     for op, tag, tells in (("create_project", "projects", "project_id"), ("create_agent", "agents", "agent_id"), ("append_to_log", "context", "session_id"), ("preview_schedule", "actions", "fire_times")):

@@ -2,7 +2,7 @@
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use shared::edge::extract::Stage;
 use shared::request::path_for_client;
@@ -10,7 +10,7 @@ use shared::{Cx, Error};
 
 use crate::{FILES, page};
 
-shared::routes!(read_page, read_file);
+shared::routes!(read_page, open_reference, read_file);
 
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const FOR_A_DAY: HeaderValue = HeaderValue::from_static("public, max-age=86400");
@@ -57,6 +57,18 @@ async fn read_page(State(cx): State<Cx>, stage: Stage, headers: HeaderMap) -> Re
         }
     }
     response
+}
+
+/// Go to the API reference
+///
+/// A page of the console shows what `/openapi.json` describes. Needs no credentials.
+#[utoipa::path(
+    get, path = "/docs", tag = "console", operation_id = "open_reference", security(()),
+    responses((status = 303, description = "To the page of the console", headers(("Location" = String, description = "The page")))),
+)]
+async fn open_reference() -> Redirect {
+    // Relative, because the function does not know under which address it is reached.
+    Redirect::to("./#/reference")
 }
 
 /// A file of the console

@@ -302,7 +302,7 @@ fn advice(url: &str, authenticates: bool, program: &str) -> String {
     };
     format!(
         "  auth       {auth}\n\n\
-         Open {url} in a browser, and say what somebody should look after for you.\n\n\
+         Open {url} in a browser, and say what somebody should look after for you. The API reference is at {url}/docs.\n\n\
          Or try it from a shell:\n\
          {key}\
          \x20 curl -s {url}/health\n\

@@ -10,7 +10,7 @@ use crate::edge::extract::Caller;
 use crate::error::Error;
 
 /// The paths that belong to no account. Without authentication, their requests have an owner like all others.
-const OF_NOBODY: [&str; 4] = ["/", "/console/{file}", "/health", "/openapi.json"];
+const OF_NOBODY: [&str; 5] = ["/", "/docs", "/console/{file}", "/health", "/openapi.json"];
 
 /// The middleware: while an account is being deleted, its owner can only ask for the deletion again, and read its receipt.
 pub async fn layer(State(cx): State<Cx>, request: Request, next: Next) -> Response {

@@ -312,7 +312,7 @@ pub async fn query(
     data: &Data,
     owner: &Owner,
     QueryPractice { practice, from, to }: QueryPractice,
-) -> Result<Result<String, String>> {
+) -> Result<Result<Value, String>> {
     let days = match Days::read(from.as_deref(), to.as_deref()) {
         Ok(days) => days,
         Err(errors) => return Ok(Err(errors.to_string())),
@@ -354,7 +354,7 @@ pub async fn query(
             "there are more; these are the newest {MAX_TOLD} at most: name a practice, or fewer days with from and to"
         ));
     }
-    Ok(Ok(answer.to_string()))
+    Ok(Ok(answer))
 }
 
 fn row(view: &PracticeView) -> Value {

@@ -150,7 +150,9 @@ pub async fn look_up(
             read_asset(data, owner, agent, asset).await?.ok_or(missing)
         }
         // Practices belong to the person and to no agent.
-        ToolCall::QueryPractice(query) => practices::query(data, owner, query).await?,
+        ToolCall::QueryPractice(query) => {
+            practices::query(data, owner, query).await?.map(|answer| answer.to_string())
+        }
         ToolCall::Deliver(_)
         | ToolCall::SaveOutput(_)
         | ToolCall::AskPerson(_)

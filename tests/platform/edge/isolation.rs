@@ -10,6 +10,7 @@ use tests::{Harness, send};
 /// Routes without the id of a thing: lists, routes that create something, and public routes.
 const WITHOUT_IDS: &[&str] = &[
     "GET /",
+    "GET /docs",
     "GET /console/{file}",
     "GET /health",
     "GET /openapi.json",

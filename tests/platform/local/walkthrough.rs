@@ -45,6 +45,17 @@ async fn bash(script: String) -> Output {
     tokio::time::timeout(Duration::from_secs(120), run).await.expect("it ends in time").expect("bash runs")
 }
 
+#[tokio::test]
+async fn docs_leads_to_the_api_reference() {
+    let h = Harness::start().await;
+    let answer = tests::unfollowed(h.request(reqwest::Method::GET, "/docs")).await;
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["location"]),
+        (303, &"./#/reference".parse().unwrap())
+    );
+    h.get("/docs?x=1").await.refused(400, "invalid_input");
+}
+
 /// The commands on the front page can be copied as they are: they name the address of this server, and no other.
 #[tokio::test]
 async fn the_first_page_is_the_console() {

@@ -534,6 +534,53 @@ async fn a_key_that_only_reads_may_only_search_the_memory() {
 }
 
 #[tokio::test]
+async fn practices_are_read_by_their_owner_alone() {
+    let auth = shared::config::AuthConfig::On(None);
+    let h = Harness::with(PlatformConfig { auth, ..PlatformConfig::in_memory() }).await;
+    let mine = h.key_of("me").await;
+    let make =
+        |path: String, body: Value| send(h.request(Method::POST, &path).bearer_auth(&mine).json(&body));
+    let made = make("/practices".to_owned(), json!({"name": "Read", "description": "Twenty minutes"}));
+    let id = made.await.expect(201)["practice_id"].clone();
+    let day = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let check_in = json!({"date": day, "note": "Dune"});
+    make(format!("/practices/{}/check-ins", text(&id)), check_in).await.expect(201);
+
+    let reader = h.key_with("me", json!({"name": "reader", "scopes": ["read"]})).await;
+    let stranger = h.key_of("you").await;
+    let call = async |key: &str, arguments: Value| {
+        let request = h.request(Method::POST, "/mcp").bearer_auth(key);
+        let request = request.header("accept", "application/json, text/event-stream");
+        let params = json!({"name": "read_practices", "arguments": arguments});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let request = request.header("mcp-protocol-version", "2025-11-25").json(&message);
+        send(request).await.expect(200)["result"].clone()
+    };
+    let all = call(&reader, json!({})).await["structuredContent"].clone();
+    let [row] = &all["practices"].as_array().unwrap()[..] else { panic!("{all:#}") };
+    assert_eq!((&row["practice_id"], &row["target"]), (&id, &json!("every day")));
+    assert_eq!((&row["current_streak"], row.get("check_ins")), (&json!(1), None));
+    for named in [json!({"practice": "read"}), json!({"practice": id}), json!({"from": day, "to": null})] {
+        let found = call(&reader, named.clone()).await["structuredContent"].clone();
+        let expected = json!([{"date": day, "done": true, "note": "Dune"}]);
+        assert_eq!(found["practices"][0]["check_ins"], expected, "{named}");
+    }
+    for (wrong, told) in [
+        (json!({"practice": "Swim"}), "Read"),
+        (json!({"practice": "x".repeat(1_000)}), "practice: must be "),
+        (json!({"from": "tomorrow"}), "from: "),
+        (json!({"from": "2026-11-02", "to": "2026-11-01"}), "from: must not be after `to`"),
+    ] {
+        let refused = call(&reader, wrong).await;
+        assert_eq!(refused["isError"], true, "{refused:#}");
+        assert!(text(&refused["content"][0]["text"]).contains(told), "{refused:#}");
+    }
+    assert_eq!(call(&stranger, json!({})).await["structuredContent"], json!({"practices": []}));
+    let refused = call(&stranger, json!({"practice": id})).await;
+    assert!(refused["isError"] == true && !refused.to_string().contains("Dune"), "{refused:#}");
+}
+
+#[tokio::test]
 async fn work_is_listed_read_and_proposed() {
     let h = Harness::start().await;
     let c = client(&h);

@@ -175,10 +175,7 @@ async fn one_click_unsubscribes_without_credentials() {
     let (_, request) = sent(&stage, &path).await;
     let target = unsubscribe(&request);
     // A page of it changes nothing.
-    let client = reqwest::Client::builder().tls_backend_preconfigured(base::https::tls());
-    let client = client.redirect(reqwest::redirect::Policy::none()).build().unwrap();
-    let page = stage.h.request(Method::GET, &target).build().unwrap();
-    let page = client.execute(page).await.unwrap();
+    let page = tests::unfollowed(stage.h.request(Method::GET, &target)).await;
     assert_eq!(
         (page.status().as_u16(), &page.headers()["location"]),
         (303, &"../#/notices".parse().unwrap())

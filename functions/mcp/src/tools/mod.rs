@@ -4,6 +4,7 @@
 mod context;
 mod logs;
 mod memory;
+mod practices;
 mod projects;
 mod runs;
 #[cfg(test)]
@@ -131,6 +132,7 @@ fn performer(name: &str) -> Option<Performer> {
         "correct_fact" => by(memory::correct_fact),
         "forget_fact" => by(memory::forget_fact),
         "report_run" => by(watched::report_run),
+        "read_practices" => by(practices::read_practices),
         _ => return None,
     })
 }

@@ -82,7 +82,8 @@ impl RouteClass {
         Some(match (method, path) {
             // Preflights, what load balancers and monitors read, and the files of the console. They are the same for everybody, and
             // their functions have no right to the table, in which requests are counted.
-            ("OPTIONS", _) | ("GET" | "HEAD", "/health" | "/openapi.json" | "/" | "/console/{file}") => {
+            ("OPTIONS", _)
+            | ("GET" | "HEAD", "/health" | "/openapi.json" | "/" | "/docs" | "/console/{file}") => {
                 return None;
             }
             ("POST", "/agents/{agent_id}/chat" | "/setup/chat") => Self::StreamedTurns,
@@ -283,6 +284,7 @@ mod tests {
             ("OPTIONS", "/agents", None),
             ("GET", "/openapi.json", None),
             ("GET", "/", None),
+            ("GET", "/docs", None),
             ("GET", "/console/{file}", None),
             ("POST", "/", Some(RouteClass::Others)),
             ("POST", "/setup/chat", Some(RouteClass::StreamedTurns)),

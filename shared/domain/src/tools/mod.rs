@@ -106,6 +106,7 @@ pub const MCP: Table = &[
     &memory::CORRECT_FACT,
     &memory::FORGET_FACT,
     &watched::REPORT_RUN,
+    &practices::READ_PRACTICES,
 ];
 
 /// The tools that the loop performs itself, for every kind of run. No grant names them.

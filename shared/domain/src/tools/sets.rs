@@ -7,8 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    Table, ToolDef, actions, agents, assets, context, logs, memory, projects, proposals, runs, schedules,
-    theme, watched,
+    Table, ToolDef, actions, agents, assets, context, logs, memory, practices, projects, proposals, runs,
+    schedules, theme, watched,
 };
 
 /// The word for all tools.
@@ -68,7 +68,13 @@ pub const SETS: &[ToolSet] = &[
     },
     ToolSet {
         name: "memory",
-        tools: &[&memory::SEARCH_MEMORY, &memory::REMEMBER_CARD, &memory::CORRECT_FACT, &memory::FORGET_FACT],
+        tools: &[
+            &memory::SEARCH_MEMORY,
+            &memory::REMEMBER_CARD,
+            &memory::CORRECT_FACT,
+            &memory::FORGET_FACT,
+            &practices::READ_PRACTICES,
+        ],
     },
     ToolSet { name: "projects", tools: &[&projects::LIST_PROJECTS, &projects::LIST_WORKFLOWS] },
 ];
