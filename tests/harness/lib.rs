@@ -173,15 +173,3 @@ pub fn client() -> reqwest::Client {
         .build()
         .expect("a client is built")
 }
-
-/// The answer to a request, also if it is a redirect, which [`client`] would follow.
-///
-/// # Panics
-/// If the server does not answer.
-pub async fn unfollowed(request: reqwest::RequestBuilder) -> reqwest::Response {
-    let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(base::https::tls())
-        .redirect(reqwest::redirect::Policy::none());
-    let request = request.build().expect("a valid request");
-    client.build().expect("a client is built").execute(request).await.expect("the server answers")
-}

@@ -91,7 +91,7 @@ async fn everything_of_the_owner_is_removed_and_nothing_else() {
     for path in ["/", "/console/icon.svg", "/health", "/openapi.json"] {
         assert_eq!(h.get(path).await.status, 200, "{path}");
     }
-    assert_eq!(tests::unfollowed(h.request(Method::GET, "/docs")).await.status(), 303);
+    assert_eq!(h.request(Method::GET, "/docs").send().await.unwrap().status(), 303);
     assert_eq!(problem["current"]["receipt_id"], accepted["receipt_id"]);
     h.post("/agents", json!({"name": "A", "goal": "G"})).await.refused(410, "account_deleted");
     assert_eq!(h.delete("/account?confirm=local").await.expect(202), accepted, "a repeated call");
