@@ -116,7 +116,7 @@ mod tests {
         lookup_theme check_theme list_projects list_workflows list_agents read_agent propose_agent list_assets read_asset propose_asset
         list_actions read_action propose_action explain_action list_runs read_run list_run_outputs preview_schedule
         list_proposals read_proposal search_memory remember_card correct_fact forget_fact
-        report_run";
+        report_run read_practices";
     const EVERYWHERE: &[Surface] =
         &[Surface::Setup, Surface::Chat, Surface::AboutAction, Surface::Run, Surface::Mcp];
     static WRITES: ToolDef = ToolDef::new("writes", "", Effect::Write, EVERYWHERE, || json!({}));
