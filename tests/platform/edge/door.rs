@@ -92,7 +92,9 @@ async fn no_route_takes_a_body_without_its_type() {
                 request = request.header("content-type", kind);
             }
             let answer = send(request.body(r#"{"prompt": "AgentId: the-architect"}"#)).await;
-            assert_eq!(answer.status, 415, "{method} {path} {kind:?}: {answer:?}");
+            // Mail programs send a form there. The token is a credential that no page has, and this one is wrong.
+            let expected = if path.starts_with("/unsubscribe/") { 404 } else { 415 };
+            assert_eq!(answer.status, expected, "{method} {path} {kind:?}: {answer:?}");
         }
     }
     assert_eq!(h.get("/context/hooks/rejected").await.expect(200)["count"], 0);
