@@ -8,7 +8,7 @@ const CAUSE: &str = "preflight";
 
 /// The event of a check. `before` is the action as it was before the check. None if the check says nothing new.
 ///
-/// A person may mend the cause in a way that forgets what was found. Then the next run that succeeds ends the row, see [`is_preflight`].
+/// A person may mend the cause in a way that forgets what was found. Then the next run that succeeds ends the row.
 #[must_use]
 pub fn of_preflight(before: &Action, found: &Preflight) -> Option<Event> {
     let key = NoticeKey { kind: NoticeKind::Watchdog, action_id: Some(before.id), cause: Cause::new(CAUSE) };
