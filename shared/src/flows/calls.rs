@@ -166,7 +166,7 @@ fn header_name(name: &str) -> Result<HeaderName> {
 /// Sends one try.
 ///
 /// # Errors
-/// As [`values`] and [`request`]. Then nothing was sent.
+/// If the table or the master keys do not answer, or if a stored header is invalid. Then nothing was sent.
 pub async fn send(cx: &Cx, owner: &Owner, call: &HttpCall, key: &str) -> Result<(Try, CallAnswer)> {
     let (at, began) = (cx.clock.now(), Instant::now());
     let (sent, masks) = match values(cx, owner, call).await? {
