@@ -204,3 +204,17 @@ pub async fn invocations(cx: Cx, queue: Queue) {
         }
     }
 }
+
+/// A message that no executor could handle: it was received too often.
+///
+/// # Panics
+/// If the item can't be written.
+pub async fn bury(queue: &Queue, item: &DueItem) {
+    queue.send(serde_json::to_string(item).expect("it is written"), Duration::ZERO);
+    let before = queue.depth().dead;
+    while queue.depth().dead == before {
+        for message in queue.receive(1, Duration::ZERO).await {
+            queue.change_visibility(message.receipt, Duration::ZERO).expect("it was received");
+        }
+    }
+}

@@ -70,10 +70,21 @@ impl Stage {
         });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let action = self.h.post(&format!("/agents/{}/actions", self.agent), body).await.expect(201);
+        self.approve(&action).await
+    }
+
+    /// Approves an action as it was answered.
+    pub async fn approve(&self, action: &Value) -> ActionId {
         let id = action["action_id"].as_str().unwrap();
         let hash = json!({"approval_hash": action["approval_hash"]});
         self.h.post(&format!("/actions/{id}/approve"), hash).await.expect(200);
         id.parse().unwrap()
+    }
+
+    /// The run of the newest due time of an action, as it is answered.
+    pub async fn newest_run(&self, id: ActionId) -> Value {
+        let run = self.occurrences(id).await.last().unwrap().run_id;
+        self.h.get(&format!("/runs/{run}")).await.expect(200)
     }
 
     /// Sets the clock to this many minutes after noon.

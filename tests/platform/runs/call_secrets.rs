@@ -62,16 +62,7 @@ async fn define(stage: &Stage, call: &Value) -> Answer {
 }
 
 async fn approved(stage: &Stage, call: &Value) -> ActionId {
-    let action = define(stage, call).await.expect(201);
-    let id = action["action_id"].as_str().unwrap();
-    let hash = json!({"approval_hash": action["approval_hash"]});
-    stage.h.post(&format!("/actions/{id}/approve"), hash).await.expect(200);
-    id.parse().unwrap()
-}
-
-async fn newest_run(stage: &Stage, id: ActionId) -> Value {
-    let run = stage.occurrences(id).await.last().unwrap().run_id;
-    stage.h.get(&format!("/runs/{run}")).await.expect(200)
+    stage.approve(&define(stage, call).await.expect(201)).await
 }
 
 /// Everything that the table has, as text.
@@ -203,7 +194,7 @@ async fn the_signature_is_that_of_standard_webhooks() {
     assert!(refused["errors"][0]["message"].as_str().unwrap().contains("whsec_"), "{refused:#}");
     stage.happens_at(120).await;
     assert_eq!(stage.became(id).await[1], "120 failed error");
-    let run = newest_run(&stage, id).await;
+    let run = stage.newest_run(id).await;
     assert_eq!(run["error"]["code"], "secret_form", "{run:#}");
     assert_eq!(site.posted().len(), 4);
 }
@@ -219,7 +210,7 @@ async fn a_run_that_can_not_use_its_secret_sends_nothing() {
     stage.h.delete("/account/secrets/github").await.expect(204);
     stage.happens_at(60).await;
     assert_eq!(stage.became(id).await, ["60 failed error"], "it is not tried again");
-    let run = newest_run(&stage, id).await;
+    let run = stage.newest_run(id).await;
     assert_eq!(
         (&run["state"], &run["error"]["code"]),
         (&json!("failed"), &json!("secret_missing")),
@@ -238,7 +229,7 @@ async fn a_run_that_can_not_use_its_secret_sends_nothing() {
     // It is for other hosts.
     put(&stage.h, "github", json!({"value": TOKEN, "hosts": ["api.github.com"]})).await.expect(200);
     stage.happens_at(120).await;
-    assert_eq!(newest_run(&stage, id).await["error"]["code"], "secret_host");
+    assert_eq!(stage.newest_run(id).await["error"]["code"], "secret_host");
     assert!(site.posted().is_empty());
 
     // It is stored again. The approval holds.
@@ -292,7 +283,7 @@ async fn a_value_is_nowhere_although_the_server_repeats_it() {
     let rehearsal = stage.h.post(&format!("/actions/{id}/rehearse"), json!({})).await.expect(202);
     stage.happens_at(60).await;
     assert_eq!(stage.became(id).await, ["60 succeeded"]);
-    let run = newest_run(&stage, id).await;
+    let run = stage.newest_run(id).await;
     let answer = run["call"]["tries"][0]["answer"].as_str().unwrap();
     assert!(answer.contains("Bearer •••") && answer.contains("webhook-signature"), "{answer}");
     let key = run["run_id"].as_str().unwrap().to_owned();
@@ -304,7 +295,7 @@ async fn a_value_is_nowhere_although_the_server_repeats_it() {
         None,
     ));
     stage.happens_at(120).await;
-    let answer = newest_run(&stage, id).await["call"]["tries"][0]["answer"].as_str().unwrap().to_owned();
+    let answer = stage.newest_run(id).await["call"]["tries"][0]["answer"].as_str().unwrap().to_owned();
     assert_eq!(answer.matches("•••").count(), 2, "{answer}");
     site.answers(Answers::Status(401));
     stage.happens_at(180).await;
@@ -392,7 +383,7 @@ async fn a_copied_ciphertext_opens_for_no_other_owner_name_or_host() {
     let id = approved(&stage, &call(&site)).await;
     stage.happens_at(60).await;
     assert_eq!(stage.became(id).await, ["60 failed error"]);
-    assert_eq!(newest_run(&stage, id).await["error"]["code"], "secret_unreadable");
+    assert_eq!(stage.newest_run(id).await["error"]["code"], "secret_unreadable");
     assert!(site.posted().is_empty());
 }
 

@@ -18,6 +18,7 @@ use shared::flows::executor::route;
 use shared::flows::watchdog;
 use shared::store::{DueItem, DueTarget, Store};
 use tests::bus;
+use tests::executors::bury;
 use tests::memory::learns;
 use tests::model::ScriptedModel;
 use tests::site::{Answers, Site};
@@ -328,16 +329,5 @@ async fn a_look_at_the_platform_that_dies_anywhere_says_and_heals_everything() {
         assert_eq!(counted, [(Check::DeadLetters, 1), (Check::Heartbeat, 2)], "{when}");
         let told = Value::Array(told.lock().unwrap().clone()).to_string();
         assert!(told.contains("heartbeat") && !told.contains("dead_letters"), "{when}: {told}");
-    }
-}
-
-/// A message that no executor could handle: it was received too often.
-async fn bury(queue: &Queue, item: &DueItem) {
-    queue.send(serde_json::to_string(item).unwrap(), Duration::ZERO);
-    let before = queue.depth().dead;
-    while queue.depth().dead == before {
-        for message in queue.receive(1, Duration::ZERO).await {
-            queue.change_visibility(message.receipt, Duration::ZERO).unwrap();
-        }
     }
 }

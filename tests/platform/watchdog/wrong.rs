@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
@@ -11,7 +10,6 @@ use domain::jobs::{JobKind, JobRun, Outcome};
 use domain::notices::NoticeKind;
 use domain::watchdog::{Check, LOOK_EVERY};
 use jiff::{SignedDuration, Timestamp};
-use lamplighter_local::engines::queue::Queue;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
@@ -20,6 +18,7 @@ use shared::flows::watchdog;
 use shared::store::spend::Spender;
 use shared::store::{DueItem, Store};
 use tests::bus;
+use tests::executors::bury;
 use tests::site::{Answers, Site};
 use tests::stage::Stage;
 use tokio::net::TcpListener;
@@ -78,17 +77,6 @@ async fn scheduler() -> (String, Arc<Mutex<&'static str>>) {
     let router = Router::new().route("/schedules/stack-every-minute", answer);
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     (url, state)
-}
-
-/// A message that no executor could handle: it was received too often.
-async fn bury(queue: &Queue, item: &DueItem) {
-    queue.send(serde_json::to_string(item).unwrap(), Duration::ZERO);
-    let before = queue.depth().dead;
-    while queue.depth().dead == before {
-        for message in queue.receive(1, Duration::ZERO).await {
-            queue.change_visibility(message.receipt, Duration::ZERO).unwrap();
-        }
-    }
 }
 
 async fn job(cx: &Cx, stage: &Stage, kind: JobKind, due: Timestamp, outcome: Outcome) {
