@@ -32,12 +32,23 @@ let online = true;
 export function run(pages, frameOf) {
   routes = pages.map(([pattern, page]) => ({ parts: pattern.split("/").filter(Boolean), page }));
   surroundings = frameOf;
-  addEventListener("hashchange", navigate);
+  addEventListener("hashchange", (event) => {
+    if (event.newURL === arrived) arrived = null;
+    else navigate();
+  });
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
   watchFocus();
   // A handler knows what was true at the last drawing. If a key or a click comes before the next frame, that is drawn first. Not so with
   // `input` and `change`: what was typed is in the field only, and the drawing would replace it.
   for (const type of ["keydown", "click", "submit"]) addEventListener(type, drawNow, { capture: true });
+  // A browser follows a link some time after the click. What is pressed in between would still act on the old address.
+  addEventListener("click", (event) => {
+    const isPlain = event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+    const href = isPlain && !event.defaultPrevented && event.target.closest?.("a:not([target], [download])")?.getAttribute("href");
+    if (!href || !href.startsWith("#/")) return;
+    event.preventDefault();
+    go(href);
+  });
   onConnection((works) => {
     online = works;
     if (works) refresh();
@@ -182,9 +193,16 @@ function contextOf(mine, { params, query }) {
 /** The context of the page that is shown. */
 export const contextNow = () => current?.ctx ?? null;
 
-/** Goes to another page. */
+/** The address that `go` has shown, while its event is still to come. */
+let arrived = null;
+
+/** Goes to another page, at once. */
 export function go(hash) {
+  const before = location.href;
   location.hash = hash;
+  if (location.href === before) return;
+  arrived = location.href;
+  navigate();
 }
 
 function readOf(source) {

@@ -87,7 +87,8 @@ function assetList(ctx, base, agents) {
         agents.length > 1 &&
         h(
           "select",
-          { "aria-label": "Agent", value: filters.agent, onchange: (event) => ctx.go(assetsAddress(base, { ...filters, agent: event.target.value })) },
+          // The address may have changed since the last drawing, so it is read again.
+          { "aria-label": "Agent", value: filters.agent, onchange: (event) => ctx.go(assetsAddress(base, { ...assetFilters(ctx), agent: event.target.value })) },
           all("All agents"),
           agents.map((agent) => h("option", { value: agent.agent_id, key: agent.agent_id }, agent.name)),
         ),
