@@ -76,6 +76,8 @@ def test_every_operation_can_be_opened(owner):
     for tag in sorted(tags):
         own = [one for one in all_operations if one[2]["tags"][0] == tag]
         page.goto(f"{owner.platform.url}/#/reference/{tag}")
+        # The list before may have been as long.
+        expect(page.locator(f"#op-{own[0][2]['operationId']}")).to_be_attached()
         expect(page.locator(".operation")).to_have_count(len(own))
         page.evaluate("document.querySelectorAll('.operation').forEach((node) => { node.open = true; })")
         expect(page.locator(".operation-body")).to_have_count(len(own))

@@ -147,6 +147,8 @@ ids! {
     WatchedId("watched_id") = "wch_";
     /// A report about a run of a watched schedule.
     ReportId("report_id") = "rpt_";
+    /// A synchronisation of the documents of a project.
+    SyncId("sync_id") = "syn_";
     /// A notice to a person. It is the same in every try to deliver it.
     NoticeId("notice_id") = "ntc_";
     /// Where a person wants to be told.

@@ -33,6 +33,9 @@ pub struct Changelog {
     /// When the newest commit of all was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last_commit: Option<Timestamp>,
+    /// When a synchronisation has cleared commits, or found that none wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_sync: Option<Timestamp>,
 }
 
 /// What became of commits that were reported.
@@ -101,9 +104,16 @@ impl Changelog {
         self.last_commit
     }
 
-    /// Clears the commits that a synchronisation has taken. A commit that was rebased meanwhile counts as the same one, because the
+    /// When a synchronisation has ended well last.
+    #[must_use]
+    pub const fn last_sync(&self) -> Option<Timestamp> {
+        self.last_sync
+    }
+
+    /// Clears the commits that a synchronisation has taken, which ends now. A commit that was rebased meanwhile counts as the same one, because the
     /// synchronisation has seen its change.
-    pub fn clear(&mut self, taken: &[Commit]) {
+    pub fn clear(&mut self, taken: &[Commit], now: Timestamp) {
+        self.last_sync = self.last_sync.max(Some(now));
         let ids: HashSet<&CommitId> = taken.iter().map(|commit| &commit.id).collect();
         let changes: HashSet<[u8; 32]> = taken.iter().map(Commit::change).collect();
         let is_taken = |commit: &Commit| ids.contains(&commit.id) || changes.contains(&commit.change());
@@ -131,6 +141,8 @@ mod tests {
     use super::super::commit::tests::commit as numbered;
     use super::*;
 
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
     /// A commit whose id has another beginning for each number.
     fn commit(n: u32) -> Commit {
         Commit { id: format!("{n:08x}{:032x}", n + 1).parse().unwrap(), ..numbered(n) }
@@ -149,10 +161,10 @@ mod tests {
         );
         let taken = log.commits().to_vec();
         assert_eq!(log.add(vec![commit(2), commit(3)]), Ok(Added { new: 1, rebased: 0, known: 1 }));
-        log.clear(&taken);
+        log.clear(&taken, NOW);
         assert_eq!(messages(&log), ["Change 3"]);
         assert_eq!(log.add(vec![commit(1), commit(3)]), Ok(Added { new: 0, rebased: 0, known: 2 }));
-        assert_eq!(log.last_commit(), Some(commit(3).at));
+        assert_eq!((log.last_commit(), log.last_sync()), (Some(commit(3).at), Some(NOW)));
     }
 
     #[test]
@@ -164,7 +176,7 @@ mod tests {
         assert_eq!(log.add(vec![rebased.clone()]), Ok(Added { new: 0, rebased: 1, known: 0 }));
         assert_eq!(messages(&log), ["Change 1", "Change 2"]);
         // A synchronisation that had begun with the old one has seen its change.
-        log.clear(&taken);
+        log.clear(&taken, NOW);
         assert!(log.commits().is_empty());
         assert_eq!(log.add(vec![rebased, commit(1)]), Ok(Added { new: 0, rebased: 0, known: 2 }));
     }
@@ -190,7 +202,7 @@ mod tests {
         for n in 0..3 {
             log.add((0..1_000).map(|m| commit(n * 1_000 + m)).collect()).unwrap();
             let taken = log.commits().to_vec();
-            log.clear(&taken);
+            log.clear(&taken, NOW);
         }
         let long = |n| Commit { message: "a".repeat(4_000), files: Vec::new(), ..commit(n) };
         log.add((5_000..5_060).map(long).collect()).unwrap();
@@ -213,7 +225,7 @@ mod tests {
                 log.add(numbers.into_iter().map(commit).collect()).unwrap();
                 match under_way.take() {
                     Some(taken) if succeeds => {
-                        log.clear(&taken);
+                        log.clear(&taken, NOW);
                         synced.extend(taken.into_iter().map(|commit| commit.id));
                     }
                     _ if begins => under_way = Some(log.commits().to_vec()),
@@ -221,7 +233,7 @@ mod tests {
                 }
             }
             let rest = log.commits().to_vec();
-            log.clear(&rest);
+            log.clear(&rest, NOW);
             synced.extend(rest.into_iter().map(|commit| commit.id));
             let all: HashSet<CommitId> = synced.iter().cloned().collect();
             prop_assert_eq!(all.len(), synced.len());

@@ -63,6 +63,11 @@ pub fn parts(text: &str) -> Parts<'_> {
     Parts { lines: Vec::new(), body: text }
 }
 
+/// A text without its frontmatter.
+pub(super) fn body_of(text: &str) -> &str {
+    parts(text).body
+}
+
 /// The first line without its end, and what follows it. None if nothing is left.
 fn first_line(text: &str) -> Option<(&str, &str)> {
     if text.is_empty() { None } else { Some(text.split_once('\n').unwrap_or((text, ""))) }

@@ -2,8 +2,11 @@
 //!
 //! - [`Commit`] and [`Changelog`]: what has changed since the documents were last written. Each commit is in exactly one synchronisation
 //! - [`frontmatter`]: how far a document is behind, as its reader sees it at the top of the text
+//! - [`parts`]: long documents in parts, so that a model rewrites only what has changed
+//! - [`prompt`]: what a model is asked
 //! - [`sections`]: how a model gives back several texts in one answer
 //! - [`checks`]: what a new text must keep before it replaces the old one
+//! - [`sync`]: a synchronisation, from the request to its end
 //!
 //! All functions are pure.
 
@@ -11,7 +14,10 @@ pub mod changelog;
 pub mod checks;
 mod commit;
 pub mod frontmatter;
+pub mod parts;
+pub mod prompt;
 pub mod sections;
+pub mod sync;
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,6 +33,9 @@ pub const MAX_NAME: usize = 100;
 /// The longest text of a document, in bytes, without the marks of its frontmatter.
 pub const MAX_TEXT: usize = 200 * 1024;
 
+/// These stand in the same place of a path as the name of a document.
+const RESERVED: [&str; 3] = ["commits", "hook", "sync"];
+
 /// How many documents a project may have.
 pub const MAX_DOCUMENTS: usize = 20;
 
@@ -38,7 +47,8 @@ pub struct DocName(String);
 /// The text is not the name of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "must be 1 to {MAX_NAME} letters, digits, hyphens, underscores and dots, and must begin with a letter or a digit"
+    "must be 1 to {MAX_NAME} letters, digits, hyphens, underscores and dots, must begin with a letter or a digit, and must not be `commits`, \
+     `hook` or `sync`"
 )]
 pub struct InvalidDocName;
 
@@ -61,6 +71,7 @@ impl FromStr for DocName {
     fn from_str(text: &str) -> Result<Self, InvalidDocName> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let is_valid = (1..=MAX_NAME).contains(&text.len())
+            && !RESERVED.contains(&text)
             && text.bytes().all(is_plain)
             && text.starts_with(|first: char| first.is_ascii_alphanumeric());
         if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidDocName) }
@@ -124,7 +135,7 @@ mod tests {
         for good in ["ARCHITECTURE.md", "a", "0.md", "notes-2_b.txt", &"a".repeat(100)] {
             assert_eq!(good.parse::<DocName>().unwrap().as_str(), good);
         }
-        for bad in ["", ".md", "-a", "_a", "a/b.md", "../a", "a b", "Ä.md", "a\n", "a%2Fb", &"a".repeat(101)]
+        for bad in ["", ".md", "-a", "_a", "a/b.md", "../a", "a b", "Ä.md", "a\n", "a%2Fb", "sync", &"a".repeat(101)]
         {
             assert_eq!(bad.parse::<DocName>(), Err(InvalidDocName), "{bad}");
             assert!(serde_json::from_value::<DocName>(bad.into()).is_err(), "{bad}");

@@ -1,35 +1,43 @@
-//! Several documents in one answer of a model: each begins with a line `===NAME===`.
+//! Several texts in one answer of a model: each begins with a line `===NAME===`, and the answer ends with a line `===END===`.
 
-use super::DocName;
+use super::parts::PartName;
+
+/// The name in the last line of an answer. An answer without it was cut off.
+const END: &str = "END";
 
 /// Why an answer can't be read. It is told to the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    #[error("no line has the form ===NAME===")]
-    None,
-    #[error("==={0}=== names no document of this project")]
+    #[error("the last line is not ===END===: the answer was cut off")]
+    CutOff,
+    #[error("==={0}=== names none of the texts")]
     Unknown(String),
     #[error("==={0}=== stands twice")]
-    Twice(DocName),
+    Twice(PartName),
 }
 
-/// The texts of an answer, in its order. A document that is not in it is unchanged. What stands before the first section is a remark of
-/// the model.
+/// The texts of an answer, in its order. A text that is not in it is unchanged. What stands before the first section is a remark of the
+/// model.
 ///
-/// A name may be written without its ending if no other document has the same stem. A line in a fenced block begins no section, because a
-/// document may explain this form.
+/// A document that is one part may be named without its ending if no other one has the same stem. A line in a fenced block begins no
+/// section, because a document may explain this form.
 ///
 /// # Errors
 /// [`Unreadable`].
-pub fn sections(answer: &str, documents: &[DocName]) -> Result<Vec<(DocName, String)>, Unreadable> {
-    let mut found: Vec<(DocName, Vec<&str>)> = Vec::new();
+pub fn sections(answer: &str, names: &[PartName]) -> Result<Vec<(PartName, String)>, Unreadable> {
+    let mut found: Vec<(PartName, Vec<&str>)> = Vec::new();
     let mut fence: Option<&str> = None;
-    for line in answer.lines() {
+    // A part of a long document may begin within a block of code, so the last line counts also there.
+    let lines: Vec<&str> = answer.trim_end().lines().collect();
+    let Some((_, lines)) = lines.split_last().filter(|(last, _)| marker(last.trim()) == Some(END)) else {
+        return Err(Unreadable::CutOff);
+    };
+    for line in lines {
         let trimmed = line.trim();
         if fence.is_none()
             && let Some(name) = marker(trimmed)
         {
-            let name = known(name, documents).ok_or_else(|| Unreadable::Unknown(name.to_owned()))?;
+            let name = known(name, names).ok_or_else(|| Unreadable::Unknown(name.to_owned()))?;
             if found.iter().any(|(earlier, _)| *earlier == name) {
                 return Err(Unreadable::Twice(name));
             }
@@ -46,9 +54,6 @@ pub fn sections(answer: &str, documents: &[DocName]) -> Result<Vec<(DocName, Str
         };
         lines.push(line);
     }
-    if found.is_empty() {
-        return Err(Unreadable::None);
-    }
     Ok(found.into_iter().map(|(name, lines)| (name, text(&lines))).collect())
 }
 
@@ -58,13 +63,13 @@ fn marker(line: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
-fn known(name: &str, documents: &[DocName]) -> Option<DocName> {
-    if let Some(whole) = documents.iter().find(|document| document.as_str() == name) {
+fn known(name: &str, names: &[PartName]) -> Option<PartName> {
+    if let Some(whole) = names.iter().find(|part| part.to_string() == name) {
         return Some(whole.clone());
     }
-    let mut of_stem = documents.iter().filter(|document| document.stem() == name);
+    let mut of_stem = names.iter().filter(|part| part.number.is_none() && part.document.stem() == name);
     match (of_stem.next(), of_stem.next()) {
-        (Some(document), None) => Some(document.clone()),
+        (Some(part), None) => Some(part.clone()),
         _ => None,
     }
 }
@@ -95,10 +100,12 @@ mod tests {
     use super::*;
 
     fn read(answer: &str) -> Result<Vec<(String, String)>, String> {
-        let names: Vec<DocName> = ["ARCHITECTURE.md", "DESIGN.md", "notes.md", "notes.txt"]
-            .map(|name| name.parse().unwrap())
-            .to_vec();
-        let read = sections(answer, &names);
+        let names: Vec<PartName> = ["ARCHITECTURE.md", "DESIGN.md", "notes.md", "notes.txt"]
+            .map(|name| PartName { document: name.parse().unwrap(), number: None })
+            .into_iter()
+            .chain([PartName { document: "LONG.md".parse().unwrap(), number: Some(2) }])
+            .collect();
+        let read = sections(&format!("{answer}\n===END===\n"), &names);
         read.map(|all| all.into_iter().map(|(name, text)| (name.to_string(), text)).collect())
             .map_err(|error| error.to_string())
     }
@@ -128,13 +135,23 @@ mod tests {
             // Underlines of headings are no names.
             ("===DESIGN===\nD\n===\n======\n", of(&[("DESIGN.md", "D\n===\n======\n")])),
             ("===notes.txt===\na", of(&[("notes.txt", "a\n")])),
-            ("", Err("no line has the form ===NAME===".to_owned())),
-            ("# A", Err("no line has the form ===NAME===".to_owned())),
-            ("===SECRETS===\na", Err("===SECRETS=== names no document of this project".to_owned())),
-            ("===notes===\na", Err("===notes=== names no document of this project".to_owned())),
+            ("Nothing changes.", of(&[])),
+            ("===LONG.md#2===\na", of(&[("LONG.md#2", "a\n")])),
+            ("===SECRETS===\na", Err("===SECRETS=== names none of the texts".to_owned())),
+            ("===notes===\na", Err("===notes=== names none of the texts".to_owned())),
+            ("===LONG===\na", Err("===LONG=== names none of the texts".to_owned())),
             ("===DESIGN===\na\n===DESIGN.md===\nb", Err("===DESIGN.md=== stands twice".to_owned())),
         ] {
             assert_eq!(read(answer), expected, "{answer}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_is_not_taken() {
+        let names = [PartName { document: "DESIGN.md".parse().unwrap(), number: None }];
+        for answer in ["", "===DESIGN===\n# D\nIt was", "===DESIGN===\n# D\n===END=== and", "===END===\nmore"] {
+            assert_eq!(sections(answer, &names), Err(Unreadable::CutOff), "{answer}");
+        }
+        assert_eq!(sections("===END===", &names), Ok(Vec::new()));
     }
 }
