@@ -15,6 +15,7 @@ STORES = {
     "action-define",
     "account",
     "context",
+    "docs-sync",
     "mcp",
     "memory-recall",
     "notices",
@@ -25,8 +26,8 @@ STORES = {
 }
 PUBLISHES = {"agents", "agent-chat", "asset-save", "scheduled-executor", "theme-index", "watchdog"}
 # Functions that call models, with the keys that owners bring. The account stores these keys, and makes the key that encrypts them.
-OPENS_KEYS = {"account", "agents", "agent-chat", "memory-recall", "notices", "scheduled-executor", "theme-index"}
-SEALS_KEYS = {"account", "notices"}
+OPENS_KEYS = {"account", "agents", "agent-chat", "docs-sync", "memory-recall", "notices", "scheduled-executor", "theme-index"}
+SEALS_KEYS = {"account", "docs-sync", "notices"}
 # Functions that send due items to the executors.
 SENDS = {
     "account",
@@ -34,6 +35,7 @@ SENDS = {
     "schedule-sweep",
     "action-define",
     "agent-chat",
+    "docs-sync",
     "mcp",
     "notices",
     "scheduled-executor",
@@ -59,6 +61,7 @@ BODIES = {
     },
     "action-define": {"s3:DeleteObject": {"actions", "runs"}},
     "context": {"s3:GetObject": {"logs"}, "s3:PutObject": {"logs"}, "s3:DeleteObject": {"logs"}},
+    "docs-sync": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
     "mcp": {
         "s3:GetObject": {"actions", "assets", "chats", "logs", "memory", "projects"},
         "s3:PutObject": {"logs", "memory", "proposals"},

@@ -38,6 +38,8 @@ pub enum JobKind {
     ThemeEnrichment,
     ThemeImport,
     LogsImport,
+    /// Brings the living documents of a project up to date.
+    DocsSync,
     AccountImport,
     AccountExport,
     AccountDeletion,
@@ -50,7 +52,7 @@ pub enum JobKind {
 }
 
 impl JobKind {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Sweep,
         Self::MemoryDaily,
         Self::MemoryWeekly,
@@ -59,6 +61,7 @@ impl JobKind {
         Self::ThemeEnrichment,
         Self::ThemeImport,
         Self::LogsImport,
+        Self::DocsSync,
         Self::AccountImport,
         Self::AccountExport,
         Self::AccountDeletion,
@@ -79,6 +82,7 @@ impl JobKind {
             Self::ThemeEnrichment => "theme_enrichment",
             Self::ThemeImport => "theme_import",
             Self::LogsImport => "logs_import",
+            Self::DocsSync => "docs_sync",
             Self::AccountImport => "account_import",
             Self::AccountExport => "account_export",
             Self::AccountDeletion => "account_deletion",
@@ -100,6 +104,7 @@ impl JobKind {
             Self::ThemeEnrichment => "the descriptions of the theme's files",
             Self::ThemeImport => "the import of the theme",
             Self::LogsImport => "the import of logs",
+            Self::DocsSync => "the synchronisation of documents",
             Self::AccountImport => "the import of the account",
             Self::AccountExport => "the export of the account",
             Self::AccountDeletion => "the deletion of the account",
@@ -316,7 +321,7 @@ mod tests {
             assert_eq!(serde_json::from_value::<JobKind>(json).unwrap(), kind);
             words.insert(kind.words());
         }
-        assert_eq!(words.len(), 14);
+        assert_eq!(words.len(), 15);
     }
 
     #[test]

@@ -196,6 +196,24 @@ impl BlobKey {
         Self(format!("{owner}/projects/{project}/notes/"))
     }
 
+    /// A text of a living document, as it was written once.
+    #[must_use]
+    pub fn living_text(owner: &Owner, project: ProjectId, text: Uuid) -> Self {
+        Self(format!("{}{}", Self::living_texts(owner, project).0, text.simple()))
+    }
+
+    /// All texts of the living documents of a project.
+    #[must_use]
+    pub fn living_texts(owner: &Owner, project: ProjectId) -> Self {
+        Self(format!("{owner}/projects/{project}/living/"))
+    }
+
+    /// What a synchronisation of living documents has brought so far.
+    #[must_use]
+    pub fn docs_draft(owner: &Owner, project: ProjectId, draft: Uuid) -> Self {
+        Self(format!("{owner}/projects/{project}/docs-sync/{}", draft.simple()))
+    }
+
     /// An uploaded theme archive to import. The upload triggers the indexer.
     #[must_use]
     pub fn theme_archive(owner: &Owner, project: ProjectId, import: ImportId) -> Self {

@@ -267,6 +267,26 @@ where
     }
 }
 
+/// Three parts of the path, in its order.
+pub struct Ids3<A, B, C>(pub A, pub B, pub C);
+
+impl<A, B, C, S> FromRequestParts<S> for Ids3<A, B, C>
+where
+    A: FromStr + Send,
+    B: FromStr + Send,
+    C: FromStr + Send,
+    S: Send + Sync,
+{
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let AxumPath((a, b, c)): AxumPath<(String, String, String)> = path(parts, state).await?;
+        match (a.parse(), b.parse(), c.parse()) {
+            (Ok(a), Ok(b), Ok(c)) => Ok(Self(a, b, c)),
+            _ => Err(Error::NotFound("resource")),
+        }
+    }
+}
+
 async fn path<T: DeserializeOwned + Send, S: Send + Sync>(
     parts: &mut Parts,
     state: &S,

@@ -63,6 +63,8 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     ("GET", "/projects/{project_id}/context/versions/{version}", &["workflow"]),
     ("POST", "/projects/{project_id}/context/versions/{version}/restore", &["workflow"]),
     ("GET", "/projects/{project_id}/context/workflows", PAGE),
+    ("GET", "/projects/{project_id}/docs/{name}", &["version"]),
+    ("GET", "/projects/{project_id}/docs/{name}/versions", PAGE),
     ("GET", "/projects/{project_id}/files", &["limit", "cursor", "glob"]),
     ("GET", "/projects/{project_id}/files/{*path}", &["lines"]),
     ("GET", "/projects/{project_id}/graph", &["path"]),

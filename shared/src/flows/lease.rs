@@ -129,6 +129,14 @@ impl<'a, J: Job> ClaimedJob<'a, J> {
         Ok(())
     }
 
+    /// Saves the job now, which renews the lease. `false` if another executor has the job.
+    ///
+    /// # Errors
+    /// If the table does not answer.
+    pub async fn save_now(&mut self) -> Result<bool> {
+        self.save(self.cx.clock.now() + LEASE).await
+    }
+
     /// Saves the job and ends the lease. `false` if another executor has the job.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ pub mod existing;
 mod history;
 pub mod jobs;
 pub mod lease;
+pub mod living;
 pub mod logs;
 pub mod memory;
 pub mod messages;

@@ -134,6 +134,8 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
 async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
     logs::delete::of_project(cx, owner, id).await?;
     cx.store.delete_document_versions(owner, id).await?;
+    cx.store.delete(&keys::docs_hook(owner, id)).await?;
+    cx.store.delete_living_versions(owner, id).await?;
     // This is deleted before the bodies: from here on nobody saves notes.
     cx.store.delete(&keys::enrichment(owner, id)).await?;
     super::themes::delete_files(cx, owner, id).await?;

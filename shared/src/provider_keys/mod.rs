@@ -5,13 +5,14 @@ pub(crate) mod parameters;
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use domain::accounts::servers::ServerSettings;
 use domain::accounts::{KeyProvider, last_characters};
-use domain::ids::{ChannelId, Owner};
+use domain::ids::{ChannelId, Owner, ProjectId};
 use domain::models::ServerName;
 use domain::secrets::{SecretName, SecretTerms};
 use jiff::{SignedDuration, Timestamp};
@@ -214,23 +215,47 @@ impl ProviderKeys {
         self.0.masters.open(&channel_purpose(owner, channel), &sealed).await
     }
 
-    /// A token that stands for a channel, for people who have no account. It is the number of a master key, a dot, and an encrypted
-    /// text, so nothing is stored for it.
+    /// A token that stands for a channel, for people who have no account.
     ///
     /// # Errors
     /// If the master keys do not answer.
     pub async fn token_of_channel(&self, owner: &Owner, channel: ChannelId) -> Result<String> {
-        let text = SecretString::from(format!("{channel} {owner}"));
-        let Sealed { master, text } = self.0.masters.seal(UNSUBSCRIBE, &text).await?;
-        let bytes = BASE64_STANDARD.decode(&text).map_err(|error| Error::internal(error.to_string()))?;
-        Ok(format!("{master}.{}", BASE64_URL_SAFE_NO_PAD.encode(bytes)))
+        self.token(UNSUBSCRIBE, &channel.to_string(), owner).await
     }
 
-    /// What a token stands for. None if this platform has not made it.
+    /// What a token of a channel stands for. None if this platform has not made it.
     ///
     /// # Errors
     /// If the master keys do not answer.
     pub async fn channel_of_token(&self, token: &str) -> Result<Option<(Owner, ChannelId)>> {
+        self.of_token(UNSUBSCRIBE, token).await
+    }
+
+    /// A token that stands for the webhook of a project's living documents.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn token_of_docs_hook(&self, owner: &Owner, project: ProjectId) -> Result<String> {
+        self.token(DOCS_HOOK, &project.to_string(), owner).await
+    }
+
+    /// What a token of a webhook stands for. None if this platform has not made it.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn docs_hook_of_token(&self, token: &str) -> Result<Option<(Owner, ProjectId)>> {
+        self.of_token(DOCS_HOOK, token).await
+    }
+
+    /// A token is the number of a master key, a dot, and an encrypted text, so nothing is stored for it.
+    async fn token(&self, purpose: &str, id: &str, owner: &Owner) -> Result<String> {
+        let text = SecretString::from(format!("{id} {owner}"));
+        let Sealed { master, text } = self.0.masters.seal(purpose, &text).await?;
+        let bytes = BASE64_STANDARD.decode(&text).map_err(|error| Error::internal(error.to_string()))?;
+        Ok(format!("{master}.{}", BASE64_URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    async fn of_token<Id: FromStr>(&self, purpose: &str, token: &str) -> Result<Option<(Owner, Id)>> {
         let Some((master, text)) = token.split_once('.') else { return Ok(None) };
         let (Ok(master), Ok(bytes)) = (master.parse::<u32>(), BASE64_URL_SAFE_NO_PAD.decode(text)) else {
             return Ok(None);
@@ -240,15 +265,43 @@ impl ProviderKeys {
             return Ok(None);
         }
         let sealed = Sealed { master, text: BASE64_STANDARD.encode(bytes) };
-        let text = match self.0.masters.open(UNSUBSCRIBE, &sealed).await {
+        let text = match self.0.masters.open(purpose, &sealed).await {
             Err(error) if is_unreadable(&error) => return Ok(None),
             text => text?,
         };
         let read = |text: &str| {
-            let (channel, owner) = text.split_once(' ')?;
-            Some((Owner::new(owner).ok()?, channel.parse().ok()?))
+            let (id, owner) = text.split_once(' ')?;
+            Some((Owner::new(owner).ok()?, id.parse().ok()?))
         };
         Ok(read(text.expose_secret()))
+    }
+
+    /// Encrypts the secret of the webhook of a project's living documents.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn seal_docs_secret(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+        secret: &SecretString,
+    ) -> Result<SealedText> {
+        let Sealed { master, text } = self.0.masters.seal(&docs_purpose(owner, project), secret).await?;
+        Ok(SealedText { text, master })
+    }
+
+    /// Decrypts what [`Self::seal_docs_secret`] has encrypted.
+    ///
+    /// # Errors
+    /// If the master keys do not answer, or if the text was encrypted for something else.
+    pub async fn open_docs_secret(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+        sealed: &SealedText,
+    ) -> Result<SecretString> {
+        let sealed = Sealed { master: sealed.master, text: sealed.text.clone() };
+        self.0.masters.open(&docs_purpose(owner, project), &sealed).await
     }
 
     /// Encrypts the checked value of a secret.
@@ -298,12 +351,19 @@ impl<T> Kept<T> {
 /// What the tokens of e-mails are encrypted for.
 const UNSUBSCRIBE: &str = "unsubscribe";
 
+/// What the tokens of webhooks of living documents are encrypted for.
+const DOCS_HOOK: &str = "docs-hook";
+
 /// The longest encrypted text of a token, in bytes. An owner has at most 128.
 const MAX_TOKEN: usize = 300;
 
 /// What a key is encrypted for. A ciphertext that was copied to another owner or provider cannot be decrypted.
 fn purpose(owner: &Owner, provider: KeyProvider) -> String {
     format!("provider-key\0{owner}\0{provider}")
+}
+
+fn docs_purpose(owner: &Owner, project: ProjectId) -> String {
+    format!("docs-hook\0{owner}\0{project}")
 }
 
 fn channel_purpose(owner: &Owner, channel: ChannelId) -> String {

@@ -19,6 +19,7 @@ pub const OURS: &[&str] = &[
     "catalog",
     "console",
     "context",
+    "docs_sync",
     "domain",
     "lamplighter_local",
     "mcp",

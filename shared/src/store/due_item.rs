@@ -1,6 +1,6 @@
 //! What is due: the item that a message to the executors names.
 
-use domain::ids::{ActionId, DeliveryId, ExportId, Owner, RunId};
+use domain::ids::{ActionId, DeliveryId, ExportId, Owner, ProjectId, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,8 @@ pub enum DueTarget {
     Notices,
     /// A message is to be delivered.
     Delivery(DeliveryId),
+    /// A synchronisation of the living documents of a project.
+    Docs(ProjectId),
     /// The watchdog looks at what the owner has. `due_at` of the item is the time of the look.
     Watchdog,
 }
@@ -64,6 +66,7 @@ impl DueTarget {
                 | Self::Notices
                 | Self::Delivery(_)
                 | Self::Watchdog
+                | Self::Docs(_)
         )
     }
 }
@@ -116,6 +119,11 @@ impl DueItem {
     #[must_use]
     pub fn delivery(owner: &Owner, id: DeliveryId) -> Self {
         Self::of(owner, DueTarget::Delivery(id))
+    }
+
+    #[must_use]
+    pub fn docs(owner: &Owner, project: ProjectId) -> Self {
+        Self::of(owner, DueTarget::Docs(project))
     }
 
     #[must_use]

@@ -232,6 +232,7 @@ pub fn due_key(item: &DueItem) -> Key {
         DueTarget::Notices => notices_again(&item.owner),
         DueTarget::Delivery(id) => delivery(&item.owner, id),
         DueTarget::Watchdog => watchdog_state(&item.owner),
+        DueTarget::Docs(project) => docs_sync(&item.owner, project),
     }
 }
 
@@ -271,6 +272,9 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     }
     if let Some(owner) = part.strip_suffix("#PLACE").filter(|_| key.sk == "BACKLOG") {
         return Some(DueItem::backlog(&Owner::new(owner).ok()?));
+    }
+    if let Some((owner, project)) = part.rsplit_once("#PROJECT#").filter(|_| key.sk == "DOCSYNC") {
+        return Some(DueItem::docs(&Owner::new(owner).ok()?, project.parse().ok()?));
     }
     let (owner, id) = part.rsplit_once("#RUN#").filter(|_| key.sk == "META")?;
     Some(DueItem::run(&Owner::new(owner).ok()?, id.parse().ok()?))
@@ -373,6 +377,10 @@ mod tests {
         let of_export = ExportId::from_uuid(Uuid::from_u128(9));
         assert_eq!(parse_due(&export(&owner, of_export)), Some(DueItem::export(&owner, of_export)));
         assert_eq!(parse_due(&account_import(&owner)), Some(DueItem::import(&owner)));
+        for project in [ProjectId::DEFAULT, ProjectId::from_uuid(Uuid::from_u128(13))] {
+            let docs = DueItem::docs(&owner, project);
+            assert_eq!(parse_due(&due_key(&docs)), Some(docs));
+        }
         let of_occurrence = DueItem::occurrence(&owner, id, of_run);
         assert_eq!(parse_due(&due_key(&of_occurrence)), Some(of_occurrence));
         let of_delivery = DueItem::delivery(&owner, DeliveryId::from_uuid(Uuid::from_u128(10)));

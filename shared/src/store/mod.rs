@@ -24,6 +24,7 @@ mod idempotency;
 mod imports;
 mod job_runs;
 mod jobs;
+pub mod living;
 pub mod log_imports;
 pub mod logs;
 pub mod memory;

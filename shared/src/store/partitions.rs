@@ -62,6 +62,9 @@ impl Partition {
                         .into_iter()
                         .collect();
                 }
+                if let Some(name) = sk.strip_prefix("LIVING#") {
+                    return parsed(name, |name| Self::LivingDocument(project, name)).into_iter().collect();
+                }
                 let files = |import| Self::ThemeFiles(project, import);
                 match sk.strip_prefix("IMPORT#") {
                     Some(import) => parsed(import, files).into_iter().collect(),

@@ -42,6 +42,7 @@ use domain::ids::{
     ImportId, JobId, MessageId, NoticeId, Owner, PracticeId, ProjectId, ProposalId, ReceiptId, ReportId,
     RunId, TidyId, WatchedId,
 };
+use domain::living::DocName;
 use domain::log::{InstanceId, SessionId};
 use domain::memory::Source;
 use domain::memory::part::MemoryPart;
@@ -165,6 +166,10 @@ macro_rules! records {
         Deliveries = "DELIVERY" (kind: "deliveries", exported: false, setting: true) {
             /// The delivery of a message through a channel.
             delivery(id: DeliveryId) = "{id}" lists deliveries(DeliveryId::PREFIX) deleted "30 days" => [left out];
+        }
+        DocsHooks = "DOCSHOOK" (kind: "docs_hooks", exported: false, setting: true) {
+            /// The webhook of a project's living documents, its secret encrypted.
+            docs_hook(project: ProjectId) = "{project}" => [left out];
         }
         Exports = "EXPORT" (kind: "exports", exported: false, setting: true) {
             /// An export of the account.
@@ -373,14 +378,21 @@ macro_rules! records {
                 lists projects(ProjectId::PREFIX) => [restored by projects::project] as "projects";
         }
         Project(project: ProjectId) = "PROJECT#{project}" (kind: "projects", exported: true, setting: false) {
+            /// The commits that a project's living documents do not know yet.
+            docs_changelog() = "CHANGELOG" => [restored by projects::docs_changelog] as "docs_changelogs";
             /// A context document.
             document(workflow: &Workflow) = "CONTEXT#{workflow}" guards Document
                 lists documents("CONTEXT#") => [restored by projects::document] as "context_documents";
+            /// The newest synchronisation of a project's living documents.
+            docs_sync() = "DOCSYNC" => [left out];
             /// The state of an enrichment.
             enrichment() = "ENRICHMENT" guards Enrichment => [restored by projects::enrichment];
             /// An import of a theme.
             theme_import(id: ImportId) = "IMPORT#{id}" lists theme_imports("IMPORT#") deleted "7 days"
                 => [restored by projects::theme_import] as "theme_imports";
+            /// A living document. Its text is an object.
+            living_document(name: &DocName) = "LIVING#{name}" lists living_documents("LIVING#")
+                => [restored by projects::living_document] as "living_documents";
             /// The state of a theme.
             theme() = "THEME" guards Theme => [restored by projects::theme] as "themes";
         }
@@ -393,6 +405,14 @@ macro_rules! records {
             /// A version of a context document.
             document_version(version: u64) = "V#{version:010}" deleted "90 days"
                 => [restored by projects::document_version] as "context_document_versions";
+        }
+        /// The versions of a living document.
+        LivingDocument(project: ProjectId, name: DocName as &) = "PROJECT#{project}#LIVING#{name}"
+            (kind: "living_documents", exported: true, setting: false) {
+            /// A version of a living document. Its text is an object.
+            /// The newest 60 are kept.
+            living_version(version: u64) = "V#{version:010}" lists living_versions("V#")
+                => [restored by projects::living_version] as "living_document_versions";
         }
         /// The files of a theme that came from one import.
         ThemeFiles(project: ProjectId, generation: ImportId) = "PROJECT#{project}#FILES#{generation}"

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::commit::{Commit, CommitId};
+use crate::validate::FieldErrors;
 
 /// How many commits may wait.
 pub const MAX_COMMITS: usize = 1_000;
@@ -84,12 +85,39 @@ impl Changelog {
                 }
             }
         }
-        let bytes: usize = next.commits.iter().map(Commit::size).sum();
-        if next.commits.len() > MAX_COMMITS || bytes > MAX_BYTES {
+        if is_full(&next.commits) {
             return Err(Full);
         }
         *self = next;
         Ok(added)
+    }
+
+    /// Checks a record that comes from outside, such as from an archive.
+    ///
+    /// # Errors
+    /// Every invalid field, with its limit.
+    pub fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        for (n, commit) in self.commits.iter().enumerate().take(MAX_COMMITS) {
+            errors.nest(&format!("commits[{n}]"), commit.check());
+        }
+        if is_full(&self.commits) {
+            errors.add("commits", Full.to_string());
+        }
+        if self.cleared.len() > REMEMBERED {
+            errors.add("cleared", format!("must have at most {REMEMBERED} ids, has {}", self.cleared.len()));
+        }
+        let is_beginning =
+            |id: &String| id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !self.cleared.iter().all(is_beginning) {
+            errors.add("cleared", format!("must have ids of {DIGITS} hexadecimal digits"));
+        }
+        for (field, at) in [("last_commit", self.last_commit), ("last_sync", self.last_sync)] {
+            if let Some(at) = at {
+                errors.time(field, at);
+            }
+        }
+        errors.into_result(())
     }
 
     /// The commits that wait, as they were reported.
@@ -128,6 +156,10 @@ impl Changelog {
         let too_many = self.cleared.len().saturating_sub(REMEMBERED);
         self.cleared.drain(..too_many);
     }
+}
+
+fn is_full(commits: &[Commit]) -> bool {
+    commits.len() > MAX_COMMITS || commits.iter().map(Commit::size).sum::<usize>() > MAX_BYTES
 }
 
 fn beginning(id: &CommitId) -> &str {
@@ -207,7 +239,7 @@ mod tests {
         let long = |n| Commit { message: "a".repeat(4_000), files: Vec::new(), ..commit(n) };
         log.add((5_000..5_060).map(long).collect()).unwrap();
         assert!(serde_json::to_vec(&log).unwrap().len() < 380_000);
-        assert_eq!(log.cleared.len(), REMEMBERED);
+        assert_eq!((log.cleared.len(), log.check()), (REMEMBERED, Ok(())));
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! Living documents: texts that describe a project, and keep up with its commits.
 //!
 //! - [`Commit`] and [`Changelog`]: what has changed since the documents were last written. Each commit is in exactly one synchronisation
+//! - [`github`]: commits that a push to GitHub reports
 //! - [`frontmatter`]: how far a document is behind, as its reader sees it at the top of the text
 //! - [`parts`]: long documents in parts, so that a model rewrites only what has changed
 //! - [`prompt`]: what a model is asked
@@ -14,6 +15,7 @@ pub mod changelog;
 pub mod checks;
 mod commit;
 pub mod frontmatter;
+pub mod github;
 pub mod parts;
 pub mod prompt;
 pub mod sections;
@@ -23,6 +25,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 pub use changelog::Changelog;
 pub use commit::{Commit, CommitId};
@@ -106,8 +109,11 @@ pub struct Doc<'a> {
 }
 
 /// How far the documents of a project are behind its commits, and what an agent is told to do about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = DocsStaleness)]
 pub enum Staleness {
+    /// No commit waits.
     Fresh,
     /// One or two commits: worth a word.
     Slightly,

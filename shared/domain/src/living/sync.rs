@@ -64,13 +64,17 @@ pub struct Sync {
     /// What was wrong with the texts of the model, if it has failed for that reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
-    /// Why it has failed, on one line. At most 500 bytes.
+    /// Why it has failed, or why it waits after a try that has failed. At most 500 bytes on one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 500)]
     pub error: Option<String>,
     /// How often it was begun.
     #[serde(default)]
     pub tries: u32,
+    /// The one before has failed, and people were told.
+    #[serde(default)]
+    #[schema(ignore)]
+    pub after_failure: bool,
     /// The object with what the tries so far have brought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
@@ -79,7 +83,7 @@ pub struct Sync {
 
 impl Sync {
     #[must_use]
-    pub const fn asked(sync_id: SyncId, project_id: ProjectId, now: Timestamp) -> Self {
+    pub const fn asked(sync_id: SyncId, project_id: ProjectId, after_failure: bool, now: Timestamp) -> Self {
         Self {
             sync_id,
             project_id,
@@ -93,6 +97,7 @@ impl Sync {
             problems: Vec::new(),
             error: None,
             tries: 0,
+            after_failure,
             draft: None,
         }
     }
@@ -116,6 +121,17 @@ impl Sync {
         self.tries += 1;
         self.state = SyncState::Running;
         true
+    }
+
+    /// It has brought something, so the tries before it do not count.
+    pub const fn goes_on(&mut self, draft: Uuid) {
+        (self.draft, self.tries) = (Some(draft), 1);
+    }
+
+    /// It waits, because it has just failed and may succeed later.
+    pub fn put_off(&mut self, why: &str) {
+        self.state = SyncState::Waiting;
+        self.error = Some(short_line(why, MAX_ERROR));
     }
 
     /// Ends it without a change.
@@ -147,7 +163,7 @@ mod tests {
     use super::*;
 
     fn asked() -> Sync {
-        Sync::asked(SyncId::from_uuid(Uuid::nil()), ProjectId::DEFAULT, at(0))
+        Sync::asked(SyncId::from_uuid(Uuid::nil()), ProjectId::DEFAULT, false, at(0))
     }
 
     fn at(seconds: i64) -> Timestamp {

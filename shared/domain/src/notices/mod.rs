@@ -33,7 +33,7 @@ use jiff::civil::Time;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::ids::{ActionId, AgentId, RunId, WatchedId};
+use crate::ids::{ActionId, AgentId, ProjectId, RunId, WatchedId};
 use crate::quoting::short_line;
 use crate::validate::{FieldErrors, TIME_LIMIT, is_sane};
 
@@ -203,6 +203,10 @@ pub enum LeadsTo {
     },
     Watched {
         watched_id: WatchedId,
+    },
+    /// The living documents of a project.
+    Docs {
+        project_id: ProjectId,
     },
     /// The page of the watchdog.
     Watch,

@@ -90,6 +90,7 @@ impl Site {
             LeadsTo::Action { action_id } => format!("actions/{action_id}"),
             LeadsTo::Agent { agent_id } => format!("agents/{agent_id}"),
             LeadsTo::Watched { watched_id } => format!("watch/schedules/{watched_id}"),
+            LeadsTo::Docs { project_id } => format!("context/docs/{project_id}"),
             LeadsTo::Watch => "watch".to_owned(),
             LeadsTo::Usage => "account/usage".to_owned(),
             LeadsTo::Notices => "notices".to_owned(),

@@ -71,7 +71,7 @@ pub fn headers(
 }
 
 /// HMAC (RFC 2104) with SHA-256, over the parts one after another.
-fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+pub(crate) fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     const BLOCK: usize = 64;
     let mut block = [0_u8; BLOCK];
     if key.len() > BLOCK {

@@ -63,7 +63,11 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
             Ok(false)
         }
         // The process that wrote it is dead.
-        DueTarget::Export(_) | DueTarget::Import | DueTarget::Memory | DueTarget::Watchdog => {
+        DueTarget::Export(_)
+        | DueTarget::Import
+        | DueTarget::Memory
+        | DueTarget::Watchdog
+        | DueTarget::Docs(_) => {
             let _ = cx.store.lease_due(entry, now, None).await?;
             Ok(false)
         }

@@ -13,7 +13,7 @@ use super::{drain, execute, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::accounts::{deletion, export, import};
-use crate::flows::{memory, notices, turn, watchdog};
+use crate::flows::{living, memory, notices, turn, watchdog};
 use crate::process::due_queue::Dispatch;
 use crate::store::{DueItem, DueTarget};
 
@@ -52,7 +52,10 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
         return Ok(());
     }
     // While the account is stopped, nothing is decided and nothing begins. The item stays due, and is sent again when its lease ends.
-    if matches!(item.target, DueTarget::Action(_) | DueTarget::Backlog | DueTarget::Memory)
+    if matches!(
+        item.target,
+        DueTarget::Action(_) | DueTarget::Backlog | DueTarget::Memory | DueTarget::Docs(_)
+    )
         && cx.store.account(&item.owner).await?.value.stop.is_some()
     {
         return Ok(());
@@ -77,6 +80,7 @@ fn work<'a>(cx: &'a Cx, item: &'a DueItem, deadline: Timestamp) -> BoxFuture<'a,
         DueTarget::Notices => notices::go_on(cx, owner, deadline).boxed(),
         DueTarget::Delivery(id) => notices::deliveries::go_on(cx, owner, id).boxed(),
         DueTarget::Watchdog => watchdog::look_at_each(cx, item, deadline).boxed(),
+        DueTarget::Docs(project) => living::sync::go_on(cx, owner, project, deadline).boxed(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use domain::context::{VERSION_DAYS, Workflow};
 use domain::ids::{ImportId, ProjectId};
+use domain::living::{Changelog, DocName};
 use domain::projects::Project;
 use domain::projects::enrichment::Enrichment;
 use domain::projects::theme::{Import, ThemeFile, ThemeState};
@@ -14,6 +15,7 @@ use super::{KeptOrNot, Location, Named, keep, naming, read, valid, without};
 use crate::blobs::BlobKey;
 use crate::store::documents::{DocumentVersion, StoredDocument};
 use crate::store::keys;
+use crate::store::living::LivingVersion;
 use crate::store::themes::IMPORT_KEPT;
 
 pub(super) fn project(place: &Location<'_>, record: &Value) -> KeptOrNot {
@@ -51,6 +53,44 @@ pub(super) fn document_text(
     }
     valid(kept.document.clone().validated())?;
     place.expiring(place.key(), &kept, place.now, SignedDuration::from_hours(24 * VERSION_DAYS))
+}
+
+pub(super) fn docs_changelog(place: &Location<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+    let changelog: Changelog = read(record)?;
+    valid(changelog.check())?;
+    keep(keys::docs_changelog(place.owner, *project), &changelog)
+}
+
+pub(super) fn living_document(place: &Location<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
+    let version: LivingVersion = read(record)?;
+    let key = keys::living_document(place.owner, *project, &version.name);
+    with_text(place, project, &version, keep(key, &version))
+}
+
+pub(super) fn living_version(
+    place: &Location<'_>,
+    project: &ProjectId,
+    name: &DocName,
+    record: &Value,
+) -> KeptOrNot {
+    let version: LivingVersion = read(record)?;
+    if version.name != *name {
+        return Err("does not belong to its key".to_owned());
+    }
+    let key = keys::living_version(place.owner, *project, name, version.version);
+    with_text(place, project, &version, keep(key, &version))
+}
+
+/// A version of a living document is kept only with its text.
+fn with_text(
+    place: &Location<'_>,
+    project: &ProjectId,
+    version: &LivingVersion,
+    kept: KeptOrNot,
+) -> KeptOrNot {
+    valid(version.check())?;
+    let key = BlobKey::living_text(place.owner, *project, version.text);
+    naming(kept, vec![Named { key, bytes: Some(version.bytes), lines: None }])
 }
 
 pub(super) fn theme(place: &Location<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {

@@ -1,0 +1,107 @@
+//! Commits are reported, and wait for a synchronisation.
+
+use domain::ids::{Owner, ProjectId};
+use domain::living::changelog::Full;
+use domain::living::{Commit, Staleness};
+use domain::validate::FieldErrors;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::super::existing;
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::store::{Once, Store, Tries};
+
+/// How many commits one request may report.
+pub const MAX_AT_ONCE: usize = 200;
+
+/// Commits of a project.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[schema(as = NewDocsCommits)]
+pub struct NewCommits {
+    /// 1 to 200, oldest first.
+    #[schema(min_items = 1, max_items = 200)]
+    pub commits: Vec<Commit>,
+}
+
+/// What became of commits that were reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = DocsCommitsAdded)]
+pub struct CommitsAdded {
+    /// How many wait now that were not known.
+    pub new: u64,
+    /// How many have replaced a waiting commit with the same author, time and message: a rebase has made them.
+    pub rebased: u64,
+    /// How many were known: they wait, or a synchronisation has taken them.
+    pub known: u64,
+    /// How many commits wait for a synchronisation.
+    pub commits_since_sync: u64,
+    pub staleness: Staleness,
+}
+
+/// The commits that wait.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = DocsCommits)]
+pub struct CommitList {
+    /// In the order in which they were reported. At most 1,000.
+    pub data: Vec<Commit>,
+}
+
+/// Adds commits to the changelog of a project. It may be repeated: a commit waits once, and one that a synchronisation has taken does not
+/// come back.
+///
+/// # Errors
+/// 400 with every invalid field; 404 if the project does not exist; 409 if the changelog is full.
+pub async fn add(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    project: ProjectId,
+    commits: Vec<Commit>,
+) -> Result<CommitsAdded> {
+    let mut errors = FieldErrors::default();
+    if commits.is_empty() || commits.len() > MAX_AT_ONCE {
+        errors.add("commits", format!("must be 1 to {MAX_AT_ONCE} commits, are {}", commits.len()));
+    } else {
+        for (n, commit) in commits.iter().enumerate() {
+            errors.nest(&format!("commits[{n}]"), commit.check());
+        }
+    }
+    errors.into_result(())?;
+    existing::project(cx, owner, project).await?;
+    let mut tries = Tries::within(std::time::Duration::from_secs(10));
+    loop {
+        tries.next().await?;
+        let before = cx.store.changelog(owner, project).await?;
+        let mut changelog = before.value.clone();
+        let added = changelog
+            .add(commits.clone())
+            .map_err(|full: Full| Error::conflict("changelog_full", full.to_string()))?;
+        let waiting = changelog.commits().len();
+        let answer = CommitsAdded {
+            new: added.new as u64,
+            rebased: added.rebased as u64,
+            known: added.known as u64,
+            commits_since_sync: waiting as u64,
+            staleness: Staleness::of(waiting),
+        };
+        if changelog == before.value {
+            return Ok(answer);
+        }
+        let writes = Store::changelog_writes(owner, project, &changelog, before.version)?;
+        if cx.store.commit(once, writes).await?.done() {
+            return Ok(answer);
+        }
+        existing::project(cx, owner, project).await?;
+    }
+}
+
+/// The commits that wait for a synchronisation.
+///
+/// # Errors
+/// 404 if the project does not exist.
+pub async fn list(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<CommitList> {
+    existing::project(cx, owner, project).await?;
+    let changelog = cx.store.changelog(owner, project).await?;
+    Ok(CommitList { data: changelog.value.commits().to_vec() })
+}
