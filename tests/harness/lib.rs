@@ -11,6 +11,7 @@ pub mod everything;
 pub mod executors;
 pub mod golden;
 pub mod kills;
+pub mod living;
 pub mod logs;
 pub mod made;
 pub mod mail;

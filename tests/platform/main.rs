@@ -80,6 +80,14 @@ mod executor {
     mod sweep;
 }
 
+/// Living documents: what people and programs write, commits, the webhook of GitHub, and synchronisations.
+mod living {
+    mod documents;
+    mod hook;
+    mod kills;
+    mod sync;
+}
+
 /// The program for one machine: its arguments, its data folder and its log.
 mod local {
     mod crash;

@@ -101,11 +101,8 @@ async fn replace(
     Json(Content { content }): Json<Content>,
 ) -> Result<Response> {
     let name = living::name(&name)?;
-    let view = living::replace(&cx, &caller.owner, project, name, if_match, &content).await?;
-    if view.document.version > 1 {
-        return Ok(tagged(view).into_response());
-    }
-    Ok(created(project, view).into_response())
+    let (view, is_new) = living::replace(&cx, &caller.owner, project, name, if_match, &content).await?;
+    Ok(if is_new { created(project, view).into_response() } else { tagged(view).into_response() })
 }
 
 /// Delete a living document

@@ -35,6 +35,8 @@ async fn create(
 }
 
 /// Read the webhook for GitHub
+///
+/// Without its secret.
 #[utoipa::path(
     get, path = "/projects/{project_id}/docs/hook", tag = "docs", operation_id = "read_docs_hook",
     params(ProjectId),

@@ -23,6 +23,7 @@ const MAX_TOLD: usize = 5;
 /// What is wrong with a new text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = DocsProblemCode)]
 pub enum ProblemCode {
     /// The text is empty.
     Lost,
@@ -40,7 +41,9 @@ pub enum ProblemCode {
 
 /// A problem of one document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = DocsProblem)]
 pub struct Problem {
+    /// The name of the document.
     #[schema(value_type = String, example = "ARCHITECTURE.md")]
     pub document: DocName,
     pub code: ProblemCode,

@@ -80,6 +80,7 @@ impl fmt::Display for CommitId {
 /// A change of a repository. All its texts come from outside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = DocsCommit)]
 pub struct Commit {
     /// Its whole hash, 40 or 64 hexadecimal digits in lower case.
     #[schema(value_type = String, example = "6dcb09b5b57875f334f61aebed695e2e4193db5e")]

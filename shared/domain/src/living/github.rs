@@ -156,7 +156,8 @@ mod tests {
             .to_string()
         };
         let read = |body: &str, branch| read(body.as_bytes(), branch);
-        let Ok(Push::Commits(commits)) = read(&body("refs/heads/main", false, "Two doors\n\nMore.\n", 1), None)
+        let Ok(Push::Commits(commits)) =
+            read(&body("refs/heads/main", false, "Two doors\n\nMore.\n", 1), None)
         else {
             panic!("it is a push")
         };
@@ -171,15 +172,13 @@ mod tests {
                 more_files: 0,
             }]
         );
-        let Ok(Push::Commits(commits)) = read(&body("refs/heads/dev", false, &"é".repeat(9_000), 70), Some("dev"))
+        let Ok(Push::Commits(commits)) =
+            read(&body("refs/heads/dev", false, &"é".repeat(9_000), 70), Some("dev"))
         else {
             panic!("it is a push")
         };
         assert_eq!((commits[0].check(), commits[0].more_files), (Ok(()), 21));
-        assert_eq!(
-            read(&body("refs/heads/main", false, " \n", 0), None),
-            Ok(Push::Commits(Vec::new()))
-        );
+        assert_eq!(read(&body("refs/heads/main", false, " \n", 0), None), Ok(Push::Commits(Vec::new())));
         for (reference, deleted, branch) in [
             ("refs/heads/dev", false, None),
             ("refs/tags/main", false, None),

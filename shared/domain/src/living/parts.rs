@@ -121,14 +121,15 @@ pub fn joined(document: &Doc<'_>, new: impl Fn(&PartName) -> Option<String>) -> 
             text.push_str(part.text);
             continue;
         };
-        let inner = part.text.trim();
+        let breaks = ['\n', '\r'];
+        let inner = part.text.trim_matches(breaks);
         if inner.is_empty() || part.name.number.is_none() {
             text.push_str(&new);
             continue;
         }
         let (begin, end) = part.text.split_once(inner).unwrap_or(("", "\n"));
         text.push_str(begin);
-        text.push_str(new.trim());
+        text.push_str(new.trim_matches(breaks));
         text.push_str(end);
     }
     text
@@ -169,9 +170,8 @@ mod tests {
                 assert!(part.outline().contains("## Part"));
             }
             assert_eq!(parts[1].name.to_string(), "DESIGN.md#2");
-            let changed = joined(document, |name| {
-                (name.number == Some(2)).then(|| "## New\n\nShort.\n".to_owned())
-            });
+            let changed =
+                joined(document, |name| (name.number == Some(2)).then(|| "## New\n\nShort.\n".to_owned()));
             assert_eq!(changed.matches("## New\n\nShort.\n\n## Part").count(), 1, "{}", &changed[5_000..]);
             assert_eq!(changed.len(), text.len() - parts[1].text.len() + "## New\n\nShort.\n\n".len());
         });

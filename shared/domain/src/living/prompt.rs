@@ -86,7 +86,8 @@ fn commits_block(commits: &[Commit], numbers: impl Iterator<Item = usize> + Clon
     for number in numbers {
         let Some(commit) = number.checked_sub(1).and_then(|at| commits.get(at)) else { continue };
         let by = commit.author.as_deref().map(|author| format!(" by {}", one_line(author)));
-        let mut about = format!("commit {number}, {:.10}{}:\n", commit.at.to_string(), by.unwrap_or_default());
+        let mut about =
+            format!("commit {number}, {:.10}{}:\n", commit.at.to_string(), by.unwrap_or_default());
         about.push_str(commit.message.trim());
         if !commit.files.is_empty() {
             let files: Vec<String> = commit.files.iter().map(|file| one_line(file).into_owned()).collect();
@@ -241,7 +242,8 @@ mod tests {
         ] {
             let plain: Vec<&str> =
                 question.split(['\n', '\u{2028}']).filter(|line| !line.starts_with("> ")).collect();
-            let ours = ["<commits>", "</commits>", "<parts>", "</parts>", "</text>", "<text name=\"DESIGN.md\">"];
+            let ours =
+                ["<commits>", "</commits>", "<parts>", "</parts>", "</text>", "<text name=\"DESIGN.md\">"];
             for line in plain {
                 assert!(
                     ours.contains(&line) || line.starts_with("Choose the") || line.starts_with("Write the"),
@@ -287,15 +289,24 @@ mod tests {
     /// The largest project: its questions stay within what a ceiling pays for.
     #[test]
     fn questions_are_bounded() {
-        let names: Vec<DocName> = (0..MAX_DOCUMENTS).map(|n| format!("DOC-{n}.md").parse().unwrap()).collect();
+        let names: Vec<DocName> =
+            (0..MAX_DOCUMENTS).map(|n| format!("DOC-{n}.md").parse().unwrap()).collect();
         let text = "## A heading that is rather long, with a path/of/a/file.rs\n\nA line.\n".repeat(4_000);
         let text = &text[..MAX_TEXT];
         let parts: Vec<Part<'_>> = names.iter().flat_map(|name| split(&Doc { name, text })).collect();
-        let long = |n| Commit { message: "word ".repeat(400), files: vec!["src/file.rs".to_owned(); 50], ..commit(n) };
+        let long = |n| Commit {
+            message: "word ".repeat(400),
+            files: vec!["src/file.rs".to_owned(); 50],
+            ..commit(n)
+        };
         for count in [1_u32, 10, 500, 1_000] {
             let commits: Vec<Commit> = (0..count).map(long).collect();
             let plan = plan_question(&commits, &parts);
-            assert!(plan.len() < 64 * 1024 + 1_000 * 80 + 400 * (MAX_OUTLINE + 10), "{count}: {}", plan.len());
+            assert!(
+                plan.len() < 64 * 1024 + 1_000 * 80 + 400 * (MAX_OUTLINE + 10),
+                "{count}: {}",
+                plan.len()
+            );
             let all = Plan::of_all(&parts[..3], commits.len());
             let write = write_question(&commits, &all, &parts[..3]);
             assert!(write.len() < 64 * 1024 + 1_000 * 80 + 2 * MAX_TEXTS, "{count}: {}", write.len());

@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn an_answer_that_was_cut_off_is_not_taken() {
         let names = [PartName { document: "DESIGN.md".parse().unwrap(), number: None }];
-        for answer in ["", "===DESIGN===\n# D\nIt was", "===DESIGN===\n# D\n===END=== and", "===END===\nmore"] {
+        for answer in ["", "===DESIGN===\n# D\nIt was", "===DESIGN===\n# D\n===END=== and", "===END===\nmore"]
+        {
             assert_eq!(sections(answer, &names), Err(Unreadable::CutOff), "{answer}");
         }
         assert_eq!(sections("===END===", &names), Ok(Vec::new()));

@@ -41,9 +41,11 @@ pub enum SyncState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = DocsSync)]
 pub struct Sync {
+    /// The synchronisation.
     pub sync_id: SyncId,
     pub project_id: ProjectId,
     pub state: SyncState,
+    /// When somebody has asked for it.
     pub requested_at: Timestamp,
     /// Absent until it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -55,8 +55,7 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
     if matches!(
         item.target,
         DueTarget::Action(_) | DueTarget::Backlog | DueTarget::Memory | DueTarget::Docs(_)
-    )
-        && cx.store.account(&item.owner).await?.value.stop.is_some()
+    ) && cx.store.account(&item.owner).await?.value.stop.is_some()
     {
         return Ok(());
     }

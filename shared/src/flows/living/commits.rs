@@ -36,6 +36,7 @@ pub struct CommitsAdded {
     pub known: u64,
     /// How many commits wait for a synchronisation.
     pub commits_since_sync: u64,
+    /// How far the documents are behind: not at all, by one or two commits, or by more.
     pub staleness: Staleness,
 }
 

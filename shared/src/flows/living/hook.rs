@@ -98,13 +98,10 @@ pub async fn create(
     }
     existing::project(cx, owner, project).await?;
     let secret = BASE64_URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; SECRET_BYTES]>());
-    let sealed = cx.provider_keys.seal_docs_secret(owner, project, &SecretString::from(secret.clone())).await?;
-    let hook = StoredHook {
-        project_id: project,
-        branch: new.branch,
-        created_at: cx.clock.now(),
-        secret: sealed,
-    };
+    let sealed =
+        cx.provider_keys.seal_docs_secret(owner, project, &SecretString::from(secret.clone())).await?;
+    let hook =
+        StoredHook { project_id: project, branch: new.branch, created_at: cx.clock.now(), secret: sealed };
     if !cx.store.commit(once, Store::docs_hook_writes(owner, &hook)?).await?.done() {
         return Err(Error::NotFound("project"));
     }
@@ -132,7 +129,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
 /// Takes a call of GitHub. It may be repeated.
 ///
 /// # Errors
-/// 404 if the platform has not made the token, or if the webhook does not exist any more; 401 if the signature is wrong; 400 if the body
+/// 404 if the platform has not made the token, or if the webhook does not exist any more; 403 if the signature is wrong; 400 if the body
 /// is not that of a push; 409 if the changelog is full.
 pub async fn take(cx: &Cx, token: &str, headers: &HeaderMap, body: &[u8]) -> Result<Pushed> {
     let unknown = || Error::NotFound("webhook");
@@ -143,10 +140,10 @@ pub async fn take(cx: &Cx, token: &str, headers: &HeaderMap, body: &[u8]) -> Res
     }
     let header = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
     let secret = cx.provider_keys.open_docs_secret(&owner, project, &hook.secret).await?;
-    let is_signed = header(SIGNATURE)
-        .is_some_and(|signature| github::is_signed(secret.expose_secret(), body, signature));
+    let is_signed =
+        header(SIGNATURE).is_some_and(|signature| github::is_signed(secret.expose_secret(), body, signature));
     if !is_signed {
-        return Err(Error::Unauthenticated("the signature in `X-Hub-Signature-256` is missing or wrong"));
+        return Err(Error::Forbidden("the signature in `X-Hub-Signature-256` is missing or wrong"));
     }
     let ignored = |why: String| Ok(Pushed { new: 0, known: 0, ignored: Some(why) });
     match header(EVENT) {

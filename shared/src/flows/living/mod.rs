@@ -76,6 +76,7 @@ pub struct DocsView {
     pub documents: Vec<DocumentRow>,
     /// How many commits wait for a synchronisation.
     pub commits_since_sync: u64,
+    /// How far the documents are behind: not at all, by one or two commits, or by more.
     pub staleness: Staleness,
     /// When a synchronisation has ended well last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,7 +120,8 @@ fn row(of: LivingVersion) -> DocumentRow {
 /// # Errors
 /// 400.
 pub fn name(text: &str) -> Result<DocName> {
-    text.parse().map_err(|error: domain::living::InvalidDocName| FieldErrors::one("name", error.to_string()).into())
+    text.parse()
+        .map_err(|error: domain::living::InvalidDocName| FieldErrors::one("name", error.to_string()).into())
 }
 
 /// What the frontmatter of a document says now.
@@ -248,9 +250,10 @@ pub async fn create(
         Some(_) => Err(Error::conflict("document_exists", "a document with this name exists")),
     })
     .await
+    .map(|(view, _)| view)
 }
 
-/// Replaces the text of a document, or creates the document. The same text again changes nothing.
+/// Replaces the text of a document, or creates the document. Returns whether it was created. The same text again changes nothing.
 ///
 /// # Errors
 /// 400 if the text is invalid; 404 if the project does not exist; 409 if `If-Match` is not the newest version, or if the project has 20
@@ -262,10 +265,10 @@ pub async fn replace(
     name: DocName,
     if_match: Option<IfMatch>,
     content: &str,
-) -> Result<DocumentView> {
+) -> Result<(DocumentView, bool)> {
     let text = checked(content)?;
     let with_name = (name, LivingCause::Edited);
-    write(cx, owner, &Once::none(), project, with_name, |before, view| {
+    let decide = |before: Option<&LivingVersion>, view: Option<&DocumentView>| {
         match (before, view) {
             (Some(before), Some(view)) => edit::check(if_match, before.version, view)?,
             _ if if_match.is_some_and(|IfMatch(version)| version > 0) => {
@@ -274,8 +277,8 @@ pub async fn replace(
             _ => {}
         }
         Ok(Some(text.clone()))
-    })
-    .await
+    };
+    write(cx, owner, &Once::none(), project, with_name, decide).await
 }
 
 /// Makes an earlier version the newest one.
@@ -301,6 +304,7 @@ pub async fn restore(
         Ok(Some(text.clone()))
     })
     .await
+    .map(|(view, _)| view)
 }
 
 /// A text under a new key. If it does not become a version, [`New::drop_text`] deletes it.
@@ -362,7 +366,7 @@ fn sha256(text: &str) -> String {
 }
 
 /// Reads the document, calls `decide` with its record and with what its reader sees, and writes the text that it returns if that differs.
-/// Retries if another writer was faster.
+/// Retries if another writer was faster. Also returns whether the document is new.
 async fn write(
     cx: &Cx,
     owner: &Owner,
@@ -370,7 +374,7 @@ async fn write(
     project: ProjectId,
     (name, cause): (DocName, LivingCause),
     decide: impl Fn(Option<&LivingVersion>, Option<&DocumentView>) -> Result<Option<String>>,
-) -> Result<DocumentView> {
+) -> Result<(DocumentView, bool)> {
     existing::project(cx, owner, project).await?;
     let mut tries = Tries::default();
     loop {
@@ -388,10 +392,10 @@ async fn write(
             }
         };
         let Some(text) = decide(record.as_ref(), view.as_ref())? else {
-            return view.ok_or(Error::NotFound("document"));
+            return view.map(|view| (view, false)).ok_or(Error::NotFound("document"));
         };
         match (view, &record) {
-            (Some(view), Some(record)) if record.sha256 == sha256(&text) => return Ok(view),
+            (Some(view), Some(record)) if record.sha256 == sha256(&text) => return Ok((view, false)),
             (None, _) if cx.store.living_documents(owner, project).await?.len() >= MAX_DOCUMENTS => {
                 let told = format!("a project has at most {MAX_DOCUMENTS} documents");
                 return Err(Error::conflict("too_many_documents", told));
@@ -411,7 +415,7 @@ async fn write(
             Ok(Written::Yes) => {
                 new.forget_oldest(cx, owner, project).await;
                 let content = with_marks(&text, marks(&changelog.value, &new.version));
-                return Ok(DocumentView { document: row(new.version), content });
+                return Ok((DocumentView { document: row(new.version), content }, record.is_none()));
             }
             Ok(Written::Refused(keys::Guard::Project)) => {
                 new.drop_text(cx).await;

@@ -119,11 +119,8 @@ fn told(owner: &Owner, sync: &Sync, id: Uuid, now: Timestamp) -> Result<Option<W
         LeadsTo::Docs { project_id: sync.project_id },
     );
     let cause = Cause::new(&format!("docs:{}", sync.project_id));
-    let event = Event {
-        key: NoticeKey { kind: NoticeKind::Failed, action_id: None, cause },
-        happening,
-        about,
-    };
+    let event =
+        Event { key: NoticeKey { kind: NoticeKind::Failed, action_id: None, cause }, happening, about };
     let id = domain::ids::NoticeId::from_uuid(id);
     Ok(Some(Store::happened_write(owner, id, event, now)?))
 }
@@ -156,7 +153,10 @@ enum Unfinished {
     /// A document was changed meanwhile.
     Changed,
     /// It may succeed later.
-    Later { reason: String, again_at: Option<Timestamp> },
+    Later {
+        reason: String,
+        again_at: Option<Timestamp>,
+    },
     /// It will not succeed.
     Never(String),
     /// The texts of the model have problems.
@@ -214,7 +214,11 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, project: ProjectId, deadline: 
         project,
         claimed,
         models,
-        budget: WorkBudget { name: "the ceiling of a synchronisation of documents", spent, ceiling: MAX_MICROS },
+        budget: WorkBudget {
+            name: "the ceiling of a synchronisation of documents",
+            spent,
+            ceiling: MAX_MICROS,
+        },
         last_call: deadline - RESERVE - call,
         taken: 0,
     };
@@ -332,7 +336,8 @@ impl Work<'_> {
         let docs: Vec<Doc<'_>> =
             documents.iter().map(|read| Doc { name: &read.record.name, text: &read.text }).collect();
         let parts: Vec<Part<'_>> = docs.iter().flat_map(split).collect();
-        let length = |name: &PartName| parts.iter().find(|part| part.name == *name).map_or(0, |part| part.text.len());
+        let length =
+            |name: &PartName| parts.iter().find(|part| part.name == *name).map_or(0, |part| part.text.len());
         let groups = draft.plan.groups(length);
         let of_group = |group: &[PartName]| -> Vec<Part<'_>> {
             parts.iter().filter(|part| group.contains(&part.name)).cloned().collect()
@@ -423,7 +428,8 @@ impl Work<'_> {
         } else {
             self.plan(&commits, &parts).await?
         };
-        let draft = Draft { commits, documents: versions(documents), plan, answers: Vec::new(), is_repaired: false };
+        let draft =
+            Draft { commits, documents: versions(documents), plan, answers: Vec::new(), is_repaired: false };
         self.store_draft(&draft).await?;
         Ok(Some(draft))
     }
@@ -527,7 +533,11 @@ impl Work<'_> {
     }
 
     /// Stores the new texts, and clears exactly the commits that were taken.
-    async fn finish(&mut self, commits: &[Commit], changed: Vec<(&Read, String)>) -> Result<usize, Unfinished> {
+    async fn finish(
+        &mut self,
+        commits: &[Commit],
+        changed: Vec<(&Read, String)>,
+    ) -> Result<usize, Unfinished> {
         let (cx, owner, project) = (self.cx, self.owner, self.project);
         let mut new = Vec::new();
         for (read, text) in &changed {
