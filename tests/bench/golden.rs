@@ -64,6 +64,7 @@ async fn main() {
     notices(&h, &agent, &mut paths).await;
     theme(&h, &mut paths).await;
     context(&h, &mut paths).await;
+    docs(&h, &mut paths).await;
     logs(&h, &mut paths).await;
     // Last, because this provider would be called for the turns, the run and the descriptions of the theme.
     let key = h.request(Method::PUT, "/account/provider-keys/google");
@@ -321,6 +322,30 @@ async fn theme(h: &Harness, paths: &mut Vec<String>) {
         format!("{PROJECT}/map"),
         format!("{PROJECT}/map/status"),
         format!("{PROJECT}/graph?path=sections/header.liquid"),
+    ]);
+}
+
+/// A living document with versions, the commits that it does not know, and a webhook.
+async fn docs(h: &Harness, paths: &mut Vec<String>) {
+    let docs = format!("{PROJECT}/docs");
+    let document = json!({"name": "ARCHITECTURE.md", "content": "# Architecture\n\nOne program.\n"});
+    h.post(&docs, document).await.expect(201);
+    h.post(&format!("{docs}/hook"), json!({"branch": "main"})).await.expect(201);
+    let report = async |id: &str, message: &str| {
+        let commit = json!({"id": id, "at": "2026-11-27T09:30:00Z", "author": "Ada", "message": message, "files": ["src/wick.rs"]});
+        h.post(&format!("{docs}/commits"), json!({"commits": [commit]})).await.expect(200)
+    };
+    report("6dcb09b5b57875f334f61aebed695e2e4193db5e", "A second program").await;
+    h.post(&format!("{docs}/sync"), json!({})).await.expect(202);
+    until(h, &format!("{docs}/sync"), |sync| sync["state"] == "succeeded").await;
+    report("7dcb09b5b57875f334f61aebed695e2e4193db5e", "A longer wick").await;
+    let of = format!("{docs}/ARCHITECTURE.md");
+    paths.extend([
+        docs.clone(),
+        of.clone(),
+        format!("{of}?version=1"),
+        format!("{of}/versions"),
+        format!("{docs}/commits"),
     ]);
 }
 

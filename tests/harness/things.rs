@@ -55,6 +55,14 @@ impl Caller<'_> {
         let import = post(format!("/projects/{project}/import"), json!({"bytes": 5})).await;
         let file = format!("/projects/{project}/files/assets/a.css");
         self.made(Method::PUT, &file, json!({ "mark": mark })).await;
+        let docs = format!("/projects/{project}/docs");
+        let document = json!({"name": "A.md", "content": format!("# {mark}\n")});
+        let document = id(&post(docs.clone(), document).await, "name");
+        let commit = json!({
+            "id": "6dcb09b5b57875f334f61aebed695e2e4193db5e", "at": "2026-11-20T08:00:00Z", "message": mark,
+        });
+        post(format!("{docs}/commits"), json!({"commits": [commit]})).await;
+        post(format!("{docs}/hook"), json!({})).await;
         let practice = json!({"name": mark, "description": mark});
         let practice = id(&post("/practices".into(), practice).await, "practice_id");
         let check_in = post(format!("/practices/{practice}/check-ins"), json!({"note": mark})).await;
@@ -96,6 +104,7 @@ impl Caller<'_> {
             ("key_id", id(&api_key, "key_id")),
             ("project_id", project.clone()),
             ("project", project),
+            ("document", document),
             ("version", "1".to_owned()),
         ])
     }

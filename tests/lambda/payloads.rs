@@ -97,6 +97,8 @@ async fn every_payload_is_answered() {
     let found = walk.json("memory-recall.search", 200).await;
     assert!(found["hits"].is_array() && found["stopped_at"].is_string(), "{found}");
     assert_eq!(walk.json("mcp.initialize", 200).await["result"]["serverInfo"]["name"], "lamplighter");
+    let document = walk.json("docs-sync.replace", 201).await;
+    assert_eq!((&document["name"], &document["cause"]), (&json!("ARCHITECTURE.md"), &json!("created")));
     let updated = walk.json("mcp.update-context", 200).await;
     assert_eq!(updated["result"]["structuredContent"]["contextVersion"], 2, "{updated}");
 

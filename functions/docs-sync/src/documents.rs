@@ -69,8 +69,8 @@ async fn create(
 ///
 /// The newest version, or an earlier one.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/docs/{name}", tag = "docs", operation_id = "read_doc",
-    params(ProjectId, ("name" = String, Path), When),
+    get, path = "/projects/{project_id}/docs/{document}", tag = "docs", operation_id = "read_doc",
+    params(ProjectId, ("document" = String, Path, description = "The name of the document", max_length = 100), When),
     responses((status = 200, body = DocumentView)),
 )]
 async fn read(
@@ -86,8 +86,8 @@ async fn read(
 ///
 /// The same text again changes nothing.
 #[utoipa::path(
-    put, path = "/projects/{project_id}/docs/{name}", tag = "docs", operation_id = "replace_doc",
-    params(ProjectId, ("name" = String, Path), IfMatch),
+    put, path = "/projects/{project_id}/docs/{document}", tag = "docs", operation_id = "replace_doc",
+    params(ProjectId, ("document" = String, Path, description = "The name of the document", max_length = 100), IfMatch),
     responses(
         (status = 200, body = DocumentView),
         (status = 201, description = "It is a new document", body = DocumentView),
@@ -109,8 +109,8 @@ async fn replace(
 ///
 /// With all its versions. The commits that wait stay.
 #[utoipa::path(
-    delete, path = "/projects/{project_id}/docs/{name}", tag = "docs", operation_id = "delete_doc",
-    params(ProjectId, ("name" = String, Path)),
+    delete, path = "/projects/{project_id}/docs/{document}", tag = "docs", operation_id = "delete_doc",
+    params(ProjectId, ("document" = String, Path, description = "The name of the document", max_length = 100)),
     responses((status = 204, description = "The document is deleted")),
 )]
 async fn delete(
@@ -126,8 +126,8 @@ async fn delete(
 ///
 /// The newest 60 are kept.
 #[utoipa::path(
-    get, path = "/projects/{project_id}/docs/{name}/versions", tag = "docs", operation_id = "list_doc_versions",
-    params(ProjectId, ("name" = String, Path), PageQuery),
+    get, path = "/projects/{project_id}/docs/{document}/versions", tag = "docs", operation_id = "list_doc_versions",
+    params(ProjectId, ("document" = String, Path, description = "The name of the document", max_length = 100), PageQuery),
     responses((status = 200, body = Page<DocumentRow>)),
 )]
 async fn versions(
@@ -143,9 +143,9 @@ async fn versions(
 ///
 /// It becomes a new version. Nothing is lost.
 #[utoipa::path(
-    post, path = "/projects/{project_id}/docs/{name}/versions/{version}/restore", tag = "docs",
+    post, path = "/projects/{project_id}/docs/{document}/versions/{version}/restore", tag = "docs",
     operation_id = "restore_doc_version",
-    params(ProjectId, ("name" = String, Path), ("version" = u64, Path), IfMatch),
+    params(ProjectId, ("document" = String, Path, description = "The name of the document", max_length = 100), ("version" = u64, Path), IfMatch),
     responses((status = 200, body = DocumentView)),
 )]
 async fn restore(

@@ -1,8 +1,9 @@
-//! Resources: the context documents of a project and the memory, as Markdown, and the owner's assets.
+//! Resources: the context documents and the living documents of a project and the memory, as Markdown, and the owner's assets.
 
 use domain::assets::AssetType;
 use domain::context::Workflow;
 use domain::ids::{AssetId, ProjectId};
+use domain::living::DocName;
 use domain::practices::day_named;
 use jiff::civil::Date;
 use rmcp::ErrorData;
@@ -11,6 +12,7 @@ use serde_json::json;
 use shared::Error;
 use shared::flows::assets;
 use shared::flows::documents::{self, DocumentName, DocumentView};
+use shared::flows::living::{self, DocumentRow};
 use shared::flows::memory::shown;
 use shared::flows::page::PageQuery;
 
@@ -43,6 +45,10 @@ pub fn templates() -> Vec<ResourceTemplate> {
             .with_title("Context document")
             .with_description("What was planned, done and found in a workflow of a project. The default project and the default workflow are both named `default`.")
             .with_mime_type(MARKDOWN),
+        ResourceTemplate::new(format!("{SCHEME}projects/{{project}}/docs/{{name}}"), "document")
+            .with_title("Living document")
+            .with_description("A document that describes a project, such as ARCHITECTURE.md, with how many commits it is behind.")
+            .with_mime_type(MARKDOWN),
         ResourceTemplate::new(format!("{SCHEME}assets/{{asset_id}}"), "asset")
             .with_title("Asset")
             .with_description("The newest content of an asset."),
@@ -67,6 +73,9 @@ pub async fn list(client: &Client, cursor: Option<String>) -> Result<ListResourc
         let page = PageQuery { limit: Some(shared::flows::page::MAX_LIMIT), cursor: None };
         let found = documents::list(&client.cx, &client.owner, client.place.project, &page).await;
         resources.extend(found.map_err(protocol_error)?.data.iter().map(document));
+        let docs = living::overview(&client.cx, &client.owner, client.place.project).await;
+        let docs = docs.map_err(protocol_error)?;
+        resources.extend(docs.documents.iter().map(|document| living_document(docs.project_id, document)));
     }
     let page = PageQuery { limit: None, cursor };
     let found = assets::list(&client.cx, &client.owner, None, None, &page).await.map_err(protocol_error)?;
@@ -96,6 +105,15 @@ fn document(view: &DocumentView) -> Resource {
         .with_size(view.markdown().len() as u64)
 }
 
+fn living_document(project: ProjectId, document: &DocumentRow) -> Resource {
+    let uri = format!("{SCHEME}projects/{}/docs/{}", project_name(project), document.name);
+    Resource::new(uri, document.name.to_string())
+        .with_title(document.name.to_string())
+        .with_description(format!("Living document, version {}", document.version))
+        .with_mime_type(MARKDOWN)
+        .with_size(document.bytes)
+}
+
 /// Reads the resource with this URI.
 ///
 /// # Errors
@@ -105,6 +123,10 @@ pub async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, Erro
         Target::Document(place) => {
             let found = documents::read(&client.cx, &client.owner, &place, None).await;
             (found.map_err(|error| not_found(error, uri))?.markdown(), MARKDOWN)
+        }
+        Target::Living(project, name) => {
+            let found = living::document(&client.cx, &client.owner, project, &name, None).await;
+            (found.map_err(|error| not_found(error, uri))?.content, MARKDOWN)
         }
         Target::Asset(id) => {
             let found = assets::content(&client.cx, &client.owner, id, None).await;
@@ -126,6 +148,7 @@ pub async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, Erro
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
     Document(DocumentName),
+    Living(ProjectId, DocName),
     Asset(AssetId),
     LongTerm,
     Day(Date),
@@ -144,6 +167,9 @@ fn parse(uri: &str) -> Option<Target> {
         return id.parse().ok().map(Target::Asset);
     }
     let (project, rest) = path.strip_prefix("projects/")?.split_once('/')?;
+    if let Some(name) = rest.strip_prefix("docs/") {
+        return Some(Target::Living(project.parse().ok()?, name.parse().ok()?));
+    }
     let workflow: Workflow = rest.strip_prefix("context/")?.strip_suffix(".md")?.parse().ok()?;
     Some(Target::Document(DocumentName { project: project.parse().ok()?, workflow }))
 }

@@ -192,6 +192,7 @@ fn of_agent(agent: &Agent) -> Fields {
         ("budget", json!(agent.budget)),
         ("provider_tools", json!(agent.provider_tools)),
         ("timezone", json!(agent.timezone)),
+        ("docs_project_id", json!(agent.docs_project_id)),
     ]
 }
 
@@ -427,7 +428,7 @@ mod tests {
         let patch = json!({
             "name": "Other", "goal": "Else", "success_criteria": "All", "timeline": "2027", "instructions": "Do",
             "status": "paused", "model_tier": "deep", "budget": {"per_run_micros": 5},
-            "provider_tools": ["web_search"], "timezone": "Europe/Berlin",
+            "provider_tools": ["web_search"], "timezone": "Europe/Berlin", "docs_project_id": "default",
         });
         let patch: AgentPatch = serde_json::from_value(patch).unwrap();
         let after = before.clone().patched(patch, noon()).unwrap();

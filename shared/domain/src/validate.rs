@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The message for a time that is not [`is_sane`].
 pub const TIME_LIMIT: &str = "must be between the years 1970 and 9000";
@@ -100,6 +100,13 @@ impl FieldErrors {
     pub fn into_result<T>(self, value: T) -> Result<T, Self> {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
+}
+
+/// Distinguishes a field that is `null` (`Some(None)`) from one that is left out (`None`).
+pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 fn join(prefix: &str, field: &str) -> String {

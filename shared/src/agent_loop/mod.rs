@@ -75,6 +75,8 @@ pub struct Terms {
     pub needs_provider_tools: bool,
     /// Whether calls that act outside the platform are recorded and not made.
     pub rehearses: bool,
+    /// Whether the agent uses the living documents of a project.
+    pub has_documents: bool,
 }
 
 impl Terms {
@@ -465,7 +467,7 @@ impl<K: Kind> Driver<K> {
         messages.extend(self.transcript.messages(self.terms.policy.continues_cut_off));
         let setting = self.kind.setting();
         let outside = tools::offered_of(self.cx.config.runs.outside.tools(), setting);
-        let own = tools::offered(self.own_tools(), setting);
+        let own = tools::offered_of(self.own_tools(), setting);
         let provider_tools = self.provider_tools_left();
         ModelRequest {
             system: self.terms.system.clone(),

@@ -101,13 +101,16 @@ impl<K: Kind> Driver<K> {
 
     fn tool(&self, name: &str) -> Option<&'static ToolDef> {
         tools::find(tools::LOOP, name)
-            .or_else(|| tools::find(self.own_tools(), name))
+            .or_else(|| self.own_tools().find(|tool| tool.name == name))
             .or_else(|| self.cx.config.runs.outside.find(name))
     }
 
-    /// The tools that the loop performs itself. A run without a long result has none, so that most requests are shorter.
-    pub(super) fn own_tools(&self) -> tools::Table {
-        if self.transcript.has_long_result() { tools::OWN } else { &[] }
+    /// The tools that not every run has, so that most requests are shorter: those for documents, and those that the loop performs itself,
+    /// which are of use only after a long result.
+    pub(super) fn own_tools(&self) -> impl Iterator<Item = &'static ToolDef> {
+        let documents: tools::Table = if self.terms.has_documents { tools::DOCUMENTS } else { &[] };
+        let own: tools::Table = if self.transcript.has_long_result() { tools::OWN } else { &[] };
+        documents.iter().chain(own).copied()
     }
 
     fn decide(&self, name: &str) -> Decision {

@@ -3,7 +3,8 @@
 use domain::agents::{Agent, AgentMetrics, AgentPatch, AgentStatus, NewAgent};
 use domain::ceilings::CeilingOf;
 use domain::history::{Change, ChangeCommand, Effect, FieldChange};
-use domain::ids::{AgentId, AssetId, ChatId, Owner};
+use domain::ids::{AgentId, AssetId, ChatId, Owner, ProjectId};
+use domain::validate::FieldErrors;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use futures::stream::{self, TryStreamExt};
@@ -73,12 +74,24 @@ async fn make(
 ) -> Result<AgentView> {
     let agent = input.into_agent(AgentId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
     ceilings::check_month(cx, CeilingOf::AgentMonth, agent.budget.per_month_micros)?;
+    check_docs(cx, owner, agent.docs_project_id).await?;
     let agent = Agent { status, ..agent };
     let change = Change::created(&agent, by.into());
     if !cx.store.create_agent(owner, once, &agent, &change).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }
     Ok(AgentView { agent, metrics: AgentMetrics::default(), version: 1 })
+}
+
+/// The project of an agent's living documents must exist.
+async fn check_docs(cx: &Cx, owner: &Owner, project: Option<ProjectId>) -> Result<()> {
+    let Some(project) = project else { return Ok(()) };
+    match existing::project(cx, owner, project).await {
+        Err(Error::NotFound(_)) => {
+            Err(FieldErrors::one("docs_project_id", "there is no such project").into())
+        }
+        found => found.map(drop),
+    }
 }
 
 /// # Errors
@@ -147,6 +160,9 @@ pub async fn change(
         // Other fields can be changed if the deployment's maximum has become lower.
         if let Some(budget) = patch.budget {
             ceilings::check_month(cx, CeilingOf::AgentMonth, budget.per_month_micros)?;
+        }
+        if patch.docs_project_id.is_some() {
+            check_docs(cx, owner, agent.docs_project_id).await?;
         }
         let changes = FieldChange::of_agent(&current.value, &agent);
         let withdraws = !changes.is_empty() && withdraws(cx, owner, &current.value, &agent).await?;

@@ -86,15 +86,17 @@ impl Content {
     /// The content from a byte on, at most `max` bytes. Both ends are moved back to the start of a character.
     #[must_use]
     pub fn excerpt(&self, from_byte: usize, max: usize) -> Excerpt<'_> {
-        let start = self.text.floor_char_boundary(from_byte);
-        let end = self.text.floor_char_boundary(start.saturating_add(max));
-        let truncated_bytes = self.text.len() - end;
-        Excerpt {
-            text: &self.text[start..end],
-            truncated_bytes,
-            next_byte: (truncated_bytes > 0).then_some(end),
-        }
+        excerpt(&self.text, from_byte, max)
     }
+}
+
+/// A text from a byte on, at most `max` bytes. Both ends are moved back to the start of a character.
+#[must_use]
+pub fn excerpt(text: &str, from_byte: usize, max: usize) -> Excerpt<'_> {
+    let start = text.floor_char_boundary(from_byte);
+    let end = text.floor_char_boundary(start.saturating_add(max));
+    let truncated_bytes = text.len() - end;
+    Excerpt { text: &text[start..end], truncated_bytes, next_byte: (truncated_bytes > 0).then_some(end) }
 }
 
 /// Saves an asset. A proposal is removed and saved as an asset in one transaction, which also adds the asset to its chat.

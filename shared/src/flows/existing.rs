@@ -17,8 +17,8 @@ pub async fn agent(data: &Data, owner: &Owner, id: AgentId) -> Result<Versioned<
 
 /// # Errors
 /// 404 if it does not exist.
-pub async fn project(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<Versioned<Project>> {
-    match cx.store.project(owner, id).await? {
+pub async fn project(data: &Data, owner: &Owner, id: ProjectId) -> Result<Versioned<Project>> {
+    match data.store.project(owner, id).await? {
         Some(project) => Ok(project),
         None if id == ProjectId::DEFAULT => Ok(default_project()),
         None => Err(Error::NotFound("project")),

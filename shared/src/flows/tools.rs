@@ -7,17 +7,19 @@
 use domain::actions::Action;
 use domain::agents::Agent;
 use domain::assets::Asset;
-use domain::ids::{AgentId, Owner};
+use domain::ids::{AgentId, Owner, ProjectId};
 use domain::schedule::{Schedule, moment_in_words};
 use domain::tools::actions::QueryActions;
 use domain::tools::assets::{QueryAssets, ReadAsset};
+use domain::tools::documents::{ReadDocument, SyncDocumentation};
 use domain::tools::{DEFAULT_LIMIT, ToolCall};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{assets, practices, schedules};
+use super::{assets, living, practices, schedules};
 use crate::context::Data;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::store::Once;
 
 /// How much of an asset's content a model gets at once, in bytes.
 const MAX_READ: usize = 48 * 1024;
@@ -128,6 +130,51 @@ pub async fn read_asset(
     Ok(Some(row.to_string()))
 }
 
+/// What an agent without documents is told.
+const NO_DOCUMENTS: &str = "this agent uses no documents";
+
+/// A document from a byte on, as much of it as a model is shown at once. The inner error is a sentence for the model.
+async fn read_document(
+    data: &Data,
+    owner: &Owner,
+    project: ProjectId,
+    name: &str,
+    from_byte: usize,
+) -> Result<std::result::Result<String, String>> {
+    let missing = format!("there is no document {name}");
+    let Ok(known) = name.parse() else { return Ok(Err(missing)) };
+    let document = match living::document(data, owner, project, &known, None).await {
+        Err(Error::NotFound(_)) => return Ok(Err(missing)),
+        document => document?,
+    };
+    let part = assets::excerpt(&document.content, from_byte, MAX_READ);
+    let mut row = json!({
+        "name": name, "version": document.document.version, "content": part.text,
+        "truncated_bytes": part.truncated_bytes,
+    });
+    if let Some(next_byte) = part.next_byte {
+        row["next_byte"] = json!(next_byte);
+    }
+    Ok(Ok(row.to_string()))
+}
+
+/// Begins a synchronisation. The inner error is a sentence for the model.
+async fn sync_documentation(
+    data: &Data,
+    owner: &Owner,
+    project: ProjectId,
+) -> Result<std::result::Result<String, String>> {
+    // It may be repeated: one that is under way is returned.
+    match living::sync::store_request(data, owner, &Once::none(), project).await {
+        Ok(sync) if sync.has_ended() => Ok(Ok("the documents know all commits".to_owned())),
+        Ok(_) => {
+            Ok(Ok("begun: the documents are new in some minutes, if the checks find no fault".to_owned()))
+        }
+        Err(error @ (Error::NotFound(_) | Error::Conflict { .. })) => Ok(Err(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
 /// Does a call that looks something up. The inner error is a sentence for the model.
 ///
 /// # Errors
@@ -152,6 +199,14 @@ pub async fn look_up(
         // Practices belong to the person and to no agent.
         ToolCall::QueryPractice(query) => {
             practices::query(data, owner, query).await?.map(|answer| answer.to_string())
+        }
+        ToolCall::ReadDocument(ReadDocument { name, from_byte }) => {
+            let Some(project) = of.docs_project_id else { return Ok(Err(NO_DOCUMENTS.to_owned())) };
+            read_document(data, owner, project, &name, from_byte).await?
+        }
+        ToolCall::SyncDocumentation(SyncDocumentation {}) => {
+            let Some(project) = of.docs_project_id else { return Ok(Err(NO_DOCUMENTS.to_owned())) };
+            sync_documentation(data, owner, project).await?
         }
         ToolCall::Deliver(_)
         | ToolCall::SaveOutput(_)

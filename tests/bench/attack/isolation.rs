@@ -20,8 +20,14 @@ const ROUNDS: usize = 20;
 const NAMES: [&str; 2] = ["/context/logs/", "/context/recall"];
 
 /// Paths that need no credentials. A receipt must be readable after its owner's keys are gone; its id is the secret.
-const PUBLIC: [&str; 5] =
-    ["/docs", "/health", "/openapi.json", "/receipts/{receipt_id}", "/unsubscribe/{token}"];
+const PUBLIC: [&str; 6] = [
+    "/docs",
+    "/health",
+    "/openapi.json",
+    "/receipts/{receipt_id}",
+    "/unsubscribe/{token}",
+    "/hooks/github/{token}",
+];
 
 pub async fn attack(seed: u64) -> Vec<String> {
     let mut config = PlatformConfig::in_memory();

@@ -49,6 +49,8 @@ const WITHOUT_IDS: &[&str] = &[
     // Whoever has got an e-mail may unsubscribe.
     "POST /unsubscribe/{token}",
     "GET /unsubscribe/{token}",
+    // GitHub has no credentials but the token and the signature: `living/hook.rs` looks.
+    "POST /hooks/github/{token}",
     "GET /limits",
     "GET /models",
     // It changes the caller's own choice: see `models.rs`.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use base::clock::{Clock, ManualClock};
-use domain::ids::{Owner, RunId};
+use domain::ids::{Owner, ProjectId, RunId};
 use domain::runs::{EventKind, Run, RunEvent, RunKind, RunState};
 use jiff::SignedDuration;
 use lamplighter_local::engines::faults::{FaultConfig, FaultRates, Faults};
@@ -37,6 +37,7 @@ const SAFE: &[(&str, &str)] = &[
     ("/memory/sync", "a conversation that has not changed is not learned again"),
     ("/memory/tidies/{tidy_id}/rollback", "a tidying is undone once"),
     ("/memory/tidy", "what is archived is not tidied again"),
+    ("/hooks/github/{token}", "a commit is known by its hash"),
     ("/projects/{project_id}/check", "it only reads"),
     ("/projects/{project_id}/gate", "it only reads"),
     ("/projects/{project_id}/import", "the same archive makes the same theme"),
@@ -96,6 +97,10 @@ enum Seen {
     NotStopped,
     /// The version of the account's import.
     Import,
+    /// Whether the webhook of living documents has a branch.
+    Branch,
+    /// Whether a synchronisation was asked for.
+    Synchronised,
 }
 
 /// What the second request was told.
@@ -292,6 +297,13 @@ impl Scene<'_> {
                 let found = cx.store.account_import(&self.owner).await.unwrap();
                 return found.map_or(0, |found| found.version);
             }
+            Seen::Branch => {
+                let hook = cx.store.docs_hook(&self.owner, ProjectId::DEFAULT).await.unwrap();
+                usize::from(hook.is_some_and(|hook| hook.branch.is_some()))
+            }
+            Seen::Synchronised => {
+                usize::from(cx.store.docs_sync(&self.owner, ProjectId::DEFAULT).await.unwrap().is_some())
+            }
         };
         count as u64
     }
@@ -358,6 +370,14 @@ impl Scene<'_> {
         text(&written["sections"][0]["lines"][0]["facts"][0]["fact_id"])
     }
 
+    /// A living document with two versions, and a commit that it does not know.
+    async fn living_document(&self) {
+        for content in ["# A\n", "# B\n"] {
+            self.call(Method::PUT, &format!("{DOCS}/A.md"), json!({"content": content})).await;
+        }
+        self.post(&format!("{DOCS}/commits"), json!({"commits": [tests::living::commit(1)]})).await;
+    }
+
     /// Begins the context document of the default project and updates it.
     async fn document(&self) {
         self.tool("parse_mode", json!({"prompt": "PLAN: sell lamp oil"})).await;
@@ -380,6 +400,7 @@ fn action(title: &str) -> Value {
     })
 }
 
+const DOCS: &str = "/projects/default/docs";
 const VERSIONS: &str = "/projects/default/context/versions";
 
 /// A request of a route. `None` if there is no case of it.
@@ -533,6 +554,29 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             scene.document().await;
             case(format!("{VERSIONS}/1/restore"), json!({}), list(VERSIONS))
         }
+        "/projects/{project_id}/docs" => case(
+            DOCS.to_owned(),
+            json!({"name": "A.md", "content": "# A\n"}),
+            Seen::List(DOCS.to_owned(), "documents"),
+        ),
+        "/projects/{project_id}/docs/{document}/versions/{version}/restore" => {
+            scene.living_document().await;
+            let versions = format!("{DOCS}/A.md/versions");
+            case(format!("{versions}/1/restore"), json!({}), list(&versions))
+        }
+        "/projects/{project_id}/docs/commits" => {
+            let commits = format!("{DOCS}/commits");
+            case(commits.clone(), json!({"commits": [tests::living::commit(1)]}), list(&commits))
+        }
+        "/projects/{project_id}/docs/hook" => {
+            let hook = format!("{DOCS}/hook");
+            scene.post(&hook, json!({})).await;
+            case(hook, json!({"branch": "dev"}), Seen::Branch)
+        }
+        "/projects/{project_id}/docs/sync" => {
+            scene.living_document().await;
+            case(format!("{DOCS}/sync"), json!({}), Seen::Synchronised)
+        }
         "/runs/{run_id}/calls/{call_id}/approve" | "/runs/{run_id}/calls/{call_id}/reject" => {
             let run = scene.waiting_run("permission").await;
             case(format!("/runs/{run}/calls/1.0/{command}"), json!({}), Seen::Events(run))
@@ -588,6 +632,15 @@ async fn tool(scene: &Scene<'_>, name: &str) -> Option<Case> {
             let id = text(&scene.post("/watched", new).await["watched_id"]);
             let reports = Seen::List(format!("/watched/{id}/reports"), "data");
             (json!({"watched": "backup", "summary": "412 files"}), reports)
+        }
+        "add_commit" => {
+            let mut commit = tests::living::commit(1);
+            commit.as_object_mut().unwrap().remove("files");
+            (commit, Seen::List(format!("{DOCS}/commits"), "data"))
+        }
+        "sync_documentation" => {
+            scene.living_document().await;
+            (json!({}), Seen::Synchronised)
         }
         "correct_fact" => {
             let correction = json!({"fact_id": scene.fact().await, "text": "The user has a sister."});

@@ -31,6 +31,7 @@ const JOBS = {
   theme_enrichment: "Descriptions of a theme",
   theme_import: "Import of a theme",
   logs_import: "Import of logs",
+  docs_sync: "Synchronisation of documents",
 };
 
 const WATCH_TONES = { ran: "ok", succeeded: "ok", delivered: "ok", enabled: "ok", late: "warn", empty: "warn", waiting: "", running: "warn", silent: "bad", failed: "bad", undelivered: "bad", suspended: "bad", unconfirmed: "warn" };

@@ -2,6 +2,7 @@
 //! each. Arguments are read strictly: an unknown field or a wrong type is an error that names the field.
 
 mod context;
+mod documents;
 mod logs;
 mod memory;
 mod practices;
@@ -133,6 +134,9 @@ fn performer(name: &str) -> Option<Performer> {
         "forget_fact" => by(memory::forget_fact),
         "report_run" => by(watched::report_run),
         "read_practices" => by(practices::read_practices),
+        "read_document" => by(documents::read_document),
+        "sync_documentation" => by(documents::sync_documentation),
+        "add_commit" => by(documents::add_commit),
         _ => return None,
     })
 }

@@ -25,10 +25,14 @@ pub enum Scene {
     Memory,
     /// The long-term memory with the facts of a week.
     Tidy,
+    /// The parts of living documents that commits change.
+    DocsPlan,
+    /// The new texts of these parts.
+    DocsWrite,
     Other,
 }
 
-const MARKERS: [(&str, Scene); 9] = [
+const MARKERS: [(&str, Scene); 11] = [
     ("<lamplighter:setup>", Scene::Setup),
     ("<lamplighter:check>", Scene::Check),
     ("<lamplighter:run>", Scene::Run),
@@ -38,6 +42,8 @@ const MARKERS: [(&str, Scene); 9] = [
     ("<lamplighter:summary>", Scene::Summary),
     ("<lamplighter:memory>", Scene::Memory),
     ("<lamplighter:tidy>", Scene::Tidy),
+    ("<lamplighter:documents-plan>", Scene::DocsPlan),
+    ("<lamplighter:documents-write>", Scene::DocsWrite),
 ];
 
 /// A request, reduced to the parts that the rules use.
@@ -83,6 +89,10 @@ impl Ask {
                 texts_of.remove(0);
                 ask.spoken += 1;
             }
+            // So are the documents of a project, which the demo does not use in a conversation.
+            if at == 0 && texts_of.len() > 1 && texts_of[0].starts_with(DOCUMENTS) {
+                texts_of.remove(0);
+            }
             let (told, said) = apart(texts_of);
             let text = said.join("\n").trim().to_owned();
             if let Some(told) = told {
@@ -122,13 +132,20 @@ impl Ask {
 /// The beginning of what a model is told of memory.
 const MEMORY: &str = "<lamplighter_memory>";
 
+/// The beginning of the documents of a project.
+const DOCUMENTS: &str = "<documents>\n";
+
+/// The beginning of how far they are behind.
+const BEHIND: &str = "<documents_behind>\n";
+
 /// Separates what the platform tells from the person's message. The platform's text is a block of its own before the message, so
 /// the same marks in the message mean nothing.
 fn apart(mut texts: Vec<&str>) -> (Option<&str>, Vec<&str>) {
     let is_told = |text: &&str| text.starts_with("<now>\n") || text.starts_with("<in_view>\n");
     let told = (texts.len() > 1 && texts.first().is_some_and(is_told)).then(|| texts.remove(0));
-    // What a run is told of memory is a block of its own. The demo does not use it.
-    if told.is_some() && texts.len() > 1 && texts[0].starts_with(MEMORY) {
+    // What a run is told of memory and of documents are blocks of their own. The demo does not use them.
+    while told.is_some() && texts.len() > 1 && (texts[0].starts_with(MEMORY) || texts[0].starts_with(BEHIND))
+    {
         texts.remove(0);
     }
     (told, texts)
@@ -143,6 +160,8 @@ fn read_told(told: &str) -> (Option<Zoned>, String) {
     // What a turn is told of memory comes before the view. It contains no other tag.
     let memory = rest.strip_prefix(MEMORY).and_then(|known| known.split_once("</lamplighter_memory>"));
     let rest = memory.map_or(rest, |(_, rest)| rest.trim_start());
+    // How far documents are behind comes last.
+    let rest = rest.split_once(BEHIND).map_or(rest, |(rest, _)| rest.trim_end());
     let view = rest.strip_prefix("<in_view>").unwrap_or_default();
     (now, view.strip_suffix("</in_view>").unwrap_or(view).trim().to_owned())
 }

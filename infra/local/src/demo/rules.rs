@@ -10,6 +10,7 @@ use theme::enrich::prompt;
 use super::ask::{Ask, Scene};
 use super::commands::{self, Place};
 use super::content;
+use super::documents;
 use super::intent::{self, Intent};
 use super::memory;
 use super::reply::{DEMO, DemoReply, introduced, shortened, text};
@@ -33,6 +34,8 @@ pub fn answer(ask: &Ask) -> DemoReply {
         Scene::Summary => text(summary(ask.last())),
         Scene::Memory => memory::facts(ask.last()),
         Scene::Tidy => memory::tidied(ask.last()),
+        Scene::DocsPlan => documents::plan(ask.last()),
+        Scene::DocsWrite => documents::write(ask.last()),
         Scene::Chat | Scene::Other => introduced(ask, chat(ask)),
     }
 }
@@ -72,6 +75,10 @@ fn chat(ask: &Ask) -> DemoReply {
         return text(after(name, result, ask.now.as_ref()));
     }
     let said = ask.last();
+    if said.trim().eq_ignore_ascii_case("update context") && ask.offers("sync_documentation") {
+        let call = Some(("sync_documentation".into(), json!({})));
+        return DemoReply { text: "I bring the documents up to date.".into(), call };
+    }
     let reading = when::read(said, ask.now.as_ref());
     let names_time = reading.when != When::Unsaid;
     if let Some(told) = commands::answer(&reading.rest, &ask.view, Place::Chat, names_time) {
@@ -278,6 +285,7 @@ fn after(name: &str, result: &str, now: Option<&Zoned>) -> String {
         "change_action" if result.contains("waits for") => {
             "It waits for you as a proposal. Take it over and approve the action again, and it runs like this.".into()
         }
+        "sync_documentation" => format!("The synchronisation of the documents: {result}."),
         "query_actions" => {
             let titles = listed(&serde_json::from_str(result).unwrap_or(Value::Null), now);
             match &titles[..] {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::action::{AskedBudget, Budget};
-use super::input::{NewAction, present};
+use super::input::NewAction;
 use crate::agents::Agent;
 use crate::http_call::HttpCall;
 use crate::ids::ProposalId;
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::ScheduleInput;
 use crate::validate::FieldErrors;
+use crate::validate::present;
 use crate::watch::Watch;
 use crate::wording::refusal;
 use crate::work::{ActionDraft, Condition, Priority, TaskConfig, TaskConfigPatch};

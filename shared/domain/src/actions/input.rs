@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::action::{Action, AskedBudget, Budget};
 use super::conditions;
@@ -13,7 +13,7 @@ use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::{Schedule, ScheduleInput};
 use crate::tools;
-use crate::validate::FieldErrors;
+use crate::validate::{FieldErrors, present};
 use crate::watch::{self, Watch};
 use crate::work::{ActionState, Condition, Priority, TaskConfig, TaskConfigPatch};
 
@@ -197,13 +197,6 @@ pub struct ActionPatch {
     /// round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<HttpCall>,
-}
-
-/// Distinguishes a field that is `null` (`Some(None)`) from one that is left out (`None`).
-pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// A checked [`ActionPatch`].

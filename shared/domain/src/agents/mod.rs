@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ceilings;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, ProjectId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::timezone_named;
-use crate::validate::FieldErrors;
+use crate::validate::{FieldErrors, present};
 
 /// The longest name, in characters.
 pub const MAX_NAME: usize = 200;
@@ -38,6 +38,9 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "Europe/Berlin")]
     pub timezone: Option<String>,
+    /// The project whose living documents it knows and keeps up to date. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs_project_id: Option<ProjectId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -132,6 +135,9 @@ pub struct NewAgent {
     #[serde(default)]
     #[schema(example = "Europe/Berlin")]
     pub timezone: Option<String>,
+    /// The project whose living documents it knows and keeps up to date. Default: none.
+    #[serde(default)]
+    pub docs_project_id: Option<ProjectId>,
 }
 
 /// A change of an agent. Omitted fields keep their values.
@@ -160,6 +166,10 @@ pub struct AgentPatch {
     /// An IANA name. An empty text: the zone of the account.
     #[schema(example = "Europe/Berlin")]
     pub timezone: Option<String>,
+    /// The project whose living documents it knows and keeps up to date. `null`: none.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<ProjectId>)]
+    pub docs_project_id: Option<Option<ProjectId>>,
 }
 
 impl NewAgent {
@@ -184,6 +194,7 @@ impl NewAgent {
             budget: self.budget,
             provider_tools: self.provider_tools,
             timezone: self.timezone.filter(|name| !name.trim().is_empty()),
+            docs_project_id: self.docs_project_id,
             created_at: now,
             updated_at: now,
         };
@@ -209,6 +220,7 @@ impl Agent {
             budget: patch.budget.unwrap_or(self.budget),
             provider_tools: patch.provider_tools.unwrap_or(self.provider_tools),
             timezone: patch.timezone.or(self.timezone).filter(|name| !name.trim().is_empty()),
+            docs_project_id: patch.docs_project_id.unwrap_or(self.docs_project_id),
             updated_at: now,
             ..self
         }

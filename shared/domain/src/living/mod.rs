@@ -8,18 +8,20 @@
 //! - [`sections`]: how a model gives back several texts in one answer
 //! - [`checks`]: what a new text must keep before it replaces the old one
 //! - [`sync`]: a synchronisation, from the request to its end
+//! - [`told`]: what an agent is told of the documents
 //!
 //! All functions are pure.
 
 pub mod changelog;
 pub mod checks;
-mod commit;
+pub mod commit;
 pub mod frontmatter;
 pub mod github;
 pub mod parts;
 pub mod prompt;
 pub mod sections;
 pub mod sync;
+pub mod told;
 
 use std::fmt;
 use std::str::FromStr;

@@ -6,6 +6,7 @@ use super::ToolDef;
 use super::actions::QueryActions;
 use super::arguments::parse;
 use super::assets::{QueryAssets, ReadAsset, SaveOutput};
+use super::documents::{ReadDocument, SyncDocumentation};
 use super::messages::ReadMessages;
 use super::notes::{Note, NothingNew};
 use super::practices::QueryPractice;
@@ -36,10 +37,12 @@ pub enum ToolCall {
     NothingNew(NothingNew),
     ReadMessages(ReadMessages),
     QueryPractice(QueryPractice),
+    ReadDocument(ReadDocument),
+    SyncDocumentation(SyncDocumentation),
 }
 
 impl ToolCall {
-    /// Parses the arguments of a call of a tool of [`LOOP`](super::LOOP) or [`OWN`](super::OWN). Unknown fields are ignored.
+    /// Parses the arguments of a call of a tool of [`LOOP`](super::LOOP), [`OWN`](super::OWN) or [`DOCUMENTS`](super::DOCUMENTS). Unknown fields are ignored.
     ///
     /// # Errors
     /// A sentence for the model: which argument is wrong and what it should be.
@@ -59,6 +62,8 @@ impl ToolCall {
             "nothing_new" => parse(input).map(Self::NothingNew),
             "read_messages" => parse(input).map(Self::ReadMessages),
             "query_practice" => parse(input).map(Self::QueryPractice),
+            "read_document" => parse(input).map(Self::ReadDocument),
+            "sync_documentation" => parse(input).map(Self::SyncDocumentation),
             _ => Err("it is not available here".to_owned()),
         };
         call.map_err(|reason| format!("The call of {} was not made: {reason}.", tool.name))

@@ -107,7 +107,7 @@ pub fn offered_of(
 mod tests {
     use serde_json::json;
 
-    use super::super::{ALL, LOOP, MCP, OWN};
+    use super::super::{ALL, DOCUMENTS, LOOP, MCP, OWN};
     use super::*;
 
     /// Allowed for MCP clients, and nowhere else.
@@ -116,7 +116,7 @@ mod tests {
         lookup_theme check_theme list_projects list_workflows list_agents read_agent propose_agent list_assets read_asset propose_asset
         list_actions read_action propose_action explain_action list_runs read_run list_run_outputs preview_schedule
         list_proposals read_proposal search_memory remember_card correct_fact forget_fact
-        report_run read_practices";
+        report_run read_practices read_document sync_documentation add_commit";
     const EVERYWHERE: &[Surface] =
         &[Surface::Setup, Surface::Chat, Surface::AboutAction, Surface::Run, Surface::Mcp];
     static WRITES: ToolDef = ToolDef::new("writes", "", Effect::Write, EVERYWHERE, || json!({}));
@@ -165,13 +165,15 @@ mod tests {
             ("query_practice", "raaaar"),
         ];
         let of_own: &[Row] = &[("read_result", "raaaar")];
+        let of_documents: &[Row] = &[("read_document", "raaaar"), ("sync_documentation", "raaaar")];
         let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();
         let invented: &[Row] = &[("writes", "aaaaaa"), ("acts_outside", "ppppap")];
         static INVENTED: [&ToolDef; 2] = [&WRITES, &ACTS_OUTSIDE];
         let unknown: &[Row] = &[("approve", "rrrrrr"), ("", "rrrrrr"), ("Query_Actions", "rrrrrr")];
-        let tables: [(Table, &[&[Row]]); 4] = [
+        let tables: [(Table, &[&[Row]]); 5] = [
             (LOOP, &[of_loop, unknown]),
             (OWN, &[of_own, unknown]),
+            (DOCUMENTS, &[of_documents, unknown]),
             (MCP, &[&of_mcp, unknown]),
             (&INVENTED, &[invented, unknown]),
         ];
@@ -186,7 +188,7 @@ mod tests {
                 assert!(rows.iter().any(|(name, _)| *name == tool.name), "{tool:?} needs a row above");
             }
         }
-        assert_eq!(ALL, [LOOP, OWN, MCP], "a new table needs rows above");
+        assert_eq!(ALL, [LOOP, OWN, DOCUMENTS, MCP], "a new table needs rows above");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!   data of its owner, in pages
 //! - [`SETS`]: sets of the tools of the MCP server, which a client names in the server's address
 //! - [`OWN`]: the tools that the loop performs itself
+//! - [`DOCUMENTS`]: the tools of agents that use living documents
 //! - [`ToolCall`]: a call of the agent loop, with parsed arguments
 //! - [`decide`], [`offered`]: whether a call is allowed, and which tools are offered
 //!
@@ -21,6 +22,7 @@ mod call;
 pub mod context;
 mod decide;
 mod def;
+pub mod documents;
 pub mod logs;
 pub mod memory;
 pub mod messages;
@@ -107,13 +109,19 @@ pub const MCP: Table = &[
     &memory::FORGET_FACT,
     &watched::REPORT_RUN,
     &practices::READ_PRACTICES,
+    &documents::READ_PROJECT_DOCUMENT,
+    &documents::SYNC_PROJECT_DOCUMENTATION,
+    &documents::ADD_COMMIT,
 ];
 
 /// The tools that the loop performs itself, for every kind of run. No grant names them.
 pub const OWN: Table = &[&results::READ_RESULT];
 
+/// The tools of agents that use the living documents of a project. No grant names them: the agent's setting is the consent.
+pub const DOCUMENTS: Table = &[&documents::READ_DOCUMENT, &documents::SYNC_DOCUMENTATION];
+
 /// All tables. For tests: a function that uses one table does not link the tools of the others.
-pub const ALL: [Table; 3] = [LOOP, OWN, MCP];
+pub const ALL: [Table; 4] = [LOOP, OWN, DOCUMENTS, MCP];
 
 /// The tool with this name.
 #[must_use]

@@ -7,8 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    Table, ToolDef, actions, agents, assets, context, logs, memory, practices, projects, proposals, runs,
-    schedules, theme, watched,
+    Table, ToolDef, actions, agents, assets, context, documents, logs, memory, practices, projects,
+    proposals, runs, schedules, theme, watched,
 };
 
 /// The word for all tools.
@@ -74,6 +74,15 @@ pub const SETS: &[ToolSet] = &[
             &memory::CORRECT_FACT,
             &memory::FORGET_FACT,
             &practices::READ_PRACTICES,
+        ],
+    },
+    ToolSet {
+        name: "documents",
+        tools: &[
+            &documents::READ_PROJECT_DOCUMENT,
+            &documents::SYNC_PROJECT_DOCUMENTATION,
+            &documents::ADD_COMMIT,
+            &projects::LIST_PROJECTS,
         ],
     },
     ToolSet { name: "projects", tools: &[&projects::LIST_PROJECTS, &projects::LIST_WORKFLOWS] },
@@ -159,7 +168,7 @@ mod tests {
             let error = wrong.parse::<ToolSets>().unwrap_err().to_string();
             assert_eq!(
                 error,
-                "must be one or more of context, logs, themes, agents, runs, memory, projects, all, with commas",
+                "must be one or more of context, logs, themes, agents, runs, memory, documents, projects, all, with commas",
                 "{wrong:?}"
             );
         }
@@ -169,7 +178,7 @@ mod tests {
     fn every_tool_is_in_a_set_and_every_set_has_tools_of_mcp() {
         let context: ToolSets = "context".parse().unwrap();
         let all: ToolSets = "all".parse().unwrap();
-        let each: ToolSets = "context,logs,themes,agents,runs,memory,projects".parse().unwrap();
+        let each: ToolSets = "context,logs,themes,agents,runs,memory,documents,projects".parse().unwrap();
         for tool in MCP {
             assert!(all.has(tool) && ToolSets::default().has(tool) && each.has(tool), "{tool:?}");
         }

@@ -3,6 +3,7 @@
 //! - this file: documents are created, read, replaced, restored and deleted
 //! - `commits`: commits are reported, and wait for a synchronisation
 //! - `hook`: a webhook with which GitHub reports pushes
+//! - `read`: what an agent is told
 //! - `sync`: a synchronisation, which an executor does
 //!
 //! A text is an object with a key of its own, written before the record that names it. So writers that come at the same time never mix
@@ -10,6 +11,7 @@
 
 pub mod commits;
 pub mod hook;
+pub mod read;
 pub mod sync;
 
 use domain::ids::{Owner, ProjectId, SyncId};
@@ -28,7 +30,7 @@ use super::edit;
 use super::existing;
 use super::page::{self, Page, PageQuery};
 use crate::blobs::{BlobError, BlobKey};
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::request::caller::IfMatch;
 use crate::store::living::{LivingCause, LivingVersion};
@@ -138,12 +140,12 @@ fn marks(changelog: &Changelog, document: &LivingVersion) -> Marks {
 ///
 /// # Errors
 /// 404 if the project does not exist.
-pub async fn overview(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<DocsView> {
-    existing::project(cx, owner, project).await?;
+pub async fn overview(data: &Data, owner: &Owner, project: ProjectId) -> Result<DocsView> {
+    existing::project(data, owner, project).await?;
     let (documents, changelog, sync) = futures::try_join!(
-        cx.store.living_documents(owner, project),
-        cx.store.changelog(owner, project),
-        cx.store.docs_sync(owner, project),
+        data.store.living_documents(owner, project),
+        data.store.changelog(owner, project),
+        data.store.docs_sync(owner, project),
     )?;
     let waiting = changelog.value.commits().len();
     Ok(DocsView {
@@ -158,13 +160,13 @@ pub async fn overview(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Docs
 }
 
 async fn found(
-    cx: &Cx,
+    data: &Data,
     owner: &Owner,
     project: ProjectId,
     name: &DocName,
 ) -> Result<Versioned<LivingVersion>> {
-    existing::project(cx, owner, project).await?;
-    cx.store.living_document(owner, project, name).await?.ok_or(Error::NotFound("document"))
+    existing::project(data, owner, project).await?;
+    data.store.living_document(owner, project, name).await?.ok_or(Error::NotFound("document"))
 }
 
 /// The newest version of a document, or an earlier one.
@@ -172,7 +174,7 @@ async fn found(
 /// # Errors
 /// 404 if the project, the document or the version does not exist.
 pub async fn document(
-    cx: &Cx,
+    data: &Data,
     owner: &Owner,
     project: ProjectId,
     name: &DocName,
@@ -180,20 +182,20 @@ pub async fn document(
 ) -> Result<DocumentView> {
     let mut tries = Tries::default();
     loop {
-        let newest = found(cx, owner, project, name).await?.value;
+        let newest = found(data, owner, project, name).await?.value;
         let asked = match version {
             Some(version) if version != newest.version => {
-                let found = cx.store.living_version(owner, project, name, version).await?;
+                let found = data.store.living_version(owner, project, name, version).await?;
                 found.ok_or(Error::NotFound("version"))?
             }
             _ => newest,
         };
-        match text_of(cx, owner, project, &asked).await {
+        match text_of(data, owner, project, &asked).await {
             Ok(text) if version.is_some() => {
                 return Ok(DocumentView { document: row(asked), content: text });
             }
             Ok(text) => {
-                let changelog = cx.store.changelog(owner, project).await?.value;
+                let changelog = data.store.changelog(owner, project).await?.value;
                 let content = with_marks(&text, marks(&changelog, &asked));
                 return Ok(DocumentView { document: row(asked), content });
             }
@@ -205,8 +207,8 @@ pub async fn document(
 }
 
 /// The stored text of a version.
-async fn text_of(cx: &Cx, owner: &Owner, project: ProjectId, version: &LivingVersion) -> Result<String> {
-    match cx.blobs.get_text(&BlobKey::living_text(owner, project, version.text)).await {
+async fn text_of(data: &Data, owner: &Owner, project: ProjectId, version: &LivingVersion) -> Result<String> {
+    match data.blobs.get_text(&BlobKey::living_text(owner, project, version.text)).await {
         Ok(text) => Ok(text),
         Err(BlobError::Missing { .. }) => Err(Error::NotFound("text of the document")),
         Err(error) => Err(error.into()),

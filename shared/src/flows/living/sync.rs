@@ -34,7 +34,7 @@ use super::super::lease::{ClaimedJob, Interrupted, RESERVE};
 use super::super::{due, existing};
 use super::{New, draft_key, text_of};
 use crate::blobs::BlobError;
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::model_choice;
 use crate::store::living::{LivingCause, LivingVersion};
@@ -58,38 +58,44 @@ const LONGEST_AGAIN: SignedDuration = SignedDuration::from_hours(1);
 /// # Errors
 /// 404 if the project does not exist; 409 if it has no document, or if the account is stopped.
 pub async fn request(cx: &Cx, owner: &Owner, once: &Once, project: ProjectId) -> Result<Sync> {
-    existing::project(cx, owner, project).await?;
     crate::stopped::check(cx, owner).await?;
+    let sync = store_request(cx, owner, once, project).await?;
+    if !sync.has_ended() {
+        due::dispatch(cx, &DueItem::docs(owner, project)).await;
+    }
+    Ok(sync)
+}
+
+/// Like [`request`], for a run of an agent. Nothing is sent to the executors: the next sweep does that.
+///
+/// # Errors
+/// Those of [`request`], without the stopped account, in which no run goes on.
+pub async fn store_request(data: &Data, owner: &Owner, once: &Once, project: ProjectId) -> Result<Sync> {
+    existing::project(data, owner, project).await?;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
-        let before = cx.store.docs_sync(owner, project).await?;
+        let before = data.store.docs_sync(owner, project).await?;
         if let Some(before) = before.as_ref().filter(|before| !before.value.has_ended()) {
-            due::dispatch(cx, &DueItem::docs(owner, project)).await;
             return Ok(before.value.clone());
         }
-        if cx.store.living_documents(owner, project).await?.is_empty() {
+        if data.store.living_documents(owner, project).await?.is_empty() {
             return Err(Error::conflict("no_documents", "the project has no document: create one first"));
         }
-        let now = cx.clock.now();
+        let now = data.clock.now();
         let failed = before.as_ref().is_some_and(|before| before.value.error.is_some());
-        let mut sync = Sync::asked(SyncId::from_uuid(cx.clock.uuid()), project, failed, now);
-        let is_idle = cx.store.changelog(owner, project).await?.value.commits().is_empty();
-        if is_idle {
+        let mut sync = Sync::asked(SyncId::from_uuid(data.clock.uuid()), project, failed, now);
+        if data.store.changelog(owner, project).await?.value.commits().is_empty() {
             sync.succeed(Vec::new(), now);
         }
         let version = before.map_or(0, |before| before.version);
-        // If this process dies before it dispatches, a sweep finds the record.
         let mut writes = vec![sync.write(owner, version, now)?];
         writes.extend(Store::project_exists(owner, project));
-        writes.extend(told(owner, &sync, cx.clock.uuid(), now)?);
-        if cx.store.commit(once, writes).await?.done() {
-            if !is_idle {
-                due::dispatch(cx, &DueItem::docs(owner, project)).await;
-            }
+        writes.extend(told(owner, &sync, data.clock.uuid(), now)?);
+        if data.store.commit(once, writes).await?.done() {
             return Ok(sync);
         }
-        existing::project(cx, owner, project).await?;
+        existing::project(data, owner, project).await?;
     }
 }
 

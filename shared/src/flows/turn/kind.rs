@@ -30,7 +30,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::flows::messages::images;
 use crate::flows::proposals::{self, Origin};
-use crate::flows::{actions, schedules, tools};
+use crate::flows::{actions, living, schedules, tools};
 use crate::money::ceilings::MonthCeilings;
 use crate::store::Store;
 
@@ -94,6 +94,7 @@ impl Turn {
                 .unwrap_or_default(),
             needs_provider_tools: false,
             rehearses: false,
+            has_documents: agent.is_some_and(|agent| agent.docs_project_id.is_some()),
         }
     }
 }
@@ -154,18 +155,16 @@ impl Kind for Turn {
                 None => self.conversation.recent(&cx, cx.owner, cx.run.run_id).await,
             }
         };
-        let (Recent { summary, messages, .. }, view) =
-            tokio::try_join!(recent, self.conversation.in_view(&cx, cx.owner, self.agent.as_ref(), &zone),)?;
-        let mut before = prompts::now(works_since(cx.run), &zone);
-        let known = recall::block(&cx.run.recalled);
-        if !known.is_empty() {
-            before.push('\n');
-            before.push_str(&known);
-        }
-        if let Some(view) = view {
-            before.push('\n');
-            before.push_str(&view);
-        }
+        let project = self.agent.as_ref().and_then(|agent| agent.docs_project_id);
+        let (Recent { summary, messages, .. }, view, docs) = tokio::try_join!(
+            recent,
+            self.conversation.in_view(&cx, cx.owner, self.agent.as_ref(), &zone),
+            living::read::told(&cx, cx.owner, project),
+        )?;
+        let now = prompts::now(works_since(cx.run), &zone);
+        let parts = [now, recall::block(&cx.run.recalled), view.unwrap_or_default(), docs.behind];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let before = parts.join("\n");
         let mut messages = window(&messages, MAX_HISTORY_BYTES);
         images::load(&cx, cx.owner, self.conversation.thread(), &mut messages).await?;
         if let Some(last) = messages.last_mut() {
@@ -174,9 +173,11 @@ impl Kind for Turn {
             let at = last.content.iter().position(|block| matches!(block, Block::Text { .. })).unwrap_or(0);
             last.content.insert(at, Block::text(before));
         }
-        // It is the same until messages are cut again, so the provider can cache it.
-        if let (Some(first), Some(summary)) = (messages.first_mut(), summary) {
-            first.content.insert(0, Block::text(prompts::earlier(&summary)));
+        // Both are the same until messages are cut again or a document is changed, so the provider can cache them.
+        if let Some(first) = messages.first_mut() {
+            let told = summary.map(|summary| prompts::earlier(&summary)).into_iter();
+            let told = told.chain([docs.documents]).filter(|text| !text.is_empty());
+            first.content.splice(0..0, told.map(Block::text));
         }
         // It is not stored, so that the conversation stays the same for later turns.
         if let (Some(last), Some(json)) = (messages.last_mut(), &cx.run.form.json) {

@@ -26,7 +26,7 @@ use crate::agent_loop::{Kind, KindCx, Performed, Staged, Terms, ToStore};
 use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::flows::proposals::{self, Origin};
-use crate::flows::{assets, tools};
+use crate::flows::{assets, living, tools};
 use crate::money::ceilings::MonthCeilings;
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};
@@ -93,6 +93,7 @@ pub(super) fn terms(agent: &Agent, action: &Action) -> Terms {
         provider_tools: action.max_uses.clone(),
         needs_provider_tools: !action.max_uses.is_empty(),
         rehearses: false,
+        has_documents: agent.docs_project_id.is_some(),
     }
 }
 
@@ -121,7 +122,8 @@ impl Kind for ActionRun {
         let since = prompts::since_last(&since, &self.zone);
         let news = prompts::news(&self.news);
         let known = recall::block(&cx.run.recalled);
-        let texts = [now, known, since, news, prompts::task(&self.action)];
+        let docs = living::read::told(&cx, cx.owner, self.agent.docs_project_id).await?;
+        let texts = [docs.documents, now, known, docs.behind, since, news, prompts::task(&self.action)];
         let content = texts.into_iter().filter(|text| !text.is_empty()).map(Block::text).collect();
         Ok(vec![Message { role: Role::User, content }])
     }
