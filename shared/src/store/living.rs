@@ -2,7 +2,7 @@
 //! which are written before the record that names them.
 
 use domain::ids::{Owner, ProjectId, SyncId};
-use domain::living::sync::Sync;
+use domain::living::sync::{Sync, SyncState};
 use domain::living::{Changelog, DocName, MAX_TEXT};
 use domain::validate::{FieldErrors, MAX_STORED};
 use jiff::Timestamp;
@@ -88,7 +88,8 @@ impl Job for Sync {
 
     fn write(&self, owner: &Owner, version: u64, continues_at: Timestamp) -> Result<Write, StoreError> {
         let due = (!self.has_ended()).then(|| (keys::shard(self.sync_id.uuid()), continues_at));
-        let item = item(self, &Extras { due, expires: None })?;
+        let lease_until = (self.state == SyncState::Running).then_some(continues_at);
+        let item = item(&Self { lease_until, ..self.clone() }, &Extras { due, expires: None })?;
         Ok(Write::over(keys::docs_sync(owner, self.project_id), version, item))
     }
 }

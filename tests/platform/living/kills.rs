@@ -94,7 +94,7 @@ async fn a_synchronisation_that_is_cut_off_anywhere_has_each_commit_once() {
             first.and(second).unwrap_or_else(|error| panic!("{when}: {}", error.causes()));
             let asked = model.asked();
             for _ in 0..10 {
-                work(&one, &stage).await.unwrap();
+                work(&other, &stage).await.unwrap();
             }
             assert_eq!(model.asked(), asked, "{when}");
             let sync = stage.h.get("/projects/default/docs/sync").await.expect(200);

@@ -73,6 +73,10 @@ pub struct Sync {
     /// How often it was begun.
     #[serde(default)]
     pub tries: u32,
+    /// Until when its executor has it. Another one may go on after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub lease_until: Option<Timestamp>,
     /// The one before has failed, and people were told.
     #[serde(default)]
     #[schema(ignore)]
@@ -99,6 +103,7 @@ impl Sync {
             problems: Vec::new(),
             error: None,
             tries: 0,
+            lease_until: None,
             after_failure,
             draft: None,
         }
@@ -107,6 +112,12 @@ impl Sync {
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         matches!(self.state, SyncState::Succeeded | SyncState::Failed)
+    }
+
+    /// Whether an executor works on it.
+    #[must_use]
+    pub fn is_held(&self, now: Timestamp) -> bool {
+        self.state == SyncState::Running && self.lease_until.is_some_and(|until| until > now)
     }
 
     /// Begins it, or begins it again. False if it has ended, or has just failed because it was begun too often.
@@ -178,6 +189,8 @@ mod tests {
         for n in 1..=MAX_TRIES {
             assert!(sync.begin(at(1)));
             assert_eq!((sync.tries, sync.state), (n, SyncState::Running));
+            sync.lease_until = Some(at(5));
+            assert!(sync.is_held(at(4)) && !sync.is_held(at(5)));
         }
         assert!(!sync.begin(at(2)));
         assert_eq!((sync.state, sync.ended_at), (SyncState::Failed, Some(at(2))));

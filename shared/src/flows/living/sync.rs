@@ -192,7 +192,8 @@ impl From<ask::Failure> for Unfinished {
 /// If the table or the bucket does not answer. Then it stays due.
 pub(crate) async fn go_on(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Timestamp) -> Result<()> {
     let Some(found) = cx.store.docs_sync(owner, project).await? else { return Ok(()) };
-    if found.value.has_ended() {
+    // Whoever asks again sends another message. It takes nothing away from an executor that works.
+    if found.value.has_ended() || found.value.is_held(cx.clock.now()) {
         return Ok(());
     }
     if let Err(Error::NotFound(_)) = existing::project(cx, owner, project).await {
