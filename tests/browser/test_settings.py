@@ -51,6 +51,7 @@ def test_what_does_not_bind_approvals_is_saved_without_a_word_about_them(owner):
     page.get_by_label("A month may cost").fill("20")
     page.get_by_label("Search the web").check()
     page.get_by_label("Time zone of its schedules").select_option("Asia/Tokyo")
+    page.get_by_label("Living documents that it knows").select_option(index=1)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     stored = owner.get(f"/agents/{agent}")
@@ -58,15 +59,17 @@ def test_what_does_not_bind_approvals_is_saved_without_a_word_about_them(owner):
     assert stored["budget"] == {"per_run_micros": 500_000, "per_month_micros": 20_000_000}
     assert stored["provider_tools"] == ["web_search"]
     assert stored["timezone"] == "Asia/Tokyo"
+    assert stored["docs_project_id"] == owner.get("/projects")["data"][0]["project_id"]
     assert owner.get(f"/actions/{action}/approval")["holds"] is True
     # Each can be taken back.
     page.get_by_label("A month may cost").fill("")
     page.get_by_label("Search the web").uncheck()
     page.get_by_label("Time zone of its schedules").select_option("")
+    page.get_by_label("Living documents that it knows").select_option("")
     page.get_by_role("button", name="Save", exact=True).click()
     owner.wait(lambda: owner.get(f"/agents/{agent}")["budget"] == {"per_run_micros": 500_000})
     stored = owner.get(f"/agents/{agent}")
-    assert (stored.get("provider_tools", []), stored.get("timezone")) == ([], None)
+    assert (stored.get("provider_tools", []), stored.get("timezone"), stored.get("docs_project_id")) == ([], None, None)
 
 
 def test_wrong_amounts_and_empty_texts_are_not_sent(owner):

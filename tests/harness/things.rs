@@ -151,6 +151,9 @@ pub fn body(route: &str, ids: &Ids) -> Value {
             "title": "t", "description": "d", "priority": "low",
             "task_config": {"instructions": "i", "expected_output": "o"}
         }),
+        "POST /projects/{project_id}/docs" => json!({"name": "STOLEN.md", "content": "stolen"}),
+        "PUT /projects/{project_id}/docs/{document}" => json!({"content": "stolen"}),
+        "POST /projects/{project_id}/docs/commits" => json!({"commits": [crate::living::commit(1)]}),
         "PATCH /assets/{asset_id}" | "PATCH /actions/{action_id}" => json!({"title": "stolen"}),
         "POST /chats/{chat_id}/messages" => json!({"messages": [{"role": "user", "content": "hello"}]}),
         "POST /actions/{action_id}/approve" => json!({"approval_hash": ids["approval_hash"]}),

@@ -127,6 +127,8 @@ async fn ids_of_another_owner_give_no_access() {
         "mode" => json!("ACT"),
         "event" => json!("agent_start"),
         "version" => json!(1),
+        "at" => json!("2026-11-20T08:00:00Z"),
+        "id" => json!("6dcb09b5b57875f334f61aebed695e2e4193db5e"),
         "schedule" => json!({"every": "1h"}),
         _ => json!("PLAN x"),
     };

@@ -145,7 +145,7 @@ async fn an_address_chooses_sets_of_tools() {
             assert_eq!(refused["errors"][0]["field"], "tools", "{refused:#}");
             let message = text(&refused["errors"][0]["message"]);
             assert!(
-                message.contains("context, logs, themes, agents, runs, memory, projects, all"),
+                message.contains("context, logs, themes, agents, runs, memory, documents, projects, all"),
                 "{message}"
             );
         }
@@ -403,23 +403,35 @@ async fn resources_are_documents_and_assets() {
     let body = json!({"title": "Report", "content": "# One", "asset_type": "document"});
     let asset = h.post(&format!("/agents/{agent}/assets"), body).await.expect(201);
     c.gives("parse_mode", json!({"prompt": "PLAN x"})).await;
+    let living = json!({"name": "DESIGN.md", "content": "# Design\n"});
+    h.post("/projects/default/docs", living).await.expect(201);
     let list = c.ask("resources/list", json!({})).await;
     let uris: Vec<&str> = list["resources"].as_array().unwrap().iter().map(|r| text(&r["uri"])).collect();
     let asset = format!("lamplighter://assets/{}", text(&asset["asset_id"]));
-    assert_eq!(uris, ["memory://long-term", "lamplighter://projects/default/context/default.md", &asset]);
+    let (context, living) = (
+        "lamplighter://projects/default/context/default.md",
+        "lamplighter://projects/default/docs/DESIGN.md",
+    );
+    assert_eq!(uris, ["memory://long-term", context, living, &asset]);
     let markdown = h.get("/projects/default/context.md").await.expect(200);
-    for (uri, expected) in [(uris[1], text(&markdown)), (uris[2], "# One")] {
+    for (uri, expected) in [
+        (context, text(&markdown)),
+        (living, "---\ncommits_since_sync: 0\n---\n# Design\n"),
+        (&*asset, "# One"),
+    ] {
         let read = c.ask("resources/read", json!({ "uri": uri })).await;
         assert_eq!(read["contents"], json!([{"uri": uri, "mimeType": "text/markdown", "text": expected}]));
     }
     let templates = c.ask("resources/templates/list", json!({})).await;
-    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 3);
+    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 4);
     for missing in [
         "file:///etc/passwd",
         "memory://days/2001-01-01",
         "memory://days/x",
         "memory://week",
         "lamplighter://projects/default/context/none.md",
+        "lamplighter://projects/default/docs/NONE.md",
+        "lamplighter://projects/default/docs/../x",
     ] {
         let error = c.error("resources/read", json!({ "uri": missing })).await;
         assert_eq!((&error["code"], &error["data"]["uri"]), (&json!(-32002), &json!(missing)));

@@ -26,6 +26,7 @@ const AGENT_FIELDS = {
   per_run: "Ceiling of a run",
   per_month: "Ceiling of a month",
   timezone: "Time zone",
+  docs_project_id: "Living documents",
   provider_tools: "Tools of the provider",
   budget: "Ceilings",
   status: "State",
@@ -57,6 +58,7 @@ const settingsFields = (agent) => ({
   per_run: dollarsText(agent.budget.per_run_micros),
   per_month: dollarsText(agent.budget.per_month_micros),
   timezone: agent.timezone ?? "",
+  docs_project_id: agent.docs_project_id ?? "",
   provider_tools: [...(agent.provider_tools ?? [])].sort(),
 });
 
@@ -70,6 +72,7 @@ export const settingsPage = {
     actions: `/actions?agent_id=${encodeURIComponent(ctx.params.agent_id)}&limit=200`,
     models: "/models",
     limits: "/limits",
+    projects: "/projects?limit=200",
     history: reading(`history of ${ctx.params.agent_id}`, (signal) => getAll(`${agentPath(ctx)}/history?limit=${HISTORY_A_PAGE}`, ctx.state.pages ?? 1, signal)),
   }),
   view(ctx) {
@@ -120,6 +123,7 @@ function settingsForm(ctx, form) {
     const body = {};
     for (const name of changed) {
       if (name === "per_run" || name === "per_month") body.budget = budgetOf(perRun, perMonth);
+      else if (name === "docs_project_id") body[name] = form.mine[name] || null;
       else body[name] = form.mine[name];
     }
     const saved = await sendEdit(form, (version) => edit(agentPath(ctx), body, { ifMatch: version }));
@@ -147,6 +151,16 @@ function settingsForm(ctx, form) {
     ),
     toolChoice(ctx, form),
     field("Time zone of its schedules", zoneSelect(form.mine.timezone, set("timezone"), `As the account: ${shownZone()}`), { hint: "For new schedules. A schedule that exists keeps its zone." }),
+    field(
+      "Living documents that it knows",
+      h(
+        "select",
+        { value: form.mine.docs_project_id, onchange: set("docs_project_id") },
+        h("option", { value: "" }, "None"),
+        ctx.data.projects.data.map((project) => h("option", { value: project.project_id, key: project.project_id }, project.name)),
+      ),
+      { hint: "It reads the documents of this project, says how far they are behind, and may bring them up to date." },
+    ),
     withdraws.length > 0 &&
       h(
         "div",
