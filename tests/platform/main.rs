@@ -86,6 +86,7 @@ mod living {
     mod documents;
     mod hook;
     mod kills;
+    mod ours;
     mod sync;
 }
 

@@ -91,6 +91,7 @@ async fn an_archive_has_everything_but_secrets() {
     let left_out = [
         "CHANNEL",
         "DELIVERY",
+        "DOCSHOOK",
         "EXPORT",
         "IDEMPOTENCY",
         "JOB",

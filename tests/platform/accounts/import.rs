@@ -147,6 +147,7 @@ async fn an_account_moves_with_everything_that_has_ended() {
         "EXPORT",
         "CHANNEL",
         "DELIVERY",
+        "DOCSHOOK",
         "IDEMPOTENCY",
         "KEY",
         "NOTICE",
