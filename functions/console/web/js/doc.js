@@ -17,7 +17,8 @@ const MOST_DOC_BYTES = 204_800;
 
 const docPath = (ctx, rest = "") => docsPath(ctx.params.project_id, `/${encodeURIComponent(ctx.params.name)}${rest}`);
 const docHref = (ctx, more) => docsHref(ctx.params.project_id, ctx.params.name, more);
-const docKey = (ctx) => `doc ${ctx.params.project_id} ${ctx.params.name}`;
+/** The name of a draft. An address may call the project that everybody has `default`; the platform has one name for it. */
+const docKey = (ctx) => `doc ${ctx.data.docs.project_id} ${ctx.params.name}`;
 
 /** A field of a page has no other ends of lines. */
 const withPlainLines = (text) => text.replace(/\r\n?/g, "\n");
@@ -101,15 +102,16 @@ function docParts(text) {
   return found ? { frontmatter: found[1], body: text.slice(found[0].length) } : { frontmatter: "", body: text };
 }
 
-function docText(text) {
+/** `level` is that of the heading above the text. */
+function docText(text, level) {
   const { frontmatter, body } = docParts(text);
   return [
     frontmatter && h("details", { key: "frontmatter", class: "living-front" }, h("summary", {}, "Frontmatter"), h("pre", { class: "reader", tabindex: "0", role: "region", "aria-label": "The frontmatter" }, frontmatter)),
-    body.trim() === "" ? h("p", { class: "calm" }, "The document is empty.") : h("div", { class: "reading", role: "region", "aria-label": "The document" }, markdownView(body)),
+    body.trim() === "" ? h("p", { class: "calm" }, "The document is empty.") : h("div", { class: "reading", role: "region", "aria-label": "The document" }, markdownView(body, { level })),
   ];
 }
 
-const docReader = (ctx, doc) => [docText(doc.text), h("div", { class: "acts living-end", key: "end" }, press("Delete…", () => deleteDoc(ctx, doc), { kind: "danger" }))];
+const docReader = (ctx, doc) => [docText(doc.text, 1), h("div", { class: "acts living-end", key: "end" }, press("Delete…", () => deleteDoc(ctx, doc), { kind: "danger" }))];
 
 const docMarkdown = (doc) => [
   h("p", { class: "muted" }, "As programs and assistants read it. The lines last_sync, last_commit and commits_since_sync are not part of the text: they say how far it is now."),
@@ -177,7 +179,11 @@ function docEditor(ctx, doc) {
   const cannot = fault || hasClash(form) || (doc ? !isChanged : content.trim() === "");
   const write = (version) => (version === 0 ? post(docsPath(ctx.params.project_id), { name: ctx.params.name, content }) : put(docPath(ctx), { content }, { ifMatch: version }));
   const save = async () => {
-    const saved = await sendEdit(form, write);
+    const saved = await sendEdit(form, write).catch(async (error) => {
+      // It was deleted: the page says so, and saving creates it.
+      if (error.status === 404) await ctx.refresh();
+      throw error;
+    });
     // The answer of an earlier try may be lost: then the newest version is what was sent.
     if (!saved && (await readDoc(ctx))?.text !== content) return;
     // The page shows what was stored before it ends the edit.
@@ -223,7 +229,7 @@ function docEditor(ctx, doc) {
         h("div", { class: "end" }, button(ctx, doc ? `Save as version ${doc.version + 1}` : "Save the first version", { key, kind: "primary", disabled: Boolean(cannot), act: save })),
       ),
     ),
-    left && section("Your text, which is not saved", { end: press("Forget it", () => { keepLeft(ctx, ""); ctx.redraw(); }, { kind: "link" }) }, copyBlock(left, "Your text, which is not saved")),
+    left && section("Your text, not saved", { end: press("Forget it", () => { keepLeft(ctx, ""); ctx.redraw(); }, { kind: "link" }) }, copyBlock(left, "Your text, which is not saved")),
   ];
 }
 
@@ -300,7 +306,7 @@ function docVersion(ctx, doc, shown, from) {
     { id: "version", end: h("a", { href: docHref(ctx, { show: "versions" }) }, "Close") },
     error && h("p", { class: "bad pad", role: "alert" }, error.message, " ", press("Retry", again, { kind: "link" })),
     !error && !isReady && h("p", { class: "muted pad" }, "Reading…"),
-    isReady && (!from ? docText(withPlainLines(text)) : before === text ? h("p", { class: "calm" }, "The texts are the same.") : diffView(before, text)),
+    isReady && (!from ? docText(withPlainLines(text), 2) : before === text ? h("p", { class: "calm" }, "The texts are the same.") : diffView(before, text)),
     restorable.map((number) => failureOf(ctx, restoreKey(number))),
     isReady &&
       h(

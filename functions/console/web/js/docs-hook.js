@@ -44,9 +44,9 @@ export function hookSection(ctx) {
     "Webhook for GitHub",
     { note: "reports each push" },
     made && secretOfHook(ctx, made),
+    isOwnMachine() && h("p", { class: "aside-note", key: "own" }, "The platform runs on this machine, which GitHub cannot reach. Use the command above."),
     hook && hookFacts(ctx, hook),
     !hook && h("p", { class: "muted pad" }, "With a webhook, GitHub reports the commits of everybody who pushes, also without the command on their machines."),
-    isOwnMachine() && h("p", { class: "aside-note" }, "The platform runs on this machine, which GitHub cannot reach. Use the command above."),
     (!hook || isChanging) && hookForm(ctx, hook),
   );
 }

@@ -59,7 +59,7 @@ function docsLists(ctx) {
     used.map(({ project_id: id, name, docs }) =>
       section(
         name,
-        { id, note: counted(docs.documents.length, "document"), end: h("a", { href: docsHref(id), "aria-label": `All about the documents of ${name}` }, "All about them") },
+        { id, note: counted(docs.documents.length, "document"), end: h("a", { href: docsHref(id), "aria-label": `All about them: ${name}` }, "All about them") },
         livingState(ctx, docs, { of: name, began }),
         syncLine(docs),
         docs.documents.length > 0 && docRows(docs),
@@ -98,9 +98,9 @@ export const projectDocsPage = {
         "div",
         { class: "context-body" },
         livingState(ctx, docs),
+        waitingCommits(ctx, docs),
         syncSection(docs),
         section("Documents", {}, docs.documents.length > 0 ? docRows(docs) : h("p", { class: "calm" }, WHAT), newDocForm(ctx, docs)),
-        docs.commits_since_sync > 0 && section("Commits that wait", {}, waitingCommits(ctx, docs)),
         reportSection(ctx, docs),
         hookSection(ctx),
       ),
@@ -126,14 +126,17 @@ function newDocForm(ctx, docs) {
   );
 }
 
+/** The project that everybody has. Programs use it without being told. */
+const isDefaultProject = (id) => /^(default|prj_0{32})$/.test(id);
+
 /** How commits are reported from a repository. */
 function reportSection(ctx, docs) {
   const isSigned = access.auth !== "off";
-  const settings = [`export LAMPLIGHTER_URL=${platformUrl()}`, isSigned && "export LAMPLIGHTER_API_KEY=llk_…", docs.project_id !== "default" && `export LAMPLIGHTER_PROJECT=${docs.project_id}`];
+  const settings = [`export LAMPLIGHTER_URL=${platformUrl()}`, isSigned && "export LAMPLIGHTER_API_KEY=llk_…", !isDefaultProject(docs.project_id) && `export LAMPLIGHTER_PROJECT=${docs.project_id}`];
   return h(
     "details",
     { class: "connect", key: "report", ...(docs.last_commit ? {} : { use: (node) => { node.open = true; } }) },
-    h("summary", {}, "Report commits from this repository’s machine"),
+    h("summary", {}, "Report commits from a repository"),
     h("p", {}, codeSpans("In the repository, the command `lamplighter` installs a hook of Git. From then on each commit is reported, and a commit is never delayed.")),
     copyBlock([...settings.filter(Boolean), "lamplighter docs hook install"].join("\n"), "The commands that install the hook"),
   );

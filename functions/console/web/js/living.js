@@ -55,7 +55,7 @@ export function livingState(ctx, docs, { of, began } = {}) {
     { class: "living-state", key: "state" },
     h("p", {}, stalenessMark(docs), synced && h("span", { class: "muted" }, " · last brought up to date ", when(synced, { form: "relative" }))),
     staleness !== "fresh" && documents.length === 0 && h("p", { class: "muted" }, "The commits wait for the first document."),
-    offers && h("div", { class: "end" }, button(ctx, label, { key: syncKey(docs), kind: staleness === "stale" ? "primary" : "", name: of && `${label}: ${of}`, starts: true, act: async () => began?.(await post(docsPath(docs.project_id, "/sync"))) })),
+    offers && h("div", { class: "end" }, button(ctx, label, { key: syncKey(docs), kind: staleness === "stale" ? "primary" : "", name: of && `${label}: ${of}`, starts: true, act: () => post(docsPath(docs.project_id, "/sync")).then(began) })),
     offers && stoppedNote(ctx, "no synchronisation begins"),
     failureOf(ctx, syncKey(docs)),
   );
@@ -86,7 +86,7 @@ export const syncChip = (sync) => h("span", { class: `chip ${SYNC_STATES[sync.st
 /** The newest synchronisation in one line, for lists. Its end is announced. */
 export function syncLine(docs) {
   const { sync } = docs;
-  return sync && h("p", { class: "living-sync", key: "sync" }, h("span", { role: "status" }, "Synchronisation: ", syncChip(sync), h("span", { class: "muted" }, ` ${syncSentence(sync)}`)));
+  return sync && h("p", { class: "living-sync", key: "sync" }, h("span", { role: "status" }, "Synchronisation: ", syncChip(sync), h("span", { class: "muted" }, ` · ${syncSentence(sync)}`)));
 }
 
 const PROBLEM_WORDS = { lost: "lost", halved: "more than half is gone", too_long: "too long", frontmatter: "frontmatter", link: "unknown link", name: "unknown name" };
@@ -106,7 +106,7 @@ export function syncSection(docs) {
   return section(
     "Newest synchronisation",
     { end: when(sync.ended_at ?? sync.requested_at, { form: "relative" }) },
-    h("p", { class: "pad", role: "status" }, syncChip(sync), ` ${syncSentence(sync)}`),
+    h("p", { class: "pad living-told", role: "status" }, syncChip(sync), h("span", { "aria-hidden": "true" }, " · "), syncSentence(sync)),
     problems.length > 0 && h("p", { class: "muted" }, "A program has refused the texts of the model:"),
     problems.length > 0 && h("ul", { class: "findings", "aria-label": "Problems" }, problems.map((one, index) => h("li", { key: `${index} ${one.document}` }, h("p", {}, h("b", {}, one.document), ": ", one.text), h("small", { class: "muted" }, PROBLEM_WORDS[one.code] ?? spaced(one.code))))),
     left > 0 && h("p", { class: "warnings" }, `${counted(left, "part")} of long documents should have changed, too. One synchronisation changes at most 16.`),
