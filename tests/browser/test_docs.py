@@ -301,8 +301,9 @@ def test_versions_are_compared_and_restored(owner):
     page.get_by_role("button", name="Restore version 2").click()
     expect(page.get_by_role("alert")).to_contain_text("version_conflict")
     assert stored(owner) == "Theirs\n"
-    page.goto(f"{owner.platform.url}/#/context/docs/default/ARCHITECTURE.md?show=versions&v=99")
-    expect(page.get_by_role("alert")).to_contain_text("There is no such version.")
+    for unknown in ("v=99", "v=a", "v=2&from=0"):
+        page.goto(f"{owner.platform.url}/#/context/docs/default/ARCHITECTURE.md?show=versions&{unknown}")
+        expect(page.get_by_role("alert")).to_contain_text("There is no such version.")
 
 
 # ---- How far they are ----
@@ -360,9 +361,18 @@ def test_many_commits_are_shown_in_part_at_first(owner):
 # ---- Synchronisations ----
 
 
-def test_a_model_brings_the_documents_up_to_date(tmp_path, browser, pace):
+@pytest.fixture
+def paced(tmp_path, browser, pace):
+    """An owner of a platform whose model is `pace`."""
     platform = Platform(tmp_path, auth="off", environment=pace.environment())
     owner = Owner(platform, browser)
+    yield owner
+    owner.close()
+    platform.end()
+
+
+def test_a_model_brings_the_documents_up_to_date(paced, pace):
+    owner = paced
     document(owner)
     report(owner, commit(1), commit(2), commit(3))
     page = owner.page("/context/docs/default")
@@ -386,8 +396,6 @@ def test_a_model_brings_the_documents_up_to_date(tmp_path, browser, pace):
     expect(first).to_contain_text("Brought up to date")
     expect(first).to_contain_text("by the newest synchronisation syn_")
     assert stored(owner) == TWO
-    owner.close()
-    platform.end()
 
 
 def test_a_synchronisation_without_an_able_model_says_why_it_waits_or_fails(owner):
@@ -443,6 +451,26 @@ def test_each_state_of_a_synchronisation(owner):
     sync.update(commits=0, changed=[], left_out=0, cost_micros=0)
     page.reload()
     expect(told).to_contain_text("No commit waited")
+
+
+def test_only_what_goes_on_is_read_often(owner):
+    shop = owner.post("/projects", {"name": "Shop"})["project_id"]
+    document(owner)
+    document(owner, "SHOP.md", project=shop)
+    sync = sync_of(project_id=DEFAULT, state="running", tries=1)
+    page = owner.context().new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url.removeprefix(owner.platform.url)))
+    with_sync(page, owner, sync)
+    page.goto(f"{owner.platform.url}/#/context/docs")
+    for _ in range(3):
+        with page.expect_response(re.compile(rf"{DEFAULT}/docs$")):
+            pass
+    assert asked.count(f"/projects/{shop}/docs") == 1 and asked.count("/projects?limit=100") == 1, asked
+    told = page.get_by_role("region", name="Default").get_by_role("status")
+    expect(told).to_contain_text("goes on")
+    sync.update(state="succeeded", commits=1, changed=["ARCHITECTURE.md"], ended_at="2026-11-27T08:01:00Z")
+    expect(told).to_contain_text("It took 1 commit and changed ARCHITECTURE.md.")
 
 
 def test_nothing_begins_while_everything_is_stopped(owner):

@@ -118,9 +118,19 @@ export function clashView(ctx, form, names, { took } = {}) {
         h("h2", {}, names[name] ?? name),
         h("p", { class: "muted" }, "Removed lines are theirs, added lines are yours."),
         diffView(clashText(form.base[name]), clashText(form.mine[name])),
-        form.clashes[name].began !== undefined && h("details", { key: "meanwhile" }, h("summary", {}, "What was changed meanwhile"), diffView(clashText(form.clashes[name].began), clashText(form.base[name]))),
+        form.clashes[name].began !== undefined && meanwhileView(ctx, form, name),
         h("div", { class: "acts" }, press("Take theirs", decide(name, form.base[name])), press("Keep mine", decide(name, form.mine[name]))),
       ),
     ),
   );
+}
+
+/** What others have changed in a field since the edit began. Long texts are compared only if somebody wants to see it. */
+function meanwhileView(ctx, form, name) {
+  const clash = form.clashes[name];
+  const ontoggle = (event) => {
+    clash.isOpen = event.target.open;
+    ctx.redraw();
+  };
+  return h("details", { key: "meanwhile", ontoggle }, h("summary", {}, "What was changed meanwhile"), clash.isOpen && diffView(clashText(clash.began), clashText(form.base[name])));
 }

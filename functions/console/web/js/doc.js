@@ -38,8 +38,8 @@ async function readDoc(ctx, signal) {
   const mark = `${shown.version} ${shown.written_at}`;
   if (ctx.state.stored?.mark !== mark) {
     const stored = await get(docPath(ctx, `?version=${shown.version}`), signal).catch(orNull);
-    // It was deleted, or deleted and written anew, in between. The next reading knows.
-    if (!stored || stored.written_at !== shown.written_at) return null;
+    // It was deleted in between, and perhaps written anew.
+    if (stored?.written_at !== shown.written_at) return readDoc(ctx, signal);
     ctx.state.stored = { mark, text: withPlainLines(stored.content) };
   }
   return { ...shown, text: ctx.state.stored.text };
@@ -240,13 +240,12 @@ const versionHref = (ctx, v, from) => docHref(ctx, { show: "versions", v, from }
 function docVersions(ctx, doc) {
   const { versions, docs } = ctx.data;
   const numbers = new Set(versions.data.map((one) => one.version));
-  const shown = Number(ctx.query.v);
-  const from = Number(ctx.query.from);
-  const isKnown = [ctx.query.v && shown, ctx.query.from && from].every((one) => !one || numbers.has(one));
+  const [shown, from] = [ctx.query.v, ctx.query.from].map((text) => (text ? Number(text) : null));
+  const isKnown = [shown, from].every((one) => one === null || numbers.has(one));
   const bySync = (one) => one.sync_id && ["by ", one.sync_id === docs.sync?.sync_id ? h("a", { href: docsHref(docs.project_id) }, "the newest synchronisation") : "the synchronisation", " ", h("span", { class: "mono" }, one.sync_id)];
   return [
-    ctx.query.v && !isKnown && h("p", { class: "bad pad", role: "alert", key: "unknown" }, "There is no such version. It may be older than the 60 that are kept."),
-    ctx.query.v && isKnown && docVersion(ctx, doc, shown, from || null),
+    shown !== null && !isKnown && h("p", { class: "bad pad", role: "alert", key: "unknown" }, "There is no such version. It may be older than the 60 that are kept."),
+    shown !== null && isKnown && docVersion(ctx, doc, shown, from),
     section(
       "Versions",
       { note: "the newest 60 are kept" },
