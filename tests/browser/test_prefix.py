@@ -227,6 +227,19 @@ def test_the_reference_opens_and_its_calls_name_the_path(live):
     stays_below(live, [*urls, page.url])
 
 
+def test_the_address_for_github_has_the_path_once(live):
+    live.post("/projects/default/docs/hook", {})
+    page = live.page("/context/docs/default")
+    url = page.get_by_role("region", name="Webhook for GitHub").locator("code.secret")
+    # Here the platform does not know the path. Behind the gateway it does, and names it.
+    expect(url).to_have_text(re.compile(f"^{re.escape(live.platform.url)}/hooks/github/"))
+    known = {**live.get("/projects/default/docs/hook"), "path": f"{BASE}/hooks/github/1.x"}
+    page.route("**/docs/hook", lambda route: route.fulfill(json=known))
+    page.reload()
+    expect(url).to_have_text(f"{live.platform.url}/hooks/github/1.x")
+    expect(page.get_by_role("region", name="The commands that install the hook")).to_contain_text(f"export LAMPLIGHTER_URL={live.platform.url}\n")
+
+
 def test_the_installed_page_begins_below_the_path(live):
     page = live.page("/")
     found = page.evaluate("""async () => {

@@ -59,7 +59,7 @@ export function freshen(form, fields, version) {
     else if (isSame(mine, form.base[name])) {
       form.mine[name] = theirs;
       if (wasEdited && !form.merged.includes(name)) form.merged.push(name);
-    } else if (!isSame(theirs, form.base[name])) form.clashes[name] = true;
+    } else if (!isSame(theirs, form.base[name])) form.clashes[name] ??= { began: form.base[name] };
   }
   form.base = fields;
   form.version = version;
@@ -90,12 +90,16 @@ export async function sendEdit(form, send) {
 
 const clashText = (value) => (Array.isArray(value) ? value.join("\n") : String(value ?? ""));
 
-/** What others have changed meanwhile: mine and theirs of each field that both have changed. `names` has the names of fields for people. */
-export function clashView(ctx, form, names) {
+/**
+ * What others have changed meanwhile: mine and theirs of each field that both have changed. `names` has the names of fields for people.
+ * `took(name, mine)` is called when theirs replaces mine.
+ */
+export function clashView(ctx, form, names, { took } = {}) {
   const clashes = Object.keys(form.clashes);
   const merged = form.merged.map((name) => names[name] ?? name);
   if (clashes.length === 0 && merged.length === 0 && !form.late) return null;
   const decide = (name, value) => () => {
+    if (value !== form.mine[name]) took?.(name, form.mine[name]);
     form.mine[name] = value;
     delete form.clashes[name];
     form.late = true;
@@ -114,8 +118,19 @@ export function clashView(ctx, form, names) {
         h("h2", {}, names[name] ?? name),
         h("p", { class: "muted" }, "Removed lines are theirs, added lines are yours."),
         diffView(clashText(form.base[name]), clashText(form.mine[name])),
+        form.clashes[name].began !== undefined && meanwhileView(ctx, form, name),
         h("div", { class: "acts" }, press("Take theirs", decide(name, form.base[name])), press("Keep mine", decide(name, form.mine[name]))),
       ),
     ),
   );
+}
+
+/** What others have changed in a field since the edit began. Long texts are compared only if somebody wants to see it. */
+function meanwhileView(ctx, form, name) {
+  const clash = form.clashes[name];
+  const ontoggle = (event) => {
+    clash.isOpen = event.target.open;
+    ctx.redraw();
+  };
+  return h("details", { key: "meanwhile", ontoggle }, h("summary", {}, "What was changed meanwhile"), clash.isOpen && diffView(clashText(clash.began), clashText(form.base[name])));
 }

@@ -12,7 +12,7 @@ import { archiveFault, archiveInput, sendArchiveTo, sendingState } from "./uploa
 import { h } from "./view.js";
 
 /** Projects whose documents are read for the list. */
-const MOST_PROJECTS_READ = 12;
+export const MOST_PROJECTS_READ = 12;
 const LOG_LINES = [50, 200, 1000];
 const LOG_ARCHIVE_BYTES = 128_000_000;
 const LONG_TEXT = 600;
@@ -21,7 +21,7 @@ const shownMarkdown = (text) => h("div", { class: "reading", role: "region", "ar
 
 // ---- Addresses ----
 
-function contextHref(view, id, more = {}) {
+export function contextHref(view, id, more = {}) {
   const query = new URLSearchParams(Object.entries(more).filter(([, value]) => value)).toString();
   return `#/context${view ? `/${view}` : ""}${id ? `/${encodeURIComponent(id)}` : ""}${query ? `?${query}` : ""}`;
 }
@@ -43,6 +43,15 @@ const shownView = (ctx) => {
   return view && (ctx.params.id === undefined ? { reads: view.listReads, view: view.list } : view.one && { reads: view.oneReads, view: view.one });
 };
 
+/** The tabs of this page. The living documents have pages of their own. */
+export const contextTabs = (at) =>
+  tabs("Views of the memory", [
+    ["Documents", contextHref(), at === "documents"],
+    ["Living documents", contextHref("docs"), at === "docs"],
+    ["Agent logs", contextHref("logs"), at === "logs"],
+    ["Refused hooks", contextHref("hooks"), at === "hooks"],
+  ]);
+
 export const contextPage = {
   nav: "context",
   title: () => "Context and logs",
@@ -56,11 +65,7 @@ export const contextPage = {
       "div",
       { key: "context" },
       head("Context and logs", "what coding assistants plan and do"),
-      tabs("Views of the memory", [
-        ["Documents", contextHref(), at === "documents"],
-        ["Agent logs", contextHref("logs"), at === "logs"],
-        ["Refused hooks", contextHref("hooks"), at === "hooks"],
-      ]),
+      contextTabs(at),
       h("div", { class: "context-body", key: at }, shown.view(ctx)),
     );
   },
@@ -68,7 +73,7 @@ export const contextPage = {
 
 // ---- How an assistant is connected ----
 
-const platformUrl = () => new URL(address("/"), location.origin).href.replace(/\/$/, "");
+export const platformUrl = () => new URL(address("/"), location.origin).href.replace(/\/$/, "");
 
 function connectHelp(isOpen) {
   const url = platformUrl();

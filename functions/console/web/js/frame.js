@@ -186,6 +186,7 @@ function commands(ctx) {
     { title: "Set up an agent", kind: "do", href: "#/setup" },
     { title: "Watch a schedule", kind: "do", href: "#/watch?new" },
     { title: "Notices", kind: "page", href: "#/notices" },
+    { title: "Living documents", kind: "page", href: "#/context/docs" },
     { title: "New habit", kind: "do", href: "#/practices?new" },
     { title: ctx.shared.account?.stopped_at ? "Start again" : "Stop everything", kind: "do", act: () => askToStop(ctx) },
     { title: "Keys of this page", kind: "help", act: () => help(ctx) },

@@ -10,6 +10,8 @@ import { chatDoorPage } from "./chat-door.js";
 import { chatPage } from "./chat.js";
 import { contextPage } from "./context.js";
 import { access } from "./credentials.js";
+import { docPage } from "./doc.js";
+import { docsPage, projectDocsPage } from "./docs.js";
 import { refuseEntrance } from "./entrance.js";
 import { frame, listenToKeys, offer, watchVersion } from "./frame.js";
 import { lostPage } from "./lost.js";
@@ -57,6 +59,9 @@ const PAGES = [
   ["/watch/schedules/:watched_id", watchSchedulePage],
   ["/notices", noticesPage],
   ["/context", contextPage],
+  ["/context/docs", docsPage],
+  ["/context/docs/:project_id", projectDocsPage],
+  ["/context/docs/:project_id/:name", docPage],
   ["/context/:view", contextPage],
   ["/context/:view/:id", contextPage],
   ["/account", accountPage],
