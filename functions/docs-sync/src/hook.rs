@@ -14,8 +14,8 @@ shared::routes!(create, read, delete, take);
 
 /// Create a webhook for GitHub
 ///
-/// GitHub reports each push to the address of the platform with `path` appended. Enter it in the settings of the repository, with
-/// the content type `application/json` and the secret. If there is a webhook, it gets a new secret, and the old one no longer works.
+/// GitHub reports each push there. Enter the scheme and the host of the platform with `path` appended in the settings of the repository,
+/// with the content type `application/json` and the secret. If there is a webhook, it gets a new secret, and the old one no longer works.
 /// `secret` is in this answer only.
 #[utoipa::path(
     post, path = "/projects/{project_id}/docs/hook", tag = "docs", operation_id = "create_docs_hook",

@@ -78,7 +78,7 @@ pub struct Sync {
     #[schema(ignore)]
     pub lease_until: Option<Timestamp>,
     /// The one before has failed, and people were told.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     #[schema(ignore)]
     pub after_failure: bool,
     /// The object with what the tries so far have brought.
@@ -87,7 +87,18 @@ pub struct Sync {
     pub draft: Option<Uuid>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 impl Sync {
+    /// As people see it: without what only executors need.
+    #[must_use]
+    pub fn shown(self) -> Self {
+        Self { lease_until: None, after_failure: false, draft: None, ..self }
+    }
+
     #[must_use]
     pub const fn asked(sync_id: SyncId, project_id: ProjectId, after_failure: bool, now: Timestamp) -> Self {
         Self {

@@ -40,7 +40,8 @@ pub struct NewHook {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = DocsHook)]
 pub struct HookView {
-    /// Append it to the address of the platform. That is the payload URL for GitHub.
+    /// Append it to the scheme and the host of the platform, such as `https://lamps.example.com`. That is the payload URL for GitHub. Each
+    /// answer has another path, and all of them work.
     #[schema(example = "/hooks/github/1.4f1c")]
     pub path: String,
     /// The branch whose commits count. Absent: the default branch of the repository.

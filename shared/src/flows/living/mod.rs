@@ -155,7 +155,7 @@ pub async fn overview(data: &Data, owner: &Owner, project: ProjectId) -> Result<
         staleness: Staleness::of(waiting),
         last_sync: changelog.value.last_sync(),
         last_commit: changelog.value.last_commit(),
-        sync: sync.map(|sync| sync.value),
+        sync: sync.map(|sync| sync.value.shown()),
     })
 }
 

@@ -63,7 +63,7 @@ pub async fn request(cx: &Cx, owner: &Owner, once: &Once, project: ProjectId) ->
     if !sync.has_ended() {
         due::dispatch(cx, &DueItem::docs(owner, project)).await;
     }
-    Ok(sync)
+    Ok(sync.shown())
 }
 
 /// Like [`request`], for a run of an agent. Nothing is sent to the executors: the next sweep does that.
@@ -106,7 +106,7 @@ pub async fn store_request(data: &Data, owner: &Owner, once: &Once, project: Pro
 pub async fn newest(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Sync> {
     existing::project(cx, owner, project).await?;
     let found = cx.store.docs_sync(owner, project).await?;
-    Ok(found.ok_or(Error::NotFound("synchronisation"))?.value)
+    Ok(found.ok_or(Error::NotFound("synchronisation"))?.value.shown())
 }
 
 /// The write that tells a person that a synchronisation has failed, or that it is right again. None if neither is so.
