@@ -7,10 +7,13 @@ use serde_json::{Value, json};
 use crate::Harness;
 use crate::model::Says;
 
+/// Texts, each with its number or its name.
+pub type Named<T> = Vec<(T, String)>;
+
 /// The parts of a question: the commits, by their numbers, and the texts, by their names. Without the marks of quotes.
 #[must_use]
-pub fn read_question(question: &str) -> (Vec<(u64, String)>, Vec<(String, String)>) {
-    let (mut commits, mut texts) = (Vec::new(), Vec::new());
+pub fn read_question(question: &str) -> (Named<u64>, Named<String>) {
+    let (mut commits, mut texts) = (Named::new(), Named::new());
     let mut in_commits = false;
     for line in question.lines() {
         match line {
