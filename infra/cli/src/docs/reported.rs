@@ -1,0 +1,229 @@
+//! Which commits are reported: for each server and project, the newest ones of each branch.
+//!
+//! Everything that can be reached from them is reported, or was there before. So a hook that did not run, or could not reach the server,
+//! is made up for by the next one.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::Docs;
+use super::commits;
+use super::git::{Repository, is_id};
+use super::kept;
+use crate::Failure;
+use crate::server::ServerError;
+
+/// How many branches are remembered.
+const MAX_BRANCHES: usize = 100;
+
+/// How long a hook waits for the end of a rebase. Git calls the last hook of a rebase before it ends.
+const REBASE: Duration = Duration::from_secs(10);
+
+/// The file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Content {
+    /// By server and project.
+    places: BTreeMap<String, Place>,
+}
+
+/// What one project knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The newest commits that are reported, or were there before. The latest one is the last.
+    pub tips: Vec<Tip>,
+    /// Why the last report has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A commit of a branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tip {
+    pub branch: String,
+    pub commit: String,
+}
+
+impl Place {
+    fn set(&mut self, branch: &str, commit: String) {
+        self.tips.retain(|tip| tip.branch != branch);
+        self.tips.push(Tip { branch: branch.to_owned(), commit });
+        let many = self.tips.len().saturating_sub(MAX_BRANCHES);
+        self.tips.drain(..many);
+    }
+}
+
+/// The file, for one process at a time.
+pub struct Reported {
+    path: PathBuf,
+    content: Content,
+    place: String,
+    _lock: File,
+}
+
+impl Reported {
+    /// `None` if the hooks were never installed in this repository.
+    ///
+    /// # Errors
+    /// If the folder can't be used.
+    pub fn open(docs: &Docs, repository: &Repository) -> Result<Option<Self>, Failure> {
+        if path(repository)?.exists() { Self::begin(docs, repository).map(Some) } else { Ok(None) }
+    }
+
+    /// # Errors
+    /// If the folder can't be used.
+    fn begin(docs: &Docs, repository: &Repository) -> Result<Self, Failure> {
+        let lock = lock_file(&repository.shared_dir()?.join("commits.lock"))?;
+        lock.lock()?;
+        let path = path(repository)?;
+        let content = kept::read(&path);
+        Ok(Self { path, content, place: docs.place(), _lock: lock })
+    }
+
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.content.places.get(&self.place)
+    }
+
+    /// Remembers this place.
+    fn keep(&mut self, place: Place) -> Result<(), Failure> {
+        self.content.places.insert(self.place.clone(), place);
+        kept::write(&self.path, &self.content)
+    }
+
+    /// The commits that are not reported, oldest first, with what is known now.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn missing(&mut self, repository: &Repository, head: &str) -> Result<Vec<String>, Failure> {
+        let mut place = self.place().cloned();
+        let known = match &place {
+            Some(place) => existing(repository, place)?,
+            None => Vec::new(),
+        };
+        // Of a history that has nothing in common with what is known, as of another project or an orphan branch, only the newest commit
+        // is new. If nothing is known because the first commit was not made yet, all are.
+        let is_beginning = place.as_ref().is_some_and(|place| place.tips.is_empty());
+        if !is_beginning && !is_related(repository, head, &known) {
+            let mut parents = place.take().unwrap_or_default();
+            let before = repository.ask(&["rev-list", "--no-walk", &format!("{head}^@"), "--"])?;
+            for (n, parent) in String::from_utf8_lossy(&before).lines().enumerate() {
+                parents.set(&format!("{}^{}", repository.branch(), n + 1), parent.to_owned());
+            }
+            self.keep(parents.clone())?;
+            place = Some(parents);
+        }
+        let known = existing(repository, &place.unwrap_or_default())?;
+        commits::since(repository, head, &known.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+fn path(repository: &Repository) -> Result<PathBuf, Failure> {
+    Ok(repository.shared_dir()?.join("commits.json"))
+}
+
+fn lock_file(path: &std::path::Path) -> std::io::Result<File> {
+    File::options().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// The known commits that are still there: git deletes those that no branch has any more.
+fn existing(repository: &Repository, place: &Place) -> Result<Vec<String>, Failure> {
+    let ids = place.tips.iter().map(|tip| &tip.commit).filter(|id| is_id(id));
+    let lines: String = ids.map(|id| format!("{id}\n")).collect();
+    let found = repository.ask_about(&["cat-file", "--batch-check=%(objecttype) %(objectname)"], &lines)?;
+    let found = String::from_utf8_lossy(&found);
+    Ok(found.lines().filter_map(|line| line.strip_prefix("commit ")).map(str::to_owned).collect())
+}
+
+/// Whether the commit has history in common with one of the others.
+fn is_related(repository: &Repository, head: &str, others: &[String]) -> bool {
+    let mut args = vec!["merge-base", head];
+    args.extend(others.iter().map(String::as_str));
+    !others.is_empty() && repository.ask(&args).is_ok()
+}
+
+/// Remembers that the hooks are installed. What is there now is not reported.
+///
+/// # Errors
+/// If it can't be written.
+pub fn begin(docs: &Docs, repository: &Repository) -> Result<(), Failure> {
+    let mut reported = Reported::begin(docs, repository)?;
+    if reported.place().is_some() {
+        return Ok(());
+    }
+    let mut place = Place::default();
+    if let Some(head) = repository.head()? {
+        place.set(&repository.branch(), head);
+    }
+    reported.keep(place)
+}
+
+/// Forgets it, so that hooks which are still there do nothing.
+///
+/// # Errors
+/// If it can't be deleted.
+pub fn end(repository: &Repository) -> Result<(), Failure> {
+    match std::fs::remove_file(path(repository)?) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Reports what is not reported yet. Does nothing where the hooks were never installed.
+///
+/// # Errors
+/// If the server does not answer. It is tried again the next time.
+pub fn catch_up(docs: &Docs, repository: &Repository) -> Result<(), Failure> {
+    let Some(mut reported) = Reported::open(docs, repository)? else { return Ok(()) };
+    let Some(head) = repository.head()? else { return Ok(()) };
+    let branch = repository.branch();
+    let ids = reported.missing(repository, &head)?;
+    let commits = commits::read(repository, &ids)?;
+    let result = commits::report(docs, &commits);
+    let mut place = reported.place().cloned().unwrap_or_default();
+    place.error = result.as_ref().err().map(ToString::to_string);
+    // What the server refuses for ever must not keep back what comes after it.
+    if result.as_ref().map_or_else(ServerError::is_final, |_| true) {
+        place.set(&branch, head);
+    }
+    if reported.place() != Some(&place) {
+        reported.keep(place)?;
+    }
+    Ok(result.map(drop)?)
+}
+
+/// For a hook: like [`catch_up`], once for many hooks that come at the same time, and not amid a rebase.
+///
+/// # Errors
+/// Nobody reads them. `docs hook show` shows the last one.
+pub fn from_hook(docs: &Docs) -> Result<(), Failure> {
+    let repository = Repository::find()?;
+    if !path(&repository)?.exists() {
+        return Ok(());
+    }
+    loop {
+        let lock = lock_file(&repository.own_dir()?.join("hook.lock"))?;
+        if lock.try_lock().is_err() {
+            // The other process looks again after it has released the lock.
+            return Ok(());
+        }
+        let begun = Instant::now();
+        while repository.is_rebasing() {
+            if begun.elapsed() > REBASE {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        let head = repository.head()?;
+        catch_up(docs, &repository)?;
+        drop(lock);
+        if repository.head()? == head && !repository.is_rebasing() {
+            return Ok(());
+        }
+    }
+}
