@@ -82,6 +82,7 @@ mod executor {
 
 /// Living documents: what people and programs write, commits, the webhook of GitHub, and synchronisations.
 mod living {
+    mod command;
     mod documents;
     mod hook;
     mod kills;

@@ -28,6 +28,7 @@ mod trusted;
 mod url;
 
 pub use context::edit::BEGINNING;
+pub use docs::files::is_name as is_document_name;
 pub use docs::marks::without_marks;
 pub use spool::MAX_PAYLOAD;
 

@@ -155,10 +155,10 @@ impl<'d> Exchange<'d> {
                 Compared::ChangedThere => self.take(&document)?,
                 Compared::OnlyThere if is_named || files::is_plain_text(name) => self.take(&document)?,
                 Compared::DeletedHere if is_named => self.take(&document)?,
-                Compared::OnlyThere if document.there.is_some() => self.told(&format!(
+                Compared::OnlyThere => self.told(&format!(
                     "{name}: only there, and its name is not that of a text; `lamplighter docs pull {name}` takes it\n"
                 ))?,
-                Compared::OnlyThere => self.forget(&document)?,
+                Compared::Nowhere => self.forget(&document)?,
                 Compared::DeletedHere => self.told(&format!(
                     "{name}: deleted here; `lamplighter docs pull {name}` brings it back\n"
                 ))?,
@@ -193,7 +193,7 @@ impl<'d> Exchange<'d> {
                 Compared::DeletedThere => self.told(&format!(
                     "{name}: deleted there; `lamplighter docs push {name}` creates it again\n"
                 ))?,
-                Compared::OnlyThere if document.there.is_none() => self.forget(&document)?,
+                Compared::Nowhere => self.forget(&document)?,
                 Compared::DeletedHere => {
                     self.told(&format!("{name}: deleted here; it is kept there\n"))?;
                 }

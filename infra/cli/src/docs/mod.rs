@@ -2,7 +2,7 @@
 
 mod commits;
 mod exchange;
-mod files;
+pub mod files;
 mod git;
 mod hook;
 mod kept;
@@ -86,6 +86,8 @@ fn status(docs: &Docs, json: bool) -> Result<(), Failure> {
         Ok(_) => Exchange::open(docs)?.documents(&overview)?,
         Err(_) => Vec::new(),
     };
+    let documents: Vec<Document> =
+        documents.into_iter().filter(|document| document.compared != Compared::Nowhere).collect();
     if json {
         overview["files"] = documents
             .iter()
@@ -108,11 +110,9 @@ fn status(docs: &Docs, json: bool) -> Result<(), Failure> {
     }
     let stored = |document: &&Document| rows.iter().any(|row| row.text("name") == document.name);
     for document in documents.iter().filter(|document| !stored(document)) {
-        if document.compared != Compared::OnlyThere {
-            let (words, look) = described(document);
-            let none = ("", Look::Plain);
-            table.row([(document.name.as_str(), Look::Plain), none, none, none, (words.as_str(), look)]);
-        }
+        let (words, look) = described(document);
+        let none = ("", Look::Plain);
+        table.row([(document.name.as_str(), Look::Plain), none, none, none, (words.as_str(), look)]);
     }
     let mut text = if table.is_empty() { "there are no documents yet\n".to_owned() } else { table.lines() };
     text.push_str(&behind(docs, &overview));

@@ -220,10 +220,10 @@ pub fn from_hook(docs: &Docs) -> Result<(), Failure> {
             thread::sleep(Duration::from_millis(50));
         }
         let head = repository.head()?;
-        catch_up(docs, &repository)?;
+        let done = catch_up(docs, &repository);
         drop(lock);
         if repository.head()? == head && !repository.is_rebasing() {
-            return Ok(());
+            return done;
         }
     }
 }

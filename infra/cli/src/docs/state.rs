@@ -101,6 +101,8 @@ pub enum Compared {
     OnlyThere,
     DeletedHere,
     DeletedThere,
+    /// Deleted on both sides.
+    Nowhere,
     /// The file can't be a document.
     Unusable,
 }
@@ -117,6 +119,7 @@ impl Compared {
             Self::OnlyThere => "only_there",
             Self::DeletedHere => "deleted_here",
             Self::DeletedThere => "deleted_there",
+            Self::Nowhere => "nowhere",
             Self::Unusable => "unusable",
         }
     }
@@ -144,7 +147,8 @@ pub fn compare(here: &Local, there: Option<&str>, together: Option<&str>) -> Com
         (Some(here), Some(_)) if together == Some(here) => Compared::ChangedThere,
         (Some(_), Some(_)) => Compared::Both,
         (None, Some(_)) if together.is_some() => Compared::DeletedHere,
-        (None, _) => Compared::OnlyThere,
+        (None, Some(_)) => Compared::OnlyThere,
+        (None, None) => Compared::Nowhere,
         (Some(_), None) if together.is_some() => Compared::DeletedThere,
         (Some(_), None) => Compared::OnlyHere,
     }
@@ -174,6 +178,7 @@ mod tests {
             (text("a"), None, Some("a"), Compared::DeletedThere),
             (Local::Absent, Some("a"), None, Compared::OnlyThere),
             (Local::Absent, Some("b"), Some("a"), Compared::DeletedHere),
+            (Local::Absent, None, Some("a"), Compared::Nowhere),
             (Local::Unusable(String::new()), Some("a"), Some("a"), Compared::Unusable),
         ] {
             assert_eq!(compare(&here, there, together), expected, "{here:?} {there:?} {together:?}");
