@@ -101,7 +101,7 @@ fn named(repository: &Repository, revision: &str) -> Result<Vec<String>, Failure
 ///
 /// # Errors
 /// What git says.
-pub fn since(repository: &Repository, head: &str, known: &[&str]) -> Result<Vec<String>, Failure> {
+pub fn since(repository: &Repository, head: &str, known: &[String]) -> Result<Vec<String>, Failure> {
     let mut lines = format!("{head}\n");
     for id in known {
         lines.push_str(&format!("^{id}\n"));
@@ -116,7 +116,7 @@ fn ids_of(printed: &[u8]) -> Vec<String> {
 }
 
 /// A commit without its files.
-struct Head {
+struct Header {
     id: String,
     parent: Option<String>,
     at: i64,
@@ -132,10 +132,10 @@ pub fn read(repository: &Repository, ids: &[String]) -> Result<Vec<Value>, Failu
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let heads = heads(repository, ids)?;
-    let files = files(repository, &heads)?;
-    let commits = heads.into_iter().zip(files).filter_map(|(head, paths)| {
-        let Head { id, at, author, message, .. } = head;
+    let headers = headers(repository, ids)?;
+    let files = files(repository, &headers)?;
+    let commits = headers.into_iter().zip(files).filter_map(|(header, paths)| {
+        let Header { id, at, author, message, .. } = header;
         let message = message.trim();
         let message = message[..message.floor_char_boundary(MAX_MESSAGE)].trim_end();
         let author: String = author.trim().chars().take(MAX_AUTHOR).collect();
@@ -155,7 +155,7 @@ pub fn read(repository: &Repository, ids: &[String]) -> Result<Vec<Value>, Failu
 }
 
 /// What the commits say.
-fn heads(repository: &Repository, ids: &[String]) -> Result<Vec<Head>, Failure> {
+fn headers(repository: &Repository, ids: &[String]) -> Result<Vec<Header>, Failure> {
     let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
     let printed = repository.ask_about(
         &[
@@ -170,9 +170,9 @@ fn heads(repository: &Repository, ids: &[String]) -> Result<Vec<Head>, Failure> 
     // No part of a commit has a NUL. Before each is a line `commit`, and before that the end of the line of the one before.
     let parts: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
     let text = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
-    let heads: Vec<Head> = parts
+    let headers: Vec<Header> = parts
         .chunks_exact(5)
-        .map(|parts| Head {
+        .map(|parts| Header {
             id: text(parts[0]).lines().last().unwrap_or_default().to_owned(),
             parent: text(parts[1]).split(' ').next().filter(|id| is_id(id)).map(str::to_owned),
             at: text(parts[2]).parse().unwrap_or(0),
@@ -180,17 +180,17 @@ fn heads(repository: &Repository, ids: &[String]) -> Result<Vec<Head>, Failure> 
             message: text(parts[4]),
         })
         .collect();
-    if heads.iter().map(|head| &head.id).ne(ids) {
+    if headers.iter().map(|header| &header.id).ne(ids) {
         return Err(Failure::Message("git: it has printed other commits than were asked for".to_owned()));
     }
-    Ok(heads)
+    Ok(headers)
 }
 
 /// The files that the commits change, also against the first parent of a merge.
-fn files(repository: &Repository, heads: &[Head]) -> Result<Vec<Vec<String>>, Failure> {
-    let lines: String = heads
+fn files(repository: &Repository, headers: &[Header]) -> Result<Vec<Vec<String>>, Failure> {
+    let lines: String = headers
         .iter()
-        .map(|Head { id, parent, .. }| match parent {
+        .map(|Header { id, parent, .. }| match parent {
             Some(parent) => format!("{id} {parent}\n"),
             None => format!("{id}\n"),
         })
@@ -199,7 +199,7 @@ fn files(repository: &Repository, heads: &[Head]) -> Result<Vec<Vec<String>>, Fa
         &["diff-tree", "--stdin", "--root", "-r", "-z", "--name-status", "--no-renames"],
         &lines,
     )?;
-    let mut files: Vec<Vec<String>> = heads.iter().map(|_| Vec::new()).collect();
+    let mut files: Vec<Vec<String>> = headers.iter().map(|_| Vec::new()).collect();
     let mut at = None;
     let mut parts = printed.split(|byte| *byte == 0);
     // A commit, and then the letter and the path of each file. So a file whose name is the hash of a commit is a file.
@@ -207,9 +207,9 @@ fn files(repository: &Repository, heads: &[Head]) -> Result<Vec<Vec<String>>, Fa
         let part = String::from_utf8_lossy(part);
         if is_id(part.trim_end()) {
             let next = at.map_or(0, |at| at + 1);
-            at = heads[next.min(heads.len())..]
+            at = headers[next.min(headers.len())..]
                 .iter()
-                .position(|head| head.id == part.trim_end())
+                .position(|header| header.id == part.trim_end())
                 .map(|n| n + next);
         } else if let (Some(at), Some(path)) = (at, parts.next()) {
             files[at].push(String::from_utf8_lossy(path).into_owned());

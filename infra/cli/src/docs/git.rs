@@ -28,6 +28,15 @@ pub struct Repository {
     common_dir: PathBuf,
 }
 
+/// Where the working tree is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its full name, or `HEAD` if there is none.
+    pub branch: String,
+    /// Its newest commit.
+    pub commit: String,
+}
+
 impl Repository {
     /// The one that the current folder is in.
     ///
@@ -81,20 +90,14 @@ impl Repository {
         folder(self.common_dir.join("lamplighter"))
     }
 
-    /// The newest commit. `None` if there is none yet.
-    ///
-    /// # Errors
-    /// What git says.
-    pub fn head(&self) -> Result<Option<String>, Failure> {
-        let refs = self.ask(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
-        Ok(refs.ok().map(|id| text(&id)).filter(|id| is_id(id)))
-    }
-
-    /// The branch, or `HEAD` if there is none.
+    /// The branch and its newest commit. `None` if there is no commit yet.
     #[must_use]
-    pub fn branch(&self) -> String {
+    pub fn head(&self) -> Option<Head> {
         let branch = self.ask(&["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
-        if branch.is_empty() { "HEAD".to_owned() } else { text(&branch) }
+        let branch = if branch.is_empty() { "HEAD".to_owned() } else { text(&branch) };
+        // Of this branch, and not of `HEAD`, which may be another one by now.
+        let commit = self.ask(&["rev-parse", "--verify", "--quiet", &format!("{branch}^{{commit}}")]);
+        commit.ok().map(|id| text(&id)).filter(|id| is_id(id)).map(|commit| Head { branch, commit })
     }
 
     /// Whether a rebase is under way. Its commits may be replaced by the next step.

@@ -1,8 +1,8 @@
 //! `docs hook`: hooks of git that report commits.
 //!
 //! A hook of the person is kept as it is: ours is a marked block in it. The block starts `docs commit --hook` in the background, so a
-//! commit neither waits nor fails. It does nothing in a repository where the person has not installed it, so it may be in a folder of
-//! hooks that is shared or committed.
+//! commit neither waits nor fails. It does nothing in a repository where the person has not installed it, nor for another project, so it
+//! may be in a folder of hooks that is shared or committed.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
@@ -206,12 +206,15 @@ pub fn show(docs: &Docs) -> Result<(), Failure> {
         text.push_str(&format!("{:<14}{state}\n", file.name));
     }
     let reported = Reported::open(docs, &repository)?;
-    match (reported, repository.head()?) {
-        (None, _) => text.push_str("hooks do nothing here until `lamplighter docs hook install`\n"),
+    match (reported, repository.head()) {
+        (None, _) => text.push_str(&format!(
+            "nothing is reported to the project {} until `lamplighter docs hook install`\n",
+            docs.project()
+        )),
         (Some(_), None) => text.push_str("there is no commit yet\n"),
         (Some(mut reported), Some(head)) => {
             let missing = reported.missing(&repository, &head)?.len();
-            let place = reported.place().cloned().unwrap_or_default();
+            let place = reported.place();
             for tip in &place.tips {
                 let branch = tip.branch.trim_start_matches("refs/heads/");
                 text.push_str(&format!("{:<14}{:.12} of {}\n", "reported", tip.commit, escaped(branch)));

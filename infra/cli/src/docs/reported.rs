@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Docs;
 use super::commits;
-use super::git::{Repository, is_id};
+use super::git::{Head, Repository, is_id};
 use super::kept;
 use crate::Failure;
 use crate::server::ServerError;
@@ -67,12 +67,16 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// `None` if the hooks were never installed in this repository.
+    /// `None` if the hooks were never installed for this server and project. A checkout may name any project of the person.
     ///
     /// # Errors
     /// If the folder can't be used.
     pub fn open(docs: &Docs, repository: &Repository) -> Result<Option<Self>, Failure> {
-        if path(repository)?.exists() { Self::begin(docs, repository).map(Some) } else { Ok(None) }
+        if !path(repository)?.exists() {
+            return Ok(None);
+        }
+        let reported = Self::begin(docs, repository)?;
+        Ok(reported.content.places.contains_key(&reported.place).then_some(reported))
     }
 
     /// # Errors
@@ -86,40 +90,36 @@ impl Reported {
     }
 
     #[must_use]
-    pub fn place(&self) -> Option<&Place> {
-        self.content.places.get(&self.place)
+    pub fn place(&self) -> Place {
+        self.content.places.get(&self.place).cloned().unwrap_or_default()
     }
 
     /// Remembers this place.
     fn keep(&mut self, place: Place) -> Result<(), Failure> {
-        self.content.places.insert(self.place.clone(), place);
-        kept::write(&self.path, &self.content)
+        let before = self.content.places.insert(self.place.clone(), place.clone());
+        if before.as_ref() == Some(&place) { Ok(()) } else { kept::write(&self.path, &self.content) }
     }
 
-    /// The commits that are not reported, oldest first, with what is known now.
+    /// The commits that are not reported, oldest first, at most [`commits::MOST`] of the newest.
     ///
     /// # Errors
     /// What git says.
-    pub fn missing(&mut self, repository: &Repository, head: &str) -> Result<Vec<String>, Failure> {
-        let mut place = self.place().cloned();
-        let known = match &place {
-            Some(place) => existing(repository, place)?,
-            None => Vec::new(),
-        };
-        // Of a history that has nothing in common with what is known, as of another project or an orphan branch, only the newest commit
-        // is new. If nothing is known because the first commit was not made yet, all are.
-        let is_beginning = place.as_ref().is_some_and(|place| place.tips.is_empty());
-        if !is_beginning && !is_related(repository, head, &known) {
-            let mut parents = place.take().unwrap_or_default();
-            let before = repository.ask(&["rev-list", "--no-walk", &format!("{head}^@"), "--"])?;
-            for (n, parent) in String::from_utf8_lossy(&before).lines().enumerate() {
-                parents.set(&format!("{}^{}", repository.branch(), n + 1), parent.to_owned());
+    pub fn missing(&mut self, repository: &Repository, head: &Head) -> Result<Vec<String>, Failure> {
+        let Head { branch, commit } = head;
+        let mut place = self.place();
+        let mut known = existing(repository, &place)?;
+        // If nothing was there when the hooks were installed, everything is new. Of a history that has nothing in common with what is
+        // known, such as that of an orphan branch, only the newest commit is.
+        if !place.tips.is_empty() && !is_related(repository, commit, &known) {
+            let parents = repository.ask(&["rev-list", "--no-walk", &format!("{commit}^@"), "--"])?;
+            for (n, parent) in String::from_utf8_lossy(&parents).lines().enumerate() {
+                place.set(&format!("{branch}^{}", n + 1), parent.to_owned());
             }
-            self.keep(parents.clone())?;
-            place = Some(parents);
+            known = existing(repository, &place)?;
+            // Before anything is sent, so that a report that fails is made up for.
+            self.keep(place)?;
         }
-        let known = existing(repository, &place.unwrap_or_default())?;
-        commits::since(repository, head, &known.iter().map(String::as_str).collect::<Vec<_>>())
+        commits::since(repository, commit, &known)
     }
 }
 
@@ -153,12 +153,12 @@ fn is_related(repository: &Repository, head: &str, others: &[String]) -> bool {
 /// If it can't be written.
 pub fn begin(docs: &Docs, repository: &Repository) -> Result<(), Failure> {
     let mut reported = Reported::begin(docs, repository)?;
-    if reported.place().is_some() {
+    if reported.content.places.contains_key(&reported.place) {
         return Ok(());
     }
     let mut place = Place::default();
-    if let Some(head) = repository.head()? {
-        place.set(&repository.branch(), head);
+    if let Some(Head { branch, commit }) = repository.head() {
+        place.set(&branch, commit);
     }
     reported.keep(place)
 }
@@ -180,20 +180,17 @@ pub fn end(repository: &Repository) -> Result<(), Failure> {
 /// If the server does not answer. It is tried again the next time.
 pub fn catch_up(docs: &Docs, repository: &Repository) -> Result<(), Failure> {
     let Some(mut reported) = Reported::open(docs, repository)? else { return Ok(()) };
-    let Some(head) = repository.head()? else { return Ok(()) };
-    let branch = repository.branch();
+    let Some(head) = repository.head() else { return Ok(()) };
     let ids = reported.missing(repository, &head)?;
     let commits = commits::read(repository, &ids)?;
     let result = commits::report(docs, &commits);
-    let mut place = reported.place().cloned().unwrap_or_default();
+    let mut place = reported.place();
     place.error = result.as_ref().err().map(ToString::to_string);
     // What the server refuses for ever must not keep back what comes after it.
     if result.as_ref().map_or_else(ServerError::is_final, |_| true) {
-        place.set(&branch, head);
+        place.set(&head.branch, head.commit);
     }
-    if reported.place() != Some(&place) {
-        reported.keep(place)?;
-    }
+    reported.keep(place)?;
     Ok(result.map(drop)?)
 }
 
@@ -219,10 +216,10 @@ pub fn from_hook(docs: &Docs) -> Result<(), Failure> {
             }
             thread::sleep(Duration::from_millis(50));
         }
-        let head = repository.head()?;
+        let head = repository.head();
         let done = catch_up(docs, &repository);
         drop(lock);
-        if repository.head()? == head && !repository.is_rebasing() {
+        if repository.head() == head && !repository.is_rebasing() {
             return done;
         }
     }
