@@ -34,7 +34,8 @@ fn a_commit_is_reported_with_what_it_says_and_changes() {
     let mut files: Vec<&str> =
         commit["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
     let mut expected = names;
-    (files.sort_unstable(), expected.sort_unstable());
+    files.sort_unstable();
+    expected.sort_unstable();
     assert_eq!(files, expected);
     assert_eq!(
         (&commit["id"], &commit["at"], &commit["author"], &commit["message"], &commit["more_files"]),

@@ -273,6 +273,10 @@ fn outside_of_a_repository_documents_are_only_listed() {
         bed.run(args).failed("not a git repository");
     }
     bed.run(&["docs", "push", "--merged"]).failed("required");
+    // A checkout may have any file here.
+    bed.write("project/.git", "gitdir: ../elsewhere\n");
+    bed.run(&["docs", "pull"]).failed("git: ");
+    assert!(!bed.path("project/A.md").exists() && !bed.path("elsewhere").exists());
 }
 
 #[test]

@@ -84,7 +84,8 @@ fn commits_amends_merges_and_rebases_are_reported() {
     let mut ids: Vec<String> =
         platform.commits().iter().map(|commit| commit["id"].as_str().unwrap().to_owned()).collect();
     let count = ids.len();
-    (ids.sort_unstable(), ids.dedup());
+    ids.sort_unstable();
+    ids.dedup();
     assert_eq!(ids.len(), count);
 }
 
