@@ -823,7 +823,7 @@ Examples:
     /// Bring the documents up to date with the commits that wait. A model is asked
     #[command(after_help = "Example:\n  lamplighter docs sync --wait")]
     Sync {
-        /// Wait until it has ended, and pull what has changed
+        /// Wait until it has ended, and pull what has changed. With --json, nothing is pulled
         #[arg(long)]
         wait: bool,
         #[command(flatten)]

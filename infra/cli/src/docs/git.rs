@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use fs_err as fs;
@@ -44,11 +44,7 @@ impl Repository {
     /// If it is in none, or if there is no git.
     pub fn find() -> Result<Self, Failure> {
         let here = Path::new(".");
-        let top = git(here, &["rev-parse", "--show-toplevel"], "")?;
-        if top.is_empty() {
-            return Err(Failure::Message("this repository has no working tree".to_owned()));
-        }
-        let root = path(top);
+        let root = path(git(here, &["rev-parse", "--show-toplevel"], "")?);
         let git_dir = path(git(&root, &["rev-parse", "--absolute-git-dir"], "")?);
         let common_dir = root.join(path(git(&root, &["rev-parse", "--git-common-dir"], "")?));
         Ok(Self { root, git_dir, common_dir })
@@ -64,6 +60,25 @@ impl Repository {
     /// What git says.
     pub fn ask_about(&self, args: &[&str], stdin: &str) -> Result<Vec<u8>, Failure> {
         git(&self.root, args, stdin)
+    }
+
+    /// As [`Self::ask`]. `None` if git says no: it ends with 1 and no error.
+    fn ask_whether(&self, args: &[&str]) -> Result<Option<Vec<u8>>, Failure> {
+        let output = output_of(&self.root, args, "")?;
+        if output.status.code() == Some(1) && output.stderr.is_empty() {
+            return Ok(None);
+        }
+        printed(output).map(Some)
+    }
+
+    /// Whether the commit has history in common with one of the others.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn is_related(&self, commit: &str, others: &[String]) -> Result<bool, Failure> {
+        let mut args = vec!["merge-base", commit];
+        args.extend(others.iter().map(String::as_str));
+        Ok(!others.is_empty() && self.ask_whether(&args)?.is_some())
     }
 
     /// The folder of hooks: that of `core.hooksPath`, or that of the repository.
@@ -82,6 +97,12 @@ impl Repository {
         folder(self.git_dir.join("lamplighter"))
     }
 
+    /// A file of [`Self::shared_dir`], which may not be there.
+    #[must_use]
+    pub fn shared_file(&self, name: &str) -> PathBuf {
+        self.common_dir.join("lamplighter").join(name)
+    }
+
     /// As [`Self::own_dir`], for all working trees.
     ///
     /// # Errors
@@ -91,13 +112,16 @@ impl Repository {
     }
 
     /// The branch and its newest commit. `None` if there is no commit yet.
-    #[must_use]
-    pub fn head(&self) -> Option<Head> {
-        let branch = self.ask(&["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
-        let branch = if branch.is_empty() { "HEAD".to_owned() } else { text(&branch) };
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn head(&self) -> Result<Option<Head>, Failure> {
+        let branch = self.ask_whether(&["symbolic-ref", "--quiet", "HEAD"])?;
+        let branch = branch.map_or_else(|| "HEAD".to_owned(), |branch| text(&branch));
         // Of this branch, and not of `HEAD`, which may be another one by now.
-        let commit = self.ask(&["rev-parse", "--verify", "--quiet", &format!("{branch}^{{commit}}")]);
-        commit.ok().map(|id| text(&id)).filter(|id| is_id(id)).map(|commit| Head { branch, commit })
+        let commit = format!("{branch}^{{commit}}");
+        let commit = self.ask_whether(&["rev-parse", "--verify", "--quiet", &commit])?;
+        Ok(commit.map(|commit| Head { branch, commit: text(&commit) }))
     }
 
     /// Whether a rebase is under way. Its commits may be replaced by the next step.
@@ -126,6 +150,10 @@ pub fn is_id(text: &str) -> bool {
 }
 
 fn git(dir: &Path, args: &[&str], stdin: &str) -> Result<Vec<u8>, Failure> {
+    printed(output_of(dir, args, stdin)?)
+}
+
+fn output_of(dir: &Path, args: &[&str], stdin: &str) -> Result<Output, Failure> {
     let failed = |error: io::Error| Failure::Message(format!("failed to run git: {error}"));
     let mut child = Command::new("git")
         .args(["--no-pager", "-c", "core.fsmonitor=false"])
@@ -144,6 +172,11 @@ fn git(dir: &Path, args: &[&str], stdin: &str) -> Result<Vec<u8>, Failure> {
     let writer = thread::spawn(move || input.map(|mut input| input.write_all(given.as_bytes())));
     let output = child.wait_with_output().map_err(failed)?;
     drop(writer.join());
+    Ok(output)
+}
+
+/// What git has printed, or the first line of its error.
+fn printed(output: Output) -> Result<Vec<u8>, Failure> {
     if output.status.success() {
         return Ok(output.stdout);
     }

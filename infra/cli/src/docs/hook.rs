@@ -206,7 +206,7 @@ pub fn show(docs: &Docs) -> Result<(), Failure> {
         text.push_str(&format!("{:<14}{state}\n", file.name));
     }
     let reported = Reported::open(docs, &repository)?;
-    match (reported, repository.head()) {
+    match (reported, repository.head()?) {
         (None, _) => text.push_str(&format!(
             "nothing is reported to the project {} until `lamplighter docs hook install`\n",
             docs.project()

@@ -25,6 +25,8 @@ pub fn write(path: &Path, content: &impl Serialize) -> Result<(), Failure> {
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
     serde_json::to_writer_pretty(&mut new, content).map_err(std::io::Error::from)?;
     new.write_all(b"\n")?;
+    // Otherwise a power failure may leave an empty file.
+    new.as_file().sync_all()?;
     new.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

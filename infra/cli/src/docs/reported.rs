@@ -6,11 +6,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::slice;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Docs;
 use super::commits;
@@ -18,6 +20,10 @@ use super::git::{Head, Repository, is_id};
 use super::kept;
 use crate::Failure;
 use crate::server::ServerError;
+use crate::shell::values::Fields;
+
+/// It exists where the hooks are installed.
+const FILE: &str = "commits.json";
 
 /// How many branches are remembered.
 const MAX_BRANCHES: usize = 100;
@@ -72,7 +78,7 @@ impl Reported {
     /// # Errors
     /// If the folder can't be used.
     pub fn open(docs: &Docs, repository: &Repository) -> Result<Option<Self>, Failure> {
-        if !path(repository)?.exists() {
+        if !repository.shared_file(FILE).exists() {
             return Ok(None);
         }
         let reported = Self::begin(docs, repository)?;
@@ -82,9 +88,10 @@ impl Reported {
     /// # Errors
     /// If the folder can't be used.
     fn begin(docs: &Docs, repository: &Repository) -> Result<Self, Failure> {
-        let lock = lock_file(&repository.shared_dir()?.join("commits.lock"))?;
+        let dir = repository.shared_dir()?;
+        let lock = lock_file(&dir.join("commits.lock"))?;
         lock.lock()?;
-        let path = path(repository)?;
+        let path = dir.join(FILE);
         let content = kept::read(&path);
         Ok(Self { path, content, place: docs.place(), _lock: lock })
     }
@@ -110,7 +117,7 @@ impl Reported {
         let mut known = existing(repository, &place)?;
         // If nothing was there when the hooks were installed, everything is new. Of a history that has nothing in common with what is
         // known, such as that of an orphan branch, only the newest commit is.
-        if !place.tips.is_empty() && !is_related(repository, commit, &known) {
+        if !place.tips.is_empty() && !repository.is_related(commit, &known)? {
             let parents = repository.ask(&["rev-list", "--no-walk", &format!("{commit}^@"), "--"])?;
             for (n, parent) in String::from_utf8_lossy(&parents).lines().enumerate() {
                 place.set(&format!("{branch}^{}", n + 1), parent.to_owned());
@@ -123,11 +130,7 @@ impl Reported {
     }
 }
 
-fn path(repository: &Repository) -> Result<PathBuf, Failure> {
-    Ok(repository.shared_dir()?.join("commits.json"))
-}
-
-fn lock_file(path: &std::path::Path) -> std::io::Result<File> {
+fn lock_file(path: &Path) -> std::io::Result<File> {
     File::options().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
@@ -140,13 +143,6 @@ fn existing(repository: &Repository, place: &Place) -> Result<Vec<String>, Failu
     Ok(found.lines().filter_map(|line| line.strip_prefix("commit ")).map(str::to_owned).collect())
 }
 
-/// Whether the commit has history in common with one of the others.
-fn is_related(repository: &Repository, head: &str, others: &[String]) -> bool {
-    let mut args = vec!["merge-base", head];
-    args.extend(others.iter().map(String::as_str));
-    !others.is_empty() && repository.ask(&args).is_ok()
-}
-
 /// Remembers that the hooks are installed. What is there now is not reported.
 ///
 /// # Errors
@@ -157,7 +153,7 @@ pub fn begin(docs: &Docs, repository: &Repository) -> Result<(), Failure> {
         return Ok(());
     }
     let mut place = Place::default();
-    if let Some(Head { branch, commit }) = repository.head() {
+    if let Some(Head { branch, commit }) = repository.head()? {
         place.set(&branch, commit);
     }
     reported.keep(place)
@@ -168,7 +164,11 @@ pub fn begin(docs: &Docs, repository: &Repository) -> Result<(), Failure> {
 /// # Errors
 /// If it can't be deleted.
 pub fn end(repository: &Repository) -> Result<(), Failure> {
-    match std::fs::remove_file(path(repository)?) {
+    let dir = repository.shared_dir()?;
+    // A hook that is reporting now would write it again.
+    let lock = lock_file(&dir.join("commits.lock"))?;
+    lock.lock()?;
+    match std::fs::remove_file(dir.join(FILE)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }
@@ -180,18 +180,35 @@ pub fn end(repository: &Repository) -> Result<(), Failure> {
 /// If the server does not answer. It is tried again the next time.
 pub fn catch_up(docs: &Docs, repository: &Repository) -> Result<(), Failure> {
     let Some(mut reported) = Reported::open(docs, repository)? else { return Ok(()) };
-    let Some(head) = repository.head() else { return Ok(()) };
+    let Some(head) = repository.head()? else { return Ok(()) };
     let ids = reported.missing(repository, &head)?;
     let commits = commits::read(repository, &ids)?;
-    let result = commits::report(docs, &commits);
+    let result = report(docs, &commits);
     let mut place = reported.place();
-    place.error = result.as_ref().err().map(ToString::to_string);
-    // What the server refuses for ever must not keep back what comes after it.
-    if result.as_ref().map_or_else(ServerError::is_final, |_| true) {
+    place.error = result.as_ref().map_or_else(|error| Some(error.to_string()), Clone::clone);
+    if result.is_ok() {
         place.set(&head.branch, head.commit);
     }
     reported.keep(place)?;
     Ok(result.map(drop)?)
+}
+
+/// Reports commits. What the server refuses for ever must not keep back the others; then it returns the last reason.
+fn report(docs: &Docs, all: &[Value]) -> Result<Option<String>, ServerError> {
+    match commits::report(docs, all) {
+        Err(error) if error.is_final() => {}
+        done => return done.map(|_| None),
+    }
+    let mut refused = None;
+    for one in all {
+        match commits::report(docs, slice::from_ref(one)) {
+            Err(error) if error.is_final() => {
+                refused = Some(format!("{error} (the commit {})", one.text("id")));
+            }
+            done => drop(done?),
+        }
+    }
+    Ok(refused)
 }
 
 /// For a hook: like [`catch_up`], once for many hooks that come at the same time, and not amid a rebase.
@@ -200,7 +217,7 @@ pub fn catch_up(docs: &Docs, repository: &Repository) -> Result<(), Failure> {
 /// Nobody reads them. `docs hook show` shows the last one.
 pub fn from_hook(docs: &Docs) -> Result<(), Failure> {
     let repository = Repository::find()?;
-    if !path(&repository)?.exists() {
+    if !repository.shared_file(FILE).exists() {
         return Ok(());
     }
     loop {
@@ -216,10 +233,10 @@ pub fn from_hook(docs: &Docs) -> Result<(), Failure> {
             }
             thread::sleep(Duration::from_millis(50));
         }
-        let head = repository.head();
+        let head = repository.head()?;
         let done = catch_up(docs, &repository);
         drop(lock);
-        if repository.head() == head && !repository.is_rebasing() {
+        if repository.head()? == head && !repository.is_rebasing() {
             return done;
         }
     }

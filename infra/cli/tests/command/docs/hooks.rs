@@ -182,13 +182,15 @@ fn nothing_is_reported_where_the_hooks_were_not_installed() {
 fn what_a_server_never_accepts_does_not_keep_back_the_rest() {
     let platform = Platform::default();
     let (_server, desk) = installed(&platform);
-    platform.refuses(Some(400));
-    desk.commit("refused for ever");
-    wait_until(|| desk.run(&["hook", "show"]).out.contains("answered 400"));
-    platform.refuses(None);
-    desk.commit("next");
-    platform.gets(&["next"]);
-    assert_eq!(platform.messages(), ["next"]);
+    for message in ["one", "refused for ever", "two"] {
+        desk.git(&["-c", "core.hooksPath=/dev/null", "commit", "-q", "--allow-empty", "-m", message]);
+    }
+    desk.commit("three");
+    wait_until(|| desk.run(&["hook", "show"]).out.contains("answered 400: this is no commit (the commit "));
+    assert_eq!(platform.messages(), ["one", "two", "three"]);
+    desk.commit("four");
+    platform.gets(&["four"]);
+    assert!(!settled(&desk).contains("last error"));
 }
 
 #[test]
@@ -326,6 +328,7 @@ fn a_folder_of_hooks_may_be_shared_or_committed() {
     desk.git_in("clone", &["commit", "-q", "--allow-empty", "-m", "not reported"]);
     let ran =
         desk.bed.command(&["docs", "commit", "--hook"]).current_dir(desk.bed.path("clone")).output().unwrap();
+    assert!(!desk.bed.path("clone/.git/lamplighter").exists());
     assert!(ran.status.success() && ran.stdout.is_empty() && ran.stderr.is_empty());
     assert!(!platform.messages().contains(&"not reported".to_owned()));
     let shown =

@@ -86,6 +86,9 @@ impl Kept {
                 let body: Value = serde_json::from_slice(&request.body).unwrap();
                 let given = body["commits"].as_array().unwrap();
                 assert!((1..=200).contains(&given.len()));
+                if given.iter().any(|commit| commit["message"].as_str().unwrap().contains("for ever")) {
+                    return Reply::status(400, r#"{"detail":"this is no commit"}"#);
+                }
                 self.commits.extend(given.iter().cloned());
                 let waiting = self.commits.len();
                 Reply::ok(json!({"new": given.len(), "commits_since_sync": waiting}).to_string())
