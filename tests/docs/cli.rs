@@ -13,6 +13,7 @@ fn mentioned() -> String {
     let page = read(PAGE);
     let sections = [
         "## Commands for people",
+        "## Living documents",
         "## For programs",
         "## Account and keys",
         "## Agent logs and context documents",

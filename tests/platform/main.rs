@@ -83,6 +83,7 @@ mod executor {
 /// Living documents: what people and programs write, commits, the webhook of GitHub, and synchronisations.
 mod living {
     mod agents;
+    mod command;
     mod documents;
     mod hook;
     mod kills;

@@ -53,6 +53,7 @@ pub enum Command {
     Completions(Shell),
     /// What a person does with agents and actions.
     Person(Person),
+    Docs(DocsArgs),
 }
 
 /// `keys`.
@@ -216,6 +217,16 @@ enum Top {
         after_help = "Examples:\n  lamplighter context show\n  lamplighter context init .claude/agents"
     )]
     Context(ContextArgs),
+    /// Living documents: pull and push their files, report commits, and bring them up to date
+    #[command(after_help = "\
+A living document describes the project, such as ARCHITECTURE.md. The platform stores it, and a model brings it up to date with commits.
+Its file is at the top of the repository. LAMPLIGHTER_PROJECT, or `project` in lamplighter.toml, says which project it is.
+
+Examples:
+  lamplighter docs push ARCHITECTURE.md
+  lamplighter docs hook install
+  lamplighter docs sync --wait")]
+    Docs(DocsArgs),
     /// Record hooks of a coding assistant, and read agent logs
     #[command(
         after_help = "Examples:\n  lamplighter log --read --agent-id arch-auth --lines 20 --format text\n  lamplighter log --flush"
@@ -764,6 +775,91 @@ pub enum SearchDepth {
     Cards,
     Memory,
     Raw,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(subcommand_required = true)]
+pub struct DocsArgs {
+    #[command(subcommand)]
+    pub command: DocsCommand,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum DocsCommand {
+    /// List the documents: versions, commits that wait, and how their files compare
+    #[command(after_help = "Example:\n  lamplighter docs status")]
+    Status {
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Take over what has changed there. A file that has changed here is not overwritten
+    #[command(after_help = "\
+If a document has changed on both sides, the texts are written to files, nothing is overwritten, and it ends with 1.
+
+Examples:
+  lamplighter docs pull
+  lamplighter docs pull ARCHITECTURE.md")]
+    Pull {
+        /// The documents [default: all]
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
+    /// Store what has changed here. A document that has changed there is not overwritten
+    #[command(after_help = "\
+A file becomes a new document only if it is named.
+
+Examples:
+  lamplighter docs push
+  lamplighter docs push ARCHITECTURE.md
+  lamplighter docs push --merged ARCHITECTURE.md")]
+    Push {
+        /// The documents [default: all that are stored]
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        /// After a conflict: the files hold both texts now
+        #[arg(long, requires = "names")]
+        merged: bool,
+    },
+    /// Bring the documents up to date with the commits that wait. A model is asked
+    #[command(after_help = "Example:\n  lamplighter docs sync --wait")]
+    Sync {
+        /// Wait until it has ended, and pull what has changed. With --json, nothing is pulled
+        #[arg(long)]
+        wait: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Report commits, which wait for a synchronisation
+    #[command(after_help = "Examples:\n  lamplighter docs commit\n  lamplighter docs commit v1.0..main")]
+    Commit {
+        /// Commits, or ranges such as v1.0..main [default: HEAD]
+        #[arg(value_name = "REV")]
+        revisions: Vec<String>,
+        /// For the hooks of git
+        #[arg(long, hide = true, conflicts_with_all = ["revisions", "json"])]
+        hook: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Report commits by themselves, with hooks of git
+    #[command(after_help = "Example:\n  lamplighter docs hook install")]
+    Hook {
+        #[command(subcommand)]
+        command: DocsHook,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum DocsHook {
+    /// Add the hooks to this repository. Other hooks are kept
+    #[command(after_help = "Example:\n  lamplighter docs hook install")]
+    Install,
+    /// Remove the hooks. Other hooks are kept
+    #[command(after_help = "Example:\n  lamplighter docs hook remove")]
+    Remove,
+    /// Show the hooks, and what they have reported
+    #[command(after_help = "Example:\n  lamplighter docs hook show")]
+    Show,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -1340,6 +1436,7 @@ impl Top {
     fn command(self) -> Result<Command, UsageError> {
         Ok(match self {
             Self::Person(person) => Command::Person(person),
+            Self::Docs(args) => Command::Docs(args),
             Self::Stop => Command::Stop,
             Self::Start(StartArgs { missed }) => {
                 Command::Start { missed: missed.map(missed_answer).transpose()? }

@@ -13,6 +13,7 @@ pub mod args;
 mod config;
 mod context;
 mod delivery;
+mod docs;
 mod keys;
 mod log;
 mod output;
@@ -27,6 +28,8 @@ mod trusted;
 mod url;
 
 pub use context::edit::BEGINNING;
+pub use docs::files::is_name as is_document_name;
+pub use docs::marks::without_marks;
 pub use spool::MAX_PAYLOAD;
 
 use args::{Command, UsageError};
@@ -66,6 +69,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Print(text) => Ok(output::print(text)?),
         Command::Completions(shell) => completions(shell),
         Command::Person(person) => shell::run(person),
+        Command::Docs(args) => docs::run(&args),
         Command::Hook(hook) => {
             // Not even a bug in this program may disturb an assistant.
             panic::set_hook(Box::new(|_| {}));

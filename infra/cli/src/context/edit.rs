@@ -5,7 +5,7 @@
 //! texts are named and their difference is shown; `--from` continues with the person's text over the newer version.
 
 use std::env;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -126,17 +126,9 @@ impl Draft {
     /// # Errors
     /// If a file can't be written.
     pub fn conflict(&self, before: &str, now: &[u8], from: Option<&Path>) -> io::Result<String> {
-        let base = self.path.with_extension("base.md");
         let theirs = self.path.with_extension("theirs.md");
-        write_private(&base, before.as_bytes())?;
         write_private(&theirs, now)?;
-        let diff = Command::new("diff")
-            .args(["-u", "-L", "as you read it", "-L", "as it is now"])
-            .arg(&base)
-            .arg(&theirs)
-            .output();
-        let diff = diff.map(|diff| String::from_utf8_lossy(&diff.stdout).into_owned()).unwrap_or_default();
-        fs::remove_file(base)?;
+        let diff = difference(("as you read it", before), ("as it is now", &String::from_utf8_lossy(now)));
         let (mine, theirs) = (self.path.display(), theirs.display());
         let command = self.command;
         let again = if from.is_some() { "again " } else { "" };
@@ -146,6 +138,23 @@ impl Draft {
              to continue:     merge the current text into yours, then `lamplighter {command} --from {mine}`"
         ))
     }
+}
+
+/// How the second text differs from the first one, each with its name. Empty if there is no `diff`.
+#[must_use]
+pub fn difference((old_name, old): (&str, &str), (new_name, new): (&str, &str)) -> String {
+    let diff = || {
+        let texts = [old, new].map(|text| {
+            let mut file = tempfile::NamedTempFile::new()?;
+            file.write_all(text.as_bytes())?;
+            Ok::<_, io::Error>(file)
+        });
+        let [old, new] = texts;
+        let (old, new) = (old?, new?);
+        let files = [old.path(), new.path()];
+        Command::new("diff").args(["-u", "-L", old_name, "-L", new_name]).args(files).output()
+    };
+    diff().map(|diff| String::from_utf8_lossy(&diff.stdout).into_owned()).unwrap_or_default()
 }
 
 /// Editors that need a terminal. Without one, they wait for ever or do nothing.
