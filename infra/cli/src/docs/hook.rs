@@ -160,12 +160,28 @@ pub fn install(docs: &Docs) -> Result<(), Failure> {
             file.write(text)?;
         }
     }
+    if !is_found() {
+        output::warn(&[
+            "there is no program `lamplighter` in your PATH, so the hooks report nothing until it is there"
+                .to_owned(),
+        ]);
+    }
     Ok(output::print(format!(
         "{} report commits to the project {} from now on; they are in {}\n",
         HOOKS.join(", "),
         docs.project(),
         shown(&dir)
     ))?)
+}
+
+/// Whether the block of a hook finds this command.
+fn is_found() -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo/bin"));
+    std::env::split_paths(&folders).chain(home).any(|folder| {
+        let found = folder.join("lamplighter").metadata();
+        found.is_ok_and(|program| program.is_file() && program.permissions().mode() & 0o111 != 0)
+    })
 }
 
 /// Removes the hooks. Those of the person are as they were.

@@ -26,6 +26,19 @@ fn installed(platform: &Platform) -> (Server, Desk) {
     (server, desk)
 }
 
+#[test]
+fn a_command_that_hooks_cannot_find_is_told() {
+    let platform = Platform::default();
+    let (_server, desk) = installed(&platform);
+    // The tests run the program by its path. This folder is one that the hooks look into.
+    let told =
+        |desk: &Desk| desk.run(&["hook", "install"]).err.contains("no program `lamplighter` in your PATH");
+    desk.bed.write(".cargo/bin/lamplighter", "");
+    assert!(told(&desk), "it is no program");
+    fs::set_permissions(desk.bed.path(".cargo/bin/lamplighter"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!told(&desk));
+}
+
 /// Waits until everything is reported, and returns what `hook show` prints.
 #[track_caller]
 fn settled(desk: &Desk) -> String {
