@@ -11,7 +11,7 @@ use domain::ids::{AgentId, Owner, ProjectId};
 use domain::schedule::{Schedule, moment_in_words};
 use domain::tools::actions::QueryActions;
 use domain::tools::assets::{QueryAssets, ReadAsset};
-use domain::tools::documents::{ReadDocument, SyncDocumentation};
+use domain::tools::documents::ReadDocument;
 use domain::tools::{DEFAULT_LIMIT, ToolCall};
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -158,12 +158,16 @@ async fn read_document(
     Ok(Ok(row.to_string()))
 }
 
-/// Begins a synchronisation. The inner error is a sentence for the model.
-async fn sync_documentation(
+/// Begins a synchronisation of the documents that an agent uses. The inner error is a sentence for the model.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn sync_documentation(
     data: &Data,
     owner: &Owner,
-    project: ProjectId,
+    agent: &Agent,
 ) -> Result<std::result::Result<String, String>> {
+    let Some(project) = agent.docs_project_id else { return Ok(Err(NO_DOCUMENTS.to_owned())) };
     // It may be repeated: one that is under way is returned.
     match living::sync::store_request(data, owner, &Once::none(), project).await {
         Ok(sync) if sync.has_ended() => Ok(Ok("the documents know all commits".to_owned())),
@@ -204,11 +208,8 @@ pub async fn look_up(
             let Some(project) = of.docs_project_id else { return Ok(Err(NO_DOCUMENTS.to_owned())) };
             read_document(data, owner, project, &name, from_byte).await?
         }
-        ToolCall::SyncDocumentation(SyncDocumentation {}) => {
-            let Some(project) = of.docs_project_id else { return Ok(Err(NO_DOCUMENTS.to_owned())) };
-            sync_documentation(data, owner, project).await?
-        }
-        ToolCall::Deliver(_)
+        ToolCall::SyncDocumentation(_)
+        | ToolCall::Deliver(_)
         | ToolCall::SaveOutput(_)
         | ToolCall::AskPerson(_)
         | ToolCall::ReadResult(_)

@@ -94,20 +94,22 @@ async fn an_agent_knows_the_documents_and_how_far_they_are_behind() {
     assert!(!model.sent().pop().unwrap().to_string().contains("The lamp is"));
 }
 
+/// A run reads a document, begins a synchronisation and saves an output.
+fn runs(messages: &[Value]) -> Says {
+    let system = messages[0]["content"].to_string();
+    if !system.contains("<lamplighter:run>") {
+        return keeps(messages);
+    }
+    match messages.iter().filter(|message| message["role"] == "tool").count() {
+        0 => Says::Call("read_document", json!({"name": "A.md"})),
+        1 => Says::Call("sync_documentation", json!({})),
+        2 => Says::Call("save_output", json!({"title": "Report", "content": "Begun."})),
+        _ => Says::Text("Done.".to_owned()),
+    }
+}
+
 #[tokio::test]
 async fn a_scheduled_run_synchronises_the_documents() {
-    fn runs(messages: &[Value]) -> Says {
-        let system = messages[0]["content"].to_string();
-        if !system.contains("<lamplighter:run>") {
-            return keeps(messages);
-        }
-        match messages.iter().filter(|message| message["role"] == "tool").count() {
-            0 => Says::Call("read_document", json!({"name": "A.md"})),
-            1 => Says::Call("sync_documentation", json!({})),
-            2 => Says::Call("save_output", json!({"title": "Report", "content": "Begun."})),
-            _ => Says::Text("Done.".to_owned()),
-        }
-    }
     let model = ScriptedModel::start(runs).await;
     let stage = Stage::with(model.config("scripted")).await;
     write(&stage.h, "A.md", "# A\n").await;
@@ -124,6 +126,31 @@ async fn a_scheduled_run_synchronises_the_documents() {
     stage.sweep().await;
     stage.executors.work().await;
     assert_eq!(times(&text(&stage.h, "default", "A.md").await, [7]), [1]);
+}
+
+#[tokio::test]
+async fn a_rehearsal_knows_the_documents_and_synchronises_nothing() {
+    let model = ScriptedModel::start(runs).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    write(&stage.h, "A.md", "# A\n\nOne door.\n").await;
+    reports(&stage.h, "default", 1..=3).await;
+    let agent = format!("/agents/{}", stage.agent);
+    stage.h.patch(&agent, json!({"docs_project_id": "default"})).await.expect(200);
+    let id = stage.approved(json!({})).await;
+    let begun = stage.h.post(&format!("/actions/{id}/rehearse"), json!({})).await.expect(202);
+    stage.executors.work().await;
+    let shown = stage.h.get(&format!("/runs/{}", begun["run_id"].as_str().unwrap())).await.expect(200);
+    let effects = json!([{"tool": "sync_documentation", "arguments": "{}"}]);
+    assert_eq!(shown["rehearsal"]["effects"], effects, "{shown:#}");
+    let sent = model.sent();
+    let first = texts(&sent[0]["messages"][1]).join("\n");
+    assert!(first.contains("> One door.") && first.contains("3 commits are not in the documents"), "{first}");
+    let last = sent.last().unwrap()["messages"].to_string();
+    assert!(last.contains("this is a rehearsal: it was recorded and not done"), "{last}");
+    stage.sweep().await;
+    stage.executors.work().await;
+    stage.h.get(&format!("{DOCS}/sync")).await.refused(404, "not_found");
+    assert_eq!(stage.h.get(DOCS).await.expect(200)["commits_since_sync"], 3);
 }
 
 #[tokio::test]

@@ -110,8 +110,11 @@ impl Rehearsed {
             if tool.is_some_and(tools::ToolDef::needs_grant) {
                 grants.insert(call.name.clone());
             }
-            let is_effect =
-                is_outside || matches!(call.name.as_str(), "generate_actions" | "note" | "ask_person");
+            let is_effect = is_outside
+                || matches!(
+                    call.name.as_str(),
+                    "generate_actions" | "note" | "ask_person" | "sync_documentation"
+                );
             if is_effect && shown.effects.len() < MAX_EFFECTS {
                 let arguments = call.input.to_string();
                 let arguments = arguments[..arguments.floor_char_boundary(MAX_ARGUMENTS)].to_owned();

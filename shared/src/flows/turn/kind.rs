@@ -239,10 +239,10 @@ impl Kind for Turn {
                 Ok(read.map_or_else(CallResult::refused, CallResult::told).into())
             }
             (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(cx, agent, *change).await,
-            (call, Some(agent)) => Ok(match tools::look_up(&cx, cx.owner, agent, call).await? {
-                Ok(result) => CallResult::told(result).into(),
-                Err(sentence) => CallResult::refused(sentence).into(),
-            }),
+            (ToolCall::SyncDocumentation(_), Some(agent)) => {
+                Ok(told(tools::sync_documentation(&cx, cx.owner, agent).await?))
+            }
+            (call, Some(agent)) => Ok(told(tools::look_up(&cx, cx.owner, agent, call).await?)),
             (_, None) => Ok(CallResult::refused("there is no agent yet").into()),
         }
     }
@@ -300,6 +300,11 @@ fn propose(owner: &Owner, proposed: Vec<(EventKind, Proposal)>) -> Result<Perfor
     }
     performed.result.content = told.join("\n");
     Ok(performed)
+}
+
+/// What a tool has answered, or why it was not called.
+fn told(answered: std::result::Result<String, String>) -> Performed<Infallible> {
+    answered.map_or_else(CallResult::refused, CallResult::told).into()
 }
 
 /// Since when a turn is under way, in all processes together. After a wait for a person, this begins again.

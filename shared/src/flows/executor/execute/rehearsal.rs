@@ -28,7 +28,7 @@ use crate::agent_loop::recorder::{self, Recorder};
 use crate::agent_loop::{Driver, Kind, KindCx, Performed, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{actions, due, existing, schedules, tools as lookups, turn};
+use crate::flows::{actions, due, existing, living, schedules, tools as lookups, turn};
 use crate::money::alerts;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};
@@ -189,7 +189,9 @@ impl Kind for Rehearsing {
         let now = prompts::by_hand(began, &self.zone);
         let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
         let since = prompts::since_last(&since, &self.zone);
-        let content = [now, since, prompts::task(&self.action)].map(Block::text).into();
+        let docs = living::read::told(&cx, cx.owner, self.agent.docs_project_id).await?;
+        let texts = [docs.documents, now, docs.behind, since, prompts::task(&self.action)];
+        let content = texts.into_iter().filter(|text| !text.is_empty()).map(Block::text).collect();
         Ok(vec![Message { role: Role::User, content }])
     }
 
@@ -239,7 +241,9 @@ impl Kind for Rehearsing {
             ToolCall::NothingNew(_) => {
                 CallResult::refused("not ended: outputs are saved; end it with a sentence instead").into()
             }
-            ToolCall::Note(_) | ToolCall::Deliver(Deliverable::Actions { .. }) => CallResult::told(recorded).into(),
+            ToolCall::Note(_) | ToolCall::SyncDocumentation(_) | ToolCall::Deliver(Deliverable::Actions { .. }) => {
+                CallResult::told(recorded).into()
+            }
             look_up => match lookups::look_up(&cx, cx.owner, &self.agent, look_up).await? {
                 Ok(result) => CallResult::told(result).into(),
                 Err(sentence) => CallResult::refused(sentence).into(),
