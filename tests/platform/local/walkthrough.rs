@@ -119,7 +119,7 @@ async fn the_examples_of_the_api_manual_work() {
     }
     let h = Harness::start().await;
     let blocks = blocks(API);
-    assert_eq!(blocks.len(), 18, "the page has eighteen blocks");
+    assert_eq!(blocks.len(), 19, "the page has nineteen blocks");
     let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
     let output = bash(script).await;
     let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -20,6 +20,7 @@ fn sample(name: &str, schema: &Value) -> Value {
         ("proposal_id", _) => id("prp"),
         ("fact_id", _) => id("fct"),
         ("project", _) => json!("default"),
+        ("id", _) => json!("6dcb09b5b57875f334f61aebed695e2e4193db5e"),
         ("at" | "from", _) => json!("2026-12-01T09:00:00Z"),
         (_, "string") => json!("x"),
         (_, "integer") => schema["minimum"].clone(),
@@ -114,7 +115,10 @@ fn every_tool_of_mcp_says_what_it_takes_returns_and_changes() {
         assert_eq!(hints.destructive_hint, (!reads).then_some(replaces), "{name}");
         assert_eq!(
             hints.idempotent_hint,
-            (!reads).then_some(matches!(name, "update_context" | "correct_fact" | "forget_fact")),
+            (!reads).then_some(matches!(
+                name,
+                "update_context" | "correct_fact" | "forget_fact" | "sync_documentation" | "add_commit"
+            )),
             "{name}"
         );
     }
