@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use sha2::{Digest, Sha256};
 
 use super::marks::without_marks;
-use super::state::sha256;
 use crate::Failure;
 use crate::spool::write_private;
 
@@ -127,6 +127,10 @@ pub fn write(root: &Path, name: &str, before: &Local, text: &str) -> Result<(), 
         }
     }
     Ok(())
+}
+
+fn sha256(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The text without its marks from a document of the API.

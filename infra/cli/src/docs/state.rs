@@ -8,7 +8,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::files::Local;
 use super::git::Repository;
@@ -152,11 +151,6 @@ pub fn compare(here: &Local, there: Option<&str>, together: Option<&str>) -> Com
         (Some(_), None) if together.is_some() => Compared::DeletedThere,
         (Some(_), None) => Compared::OnlyHere,
     }
-}
-
-#[must_use]
-pub fn sha256(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
