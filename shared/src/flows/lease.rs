@@ -137,6 +137,14 @@ impl<'a, J: Job> ClaimedJob<'a, J> {
         self.save(self.cx.clock.now() + LEASE).await
     }
 
+    /// Saves the job with a lease until then, for work during which it can't be renewed. `false` if another executor has the job.
+    ///
+    /// # Errors
+    /// If the table does not answer.
+    pub async fn save_until(&mut self, until: Timestamp) -> Result<bool> {
+        self.save(until.min(self.deadline)).await
+    }
+
     /// Saves the job and ends the lease. `false` if another executor has the job.
     ///
     /// # Errors

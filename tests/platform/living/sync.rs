@@ -71,6 +71,28 @@ async fn documents_are_brought_up_to_date_and_the_commits_are_cleared() {
 }
 
 #[tokio::test]
+async fn an_answer_that_takes_minutes_keeps_the_work_of_its_executor() {
+    let model = ScriptedModel::held(keeps).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    write(&stage, "A.md", "# A\n").await;
+    reports(&stage.h, "default", [1]).await;
+    let (sync, ()) = futures::join!(syncs(&stage), async {
+        model.asked_times(1).await;
+        // Longer than the lease of other work. A sweep finds nothing that is due, and whoever asks again takes nothing away.
+        stage.at(8);
+        stage.sweep().await;
+        stage.h.post(&format!("{DOCS}/sync"), json!({})).await.expect(202);
+        stage.executors.work().await;
+        model.allow(9);
+    });
+    assert_eq!(
+        (&sync["state"], &sync["tries"], model.asked()),
+        (&json!("succeeded"), &json!(1), 1),
+        "{sync:#}"
+    );
+}
+
+#[tokio::test]
 async fn commits_that_come_during_a_synchronisation_stay() {
     let model = ScriptedModel::held(keeps).await;
     let stage = Stage::with(model.config("scripted")).await;

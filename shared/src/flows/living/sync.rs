@@ -47,6 +47,9 @@ const MAX_MICROS: i64 = 2_000_000;
 /// The longest answer, in tokens: texts of [`MAX_TEXTS`] bytes, in languages with three bytes for each token.
 const MAX_ANSWER: u32 = 16_000;
 
+/// How long one answer may take, with all its tries.
+const LONGEST_ANSWER: SignedDuration = SignedDuration::from_mins(9);
+
 /// How long to wait before a synchronisation that has failed is begun again, if the provider names no time.
 const AGAIN: SignedDuration = SignedDuration::from_mins(5);
 
@@ -498,8 +501,13 @@ impl Work<'_> {
 
     async fn ask(&mut self, request: &ModelRequest) -> Result<Answered, Unfinished> {
         self.claimed.keep().await?;
-        if self.cx.clock.now() > self.last_call {
+        let now = self.cx.clock.now();
+        if now > self.last_call {
             return Err(Unfinished::Interrupted(Interrupted::TimeUp));
+        }
+        // The lease of others is shorter than an answer with all its tries may take.
+        if !self.claimed.save_until(now + LONGEST_ANSWER).await? {
+            return Err(Unfinished::Interrupted(Interrupted::Lost));
         }
         let wish = Ask { role: AgentRole::Summarizer, ..Ask::default() };
         let route = model_choice::route_of(&self.models, self.cx, self.owner, &wish, 0).await?;
