@@ -384,7 +384,7 @@ impl<K: Kind> Driver<K> {
         match ToolCall::parse(tool, &call.input) {
             Ok(ToolCall::ReadResult(ReadResult { call_id, from_char })) => {
                 let page = self.transcript.result_page(call_id, from_char);
-                Ok(page.map_or_else(CallResult::refused, CallResult::told).into())
+                Ok(CallResult::of(page).into())
             }
             Ok(parsed) => self.kind.perform(self.kind_cx(), parsed).await,
             Err(sentence) if tool.is_signal() => {

@@ -137,6 +137,12 @@ impl CallResult {
         Self { content: content.into(), is_error: true, after: After::Tell }
     }
 
+    /// What a tool has answered, or a sentence that says why it was not called.
+    #[must_use]
+    pub fn of(answered: Result<String, String>) -> Self {
+        answered.map_or_else(Self::refused, Self::told)
+    }
+
     /// The model is asked to make it again.
     #[must_use]
     pub fn repair(reason: &str) -> Self {

@@ -248,7 +248,7 @@ pub async fn create(
     let (Ok(name), Some(text)) = (name, text) else { return Err(errors.into()) };
     let with_name = (name, LivingCause::Created);
     write(cx, owner, once, project, with_name, |before, _| match before {
-        None => Ok(Some(text.clone())),
+        None => Ok(text.clone()),
         Some(_) => Err(Error::conflict("document_exists", "a document with this name exists")),
     })
     .await
@@ -278,7 +278,7 @@ pub async fn replace(
             }
             _ => {}
         }
-        Ok(Some(text.clone()))
+        Ok(text.clone())
     };
     write(cx, owner, &Once::none(), project, with_name, decide).await
 }
@@ -303,7 +303,7 @@ pub async fn restore(
         if let Some(view) = view {
             edit::check(if_match, before.version, view)?;
         }
-        Ok(Some(text.clone()))
+        Ok(text.clone())
     })
     .await
     .map(|(view, _)| view)
@@ -375,7 +375,7 @@ async fn write(
     once: &Once,
     project: ProjectId,
     (name, cause): (DocName, LivingCause),
-    decide: impl Fn(Option<&LivingVersion>, Option<&DocumentView>) -> Result<Option<String>>,
+    decide: impl Fn(Option<&LivingVersion>, Option<&DocumentView>) -> Result<String>,
 ) -> Result<(DocumentView, bool)> {
     existing::project(cx, owner, project).await?;
     let mut tries = Tries::default();
@@ -393,9 +393,7 @@ async fn write(
                 Some(DocumentView { document: row(record.clone()), content })
             }
         };
-        let Some(text) = decide(record.as_ref(), view.as_ref())? else {
-            return view.map(|view| (view, false)).ok_or(Error::NotFound("document"));
-        };
+        let text = decide(record.as_ref(), view.as_ref())?;
         match (view, &record) {
             (Some(view), Some(record)) if record.sha256 == sha256(&text) => return Ok((view, false)),
             (None, _) if cx.store.living_documents(owner, project).await?.len() >= MAX_DOCUMENTS => {

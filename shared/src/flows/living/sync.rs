@@ -335,17 +335,17 @@ impl Work<'_> {
     /// The whole synchronisation. Returns how many documents it has changed.
     async fn some(&mut self) -> Result<usize, Unfinished> {
         let documents = self.read_documents().await?;
+        let docs: Vec<Doc<'_>> =
+            documents.iter().map(|read| Doc { name: &read.record.name, text: &read.text }).collect();
+        let parts: Vec<Part<'_>> = docs.iter().flat_map(split).collect();
         let mut draft = match self.stored_draft(&documents).await? {
             Some(draft) => draft,
-            None => match self.begin(&documents).await? {
+            None => match self.begin(&documents, &parts).await? {
                 Some(draft) => draft,
                 None => return self.finish(&[], Vec::new()).await,
             },
         };
         self.taken = draft.commits.len() as u64;
-        let docs: Vec<Doc<'_>> =
-            documents.iter().map(|read| Doc { name: &read.record.name, text: &read.text }).collect();
-        let parts: Vec<Part<'_>> = docs.iter().flat_map(split).collect();
         let length =
             |name: &PartName| parts.iter().find(|part| part.name == *name).map_or(0, |part| part.text.len());
         let groups = draft.plan.groups(length);
@@ -423,20 +423,17 @@ impl Work<'_> {
     }
 
     /// Takes the commits that wait, and asks which parts they change. None if there is nothing to do.
-    async fn begin(&mut self, documents: &[Read]) -> Result<Option<Draft>, Unfinished> {
+    async fn begin(&mut self, documents: &[Read], parts: &[Part<'_>]) -> Result<Option<Draft>, Unfinished> {
         let commits = self.cx.store.changelog(self.owner, self.project).await?.value.commits().to_vec();
         if commits.is_empty() || documents.is_empty() {
             return Ok(None);
         }
         self.taken = commits.len() as u64;
-        let docs = documents.iter().map(|read| Doc { name: &read.record.name, text: &read.text });
-        let docs: Vec<Doc<'_>> = docs.collect();
-        let parts: Vec<Part<'_>> = docs.iter().flat_map(split).collect();
         let total: usize = parts.iter().map(|part| part.text.len()).sum();
         let plan = if total <= MAX_TEXTS {
-            Plan::of_all(&parts, commits.len())
+            Plan::of_all(parts, commits.len())
         } else {
-            self.plan(&commits, &parts).await?
+            self.plan(&commits, parts).await?
         };
         let draft =
             Draft { commits, documents: versions(documents), plan, answers: Vec::new(), is_repaired: false };

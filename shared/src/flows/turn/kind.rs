@@ -236,13 +236,15 @@ impl Kind for Turn {
             }
             (ToolCall::ReadMessages(wanted), _) => {
                 let read = self.conversation.read_messages(&cx, cx.owner, wanted).await?;
-                Ok(read.map_or_else(CallResult::refused, CallResult::told).into())
+                Ok(CallResult::of(read).into())
             }
             (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(cx, agent, *change).await,
             (ToolCall::SyncDocumentation(_), Some(agent)) => {
-                Ok(told(tools::sync_documentation(&cx, cx.owner, agent).await?))
+                Ok(CallResult::of(tools::sync_documentation(&cx, cx.owner, agent).await?).into())
             }
-            (call, Some(agent)) => Ok(told(tools::look_up(&cx, cx.owner, agent, call).await?)),
+            (call, Some(agent)) => {
+                Ok(CallResult::of(tools::look_up(&cx, cx.owner, agent, call).await?).into())
+            }
             (_, None) => Ok(CallResult::refused("there is no agent yet").into()),
         }
     }
@@ -300,11 +302,6 @@ fn propose(owner: &Owner, proposed: Vec<(EventKind, Proposal)>) -> Result<Perfor
     }
     performed.result.content = told.join("\n");
     Ok(performed)
-}
-
-/// What a tool has answered, or why it was not called.
-fn told(answered: std::result::Result<String, String>) -> Performed<Infallible> {
-    answered.map_or_else(CallResult::refused, CallResult::told).into()
 }
 
 /// Since when a turn is under way, in all processes together. After a wait for a person, this begins again.

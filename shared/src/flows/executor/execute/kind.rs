@@ -245,12 +245,12 @@ impl Kind for ActionRun {
             }
             ToolCall::SyncDocumentation(_) => {
                 let begun = tools::sync_documentation(&cx, cx.owner, &self.agent).await?;
-                Ok(begun.map_or_else(CallResult::refused, CallResult::told).into())
+                Ok(CallResult::of(begun).into())
             }
-            look_up => Ok(match tools::look_up(&cx, cx.owner, &self.agent, look_up).await? {
-                Ok(result) => CallResult::told(result).into(),
-                Err(sentence) => CallResult::refused(sentence).into(),
-            }),
+            look_up => {
+                let found = tools::look_up(&cx, cx.owner, &self.agent, look_up).await?;
+                Ok(CallResult::of(found).into())
+            }
         }
     }
 

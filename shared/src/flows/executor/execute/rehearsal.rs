@@ -244,10 +244,9 @@ impl Kind for Rehearsing {
             ToolCall::Note(_) | ToolCall::SyncDocumentation(_) | ToolCall::Deliver(Deliverable::Actions { .. }) => {
                 CallResult::told(recorded).into()
             }
-            look_up => match lookups::look_up(&cx, cx.owner, &self.agent, look_up).await? {
-                Ok(result) => CallResult::told(result).into(),
-                Err(sentence) => CallResult::refused(sentence).into(),
-            },
+            look_up => {
+                CallResult::of(lookups::look_up(&cx, cx.owner, &self.agent, look_up).await?).into()
+            }
         })
     }
 
