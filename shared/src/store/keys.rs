@@ -91,10 +91,10 @@ pub fn alerts_of(month: Month) -> String {
     format!("ALERT#{month}#")
 }
 
-/// The beginning of the sort keys of what was said of an action, or of what belongs to no action.
+/// The beginning of the sort keys of what was said of an action.
 #[must_use]
-pub fn notice_states_of(action: Option<ActionId>) -> String {
-    format!("STATE#{}#", or_none(action))
+pub fn notice_states_of(action: ActionId) -> String {
+    format!("STATE#{action}#")
 }
 
 /// The items in a project's partition, which are deleted with it. `prefix` selects a kind, or is empty for all kinds.
@@ -391,7 +391,7 @@ mod tests {
         for key in [notices_again(&owner), notice_state(&owner, &cause), happened, of_date] {
             assert_eq!(parse_due(&key), Some(DueItem::notices(&owner)), "{key:?}");
         }
-        assert!(notice_state(&owner, &cause).sk.starts_with(&notice_states_of(Some(id))));
+        assert!(notice_state(&owner, &cause).sk.starts_with(&notice_states_of(id)));
         assert_eq!(parse_due(&preferences(&owner)), None);
         assert_eq!(parse_due(&action_message(&owner, id, MessageId::from_uuid(Uuid::from_u128(12)))), None);
         assert_eq!(parse_due(&account(&owner)), None);

@@ -5,11 +5,11 @@
 
 use domain::actions::Occurrence;
 use domain::ids::{ActionId, ChannelId, DeliveryId, NoticeId, Owner, RunId};
-use domain::notices::Preferences;
 use domain::notices::channels::ChannelKind;
 use domain::notices::deliveries::DeliveryRecord;
 use domain::notices::plan::{Event, NoticeState};
 use domain::notices::waits::PATIENCE;
+use domain::notices::{NoticeKey, Preferences};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -240,11 +240,20 @@ impl Store {
         self.all_of(&keys::notice_states(owner)).await
     }
 
-    /// What was said of an action, or of what belongs to no action.
+    /// What was said of one thing.
+    pub async fn notice_state(
+        &self,
+        owner: &Owner,
+        key: &NoticeKey,
+    ) -> Result<Option<Versioned<NoticeState>>, StoreError> {
+        self.get(&keys::notice_state(owner, key)).await
+    }
+
+    /// What was said of an action.
     pub async fn notice_states_of(
         &self,
         owner: &Owner,
-        action: Option<ActionId>,
+        action: ActionId,
     ) -> Result<Vec<Versioned<NoticeState>>, StoreError> {
         let prefix = keys::notice_states_of(action);
         let range = keys::notice_states(owner);

@@ -207,7 +207,7 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
         if let Some(of) = of
             && let Some(to) = Recipient::of(cx, owner).await?
         {
-            let states = cx.store.notice_states_of(owner, Some(action)).await?;
+            let states = cx.store.notice_states_of(owner, action).await?;
             let open: Vec<NoticeKey> = states
                 .iter()
                 .filter(|state| state.value.total > 0)
@@ -268,8 +268,9 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
                 Some(waiting) if waits::still(cx, owner, waiting).await? => waits_again(event).to_vec(),
                 Some(_) => Vec::new(),
             };
-            let states = cx.store.notice_states_of(owner, event.key.action_id).await?;
-            note_all(owner, to, states, &events, cx.clock.now(), &mut planned)?;
+            // All of them have this key. A person may have thousands of other rows.
+            let state = cx.store.notice_state(owner, &event.key).await?;
+            note_all(owner, to, state.into_iter().collect(), &events, cx.clock.now(), &mut planned)?;
         }
         // If somebody else has planned it, there is nothing left to do.
         let _ = planned.store(cx, owner).await?;
