@@ -33,7 +33,7 @@ const PAGE: usize = 100;
 /// How many of the newest turns a stop looks at. Each older one ends itself at its next look.
 const MAX_TURNS: usize = 2_000;
 
-/// How many runs are ended at once.
+/// How many runs are looked for, and ended, at once.
 const AT_ONCE: usize = 32;
 
 /// How many actions an answer lists.
@@ -169,12 +169,11 @@ async fn live_of_actions(cx: &Cx, owner: &Owner) -> Result<Vec<(ActionId, Vec<Ru
     let (mut live, mut after) = (Vec::new(), None::<String>);
     loop {
         let found = cx.store.actions(owner, after.as_deref(), PAGE).await?;
-        for (_, Versioned { value: action, .. }) in found.items {
-            let runs = live_of_action(cx, owner, &action).await?;
-            if !runs.is_empty() {
-                live.push((action.id, runs));
-            }
-        }
+        let of_page = stream::iter(found.items).map(async |(_, Versioned { value: action, .. })| {
+            Ok::<_, Error>((action.id, live_of_action(cx, owner, &action).await?))
+        });
+        let of_page: Vec<_> = of_page.buffered(AT_ONCE).try_collect().await?;
+        live.extend(of_page.into_iter().filter(|(_, runs)| !runs.is_empty()));
         after = found.last;
         if after.is_none() {
             return Ok(live);
