@@ -5,12 +5,10 @@ use domain::ids::ProjectId;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Json, OptionalJson, Query};
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::themes::answers::{
-    self, Ask, FileMapView, Findings, GateAnswer, LookupAnswer, Neighbours, RepoMapAnswer, RepoMapAsk,
-    ScoutBrief,
-};
-use shared::flows::themes::check::{self as checks, CheckAnswer, CheckAsk};
+use shared::flows::themes::answers::{self, Ask, FileMapView, GateAnswer, RepoMapAsk, ScoutBrief};
+use shared::flows::themes::check::{self as checks, CheckAsk};
 use shared::{Cx, Result};
+use theme::answers::{CheckAnswer, Findings, LookupAnswer, Neighbours, RepoMapAnswer};
 use utoipa::IntoParams;
 
 shared::routes!(lookup, check, scout, gate, repo_map, map, graph, findings);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::ids::{ImportId, Owner, ProjectId};
 use theme::ThemeIndex;
+use theme::answers::Source;
 use theme::enrich::Notes;
 use uuid::Uuid;
 
@@ -22,16 +23,6 @@ pub struct ThemeVersion {
     pub project: ProjectId,
     pub generation: ImportId,
     pub revision: u64,
-}
-
-/// Where an index comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// The stored map, which is up to date.
-    Map,
-    /// The files themselves, read for this answer, because the map is out of date.
-    Scout,
 }
 
 /// An index in memory.

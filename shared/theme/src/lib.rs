@@ -16,7 +16,9 @@
 //! - [`update`]: updates the index of one set of files to another set
 //! - [`blob`]: the serialized index
 //! - [`archive`]: which entries of an archive are a theme
+//! - [`answers`]: all this, in the shapes of the API
 
+pub mod answers;
 pub mod archive;
 pub mod blob;
 pub mod check;

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
+use theme::answers::{CheckAnswer, MAX_CHANGED, MAX_READ};
 use theme::check::script::{ScriptFacts, ScriptReader};
-use theme::check::{CheckedTheme, Finding, Severity, is_read};
+use theme::check::{CheckedTheme, is_read};
 use theme::path::check_path;
 use utoipa::ToSchema;
 
@@ -15,13 +16,6 @@ use super::{contents, state};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::process::compute::{Stop, Stopped};
-
-/// The most findings in one answer.
-pub const MAX_FINDINGS: usize = 1_000;
-/// The most files, and the most deleted paths, of a change.
-const MAX_CHANGED: usize = 200;
-/// The most bytes of files that one check reads. Pictures and fonts are not read.
-const MAX_READ: u64 = 32 * 1024 * 1024;
 
 /// What to check.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -45,23 +39,6 @@ pub struct ChangedFile {
     pub path: String,
     /// The whole text after the change.
     pub content: String,
-}
-
-/// What is wrong.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct CheckAnswer {
-    /// By path and line. If there are more than 1,000, these are the worst.
-    pub findings: Vec<Finding>,
-    /// The number of errors, also of those that are not listed. Of each file and severity, 500 findings are counted.
-    pub errors: usize,
-    /// The number of warnings, also of those that are not listed.
-    pub warnings: usize,
-    /// The number of suggestions, also of those that are not listed.
-    pub infos: usize,
-    /// Whether there are findings that are not listed.
-    pub has_more: bool,
-    /// How many files the theme has, after the change.
-    pub files: usize,
 }
 
 /// Checks a theme. With a change, only what the change adds is reported.
@@ -110,7 +87,7 @@ fn run(
         base.add_unread(path, usize::try_from(bytes).unwrap_or(usize::MAX));
     }
     if ask.files.is_empty() && ask.deleted.is_empty() {
-        return Ok(answer(base.findings(), &base));
+        return Ok(CheckAnswer::of(base.findings(), &base));
     }
     let mut changed = base.clone();
     for path in &ask.deleted {
@@ -120,7 +97,7 @@ fn run(
         changed.add(path, content.as_bytes(), Some(&scripts));
         stop.check()?;
     }
-    Ok(answer(changed.added_since(&base), &changed))
+    Ok(CheckAnswer::of(changed.added_since(&base), &changed))
 }
 
 /// Reads no further script when it is time to stop: one file can have many scripts, and each takes a while. Its findings are not
@@ -134,19 +111,6 @@ impl ScriptReader for Stoppable<'_> {
     fn read(&self, source: &str, is_module: bool) -> ScriptFacts {
         if self.stop.is_set() { ScriptFacts::default() } else { self.scripts.read(source, is_module) }
     }
-}
-
-fn answer(mut findings: Vec<Finding>, theme: &CheckedTheme) -> CheckAnswer {
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
-    let is_long = findings.len() > MAX_FINDINGS;
-    if is_long {
-        // The sort is stable, so the first ones of each severity stay.
-        findings.sort_by_key(|finding| finding.severity);
-        findings.truncate(MAX_FINDINGS);
-        findings.sort();
-    }
-    CheckAnswer { findings, errors, warnings, infos, has_more: is_long || theme.is_cut(), files: theme.len() }
 }
 
 /// # Errors

@@ -20,6 +20,7 @@ use domain::projects::theme::{DEBOUNCE, LEASE, MAP_LAYOUT, StoredMap, ThemeState
 use domain::projects::theme::{Import, ImportState, MapPhase};
 use jiff::Timestamp;
 use serde::Serialize;
+use theme::answers::Source;
 use theme::blob;
 use theme::index::DegradedFile;
 use utoipa::ToSchema;
@@ -33,7 +34,7 @@ use crate::flows::existing;
 use crate::flows::jobs::{self, Due};
 use crate::flows::lease;
 use crate::flows::uploads;
-use crate::process::themes::{Source, Warm};
+use crate::process::themes::Warm;
 use crate::store::Tries;
 use crate::store::keys::Guard;
 use crate::store::table::Written;

@@ -31,12 +31,13 @@ use domain::projects::theme::{Import, ThemeFile, ThemeState};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
 use theme::ThemeIndex;
+use theme::answers::Source;
 
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
-use crate::process::themes::{Source, ThemeVersion, Warm};
+use crate::process::themes::{ThemeVersion, Warm};
 use crate::store::keys;
 use crate::store::table::{Extras, item};
 

@@ -3,15 +3,15 @@
 use domain::ids::{Owner, ProjectId};
 use serde::Serialize;
 use theme::ThemeIndex;
+use theme::answers::{Source, ranges};
 use theme::enrich::Note;
 use theme::gating::Passed;
 use theme::path::FileKind;
 use utoipa::ToSchema;
 
-use super::{Ask, FeatureView, asked, note, ranges, with_notes};
+use super::{Ask, FeatureView, asked, note, with_notes};
 use crate::context::Cx;
 use crate::error::Result;
-use crate::process::themes::Source;
 
 /// The number of files if no `limit` is given.
 const DEFAULT_GATED: usize = 20;

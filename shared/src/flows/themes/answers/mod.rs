@@ -14,10 +14,10 @@ use domain::ids::{Owner, ProjectId};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use theme::ThemeIndex;
+use theme::answers::{MAX_REQUEST, MAX_TARGETS, range};
 use theme::describe::Feature;
 use theme::enrich::{Note, Notes};
 use theme::scan::SymbolKind;
-use theme::text::LineRange;
 use utoipa::ToSchema;
 
 use super::{current, enrich};
@@ -27,29 +27,11 @@ use crate::process::compute::Stop;
 use crate::process::themes::Warm;
 
 pub use gate::{GateAnswer, GatedView, gate};
-pub use graph::{Findings, Neighbours, Relationship, findings, neighbours};
-pub use lookup::{LookupAnswer, RelatedView, TargetView, lookup};
+pub use graph::{findings, neighbours};
+pub use lookup::lookup;
 pub use map::{FileMapView, map};
-pub use repo_map::{RepoMapAnswer, RepoMapAsk, repo_map};
+pub use repo_map::{RepoMapAsk, repo_map};
 pub use scout::{KeyFile, ScoutBrief, scout};
-
-/// The longest request, in characters.
-const MAX_REQUEST: usize = 10_000;
-
-/// The maximum of `limit`.
-const MAX_TARGETS: usize = 100;
-
-/// The number of targets if no `limit` is given.
-const DEFAULT_TARGETS: usize = 8;
-
-/// The first and the last line, from 1.
-fn range(lines: LineRange) -> [u32; 2] {
-    [lines.start, lines.end]
-}
-
-fn ranges(lines: Vec<LineRange>) -> Vec<[u32; 2]> {
-    lines.into_iter().map(range).collect()
-}
 
 /// A request in a person's words.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]

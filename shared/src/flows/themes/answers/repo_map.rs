@@ -2,20 +2,14 @@
 
 use domain::ids::{Owner, ProjectId};
 use domain::validate::FieldErrors;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use theme::ThemeIndex;
+use theme::answers::{DEFAULT_TOKENS, MAX_REQUEST, MAX_TOKENS, RepoMapAnswer};
 use utoipa::ToSchema;
 
-use super::{MAX_REQUEST, asked, current};
+use super::{asked, current};
 use crate::context::Cx;
 use crate::error::Result;
-use crate::process::themes::Source;
-
-/// The maximum of `max_tokens`.
-const MAX_TOKENS: usize = 100_000;
-
-/// The size of a repo map if no `max_tokens` is given.
-const DEFAULT_TOKENS: usize = 2_000;
 
 /// The size of an outline of the theme, and what it is for.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -32,18 +26,6 @@ pub struct RepoMapAsk {
     pub max_tokens: Option<usize>,
 }
 
-/// An outline of the theme.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct RepoMapAnswer {
-    pub source: Source,
-    /// The outline.
-    pub text: String,
-    /// Its size, at four bytes a token.
-    pub tokens: usize,
-    pub max_tokens: usize,
-    pub took_us: u64,
-}
-
 /// An outline of the theme that is never larger than `max_tokens`.
 ///
 /// # Errors
@@ -57,12 +39,10 @@ pub async fn repo_map(cx: &Cx, owner: &Owner, project: ProjectId, ask: &RepoMapA
     }
     errors.into_result(())?;
     let warm = current(cx, owner, project).await?;
-    let ask = ask.clone();
+    let (ask, source) = (ask.clone(), warm.source);
     let outline = move |index: &ThemeIndex| {
-        let request = ask.request.as_deref().filter(|request| !request.trim().is_empty());
-        index.repo_map(request, ask.active_file.as_deref(), max_tokens)
+        RepoMapAnswer::of(index, source, ask.request.as_deref(), ask.active_file.as_deref(), max_tokens)
     };
-    let (text, took_us) = asked(cx, &warm, outline).await?;
-    let tokens = text.len().div_ceil(theme::repo_map::BYTES_PER_TOKEN);
-    Ok(RepoMapAnswer { source: warm.source, tokens, text, max_tokens, took_us })
+    let (outline, took_us) = asked(cx, &warm, outline).await?;
+    Ok(RepoMapAnswer { took_us, ..outline })
 }

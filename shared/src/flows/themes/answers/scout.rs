@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::ids::{Owner, ProjectId};
 use serde::Serialize;
 use theme::ThemeIndex;
+use theme::answers::{DEFAULT_TARGETS, MAX_EDGES, Relationship, Source, ranges};
 use theme::describe::Feature;
 use theme::enrich::{Note, Notes};
 use theme::graph::Edge;
@@ -12,11 +13,9 @@ use theme::path::FileKind;
 use theme::text::LineRange;
 use utoipa::ToSchema;
 
-use super::graph::{MAX_EDGES, Relationship};
-use super::{Ask, DEFAULT_TARGETS, FeatureView, asked, note, ranges, with_notes};
+use super::{Ask, FeatureView, asked, note, with_notes};
 use crate::context::Cx;
 use crate::error::Result;
-use crate::process::themes::Source;
 
 /// A structural brief: the key files and their content, how they depend on each other, and in what order to edit them.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
