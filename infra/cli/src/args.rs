@@ -242,7 +242,7 @@ Examples:
     Completions(CompletionsArgs),
 }
 
-/// The commands for people. They all ask the server.
+/// The commands for people. All but `theme` of a folder and `watch wrap` ask the server.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Person {
     /// Talk to an agent
@@ -347,13 +347,15 @@ Examples:
   lamplighter notices snooze 2h"
     )]
     Notices(Notices),
-    /// Check, search and map the theme of a project
+    /// Check, search and map a theme: of a folder without a server, or of a project
     #[command(after_help = "\
-`theme check` ends with 1 if it has found errors.
+A folder is read on this machine, and nothing is sent. `default` and ids of projects ask the server; the folder of this name is ./default.
+Links, hidden files and node_modules of a folder are left out. `theme check` ends with 1 if it has found errors.
 
 Examples:
-  lamplighter theme check prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c
-  lamplighter theme lookup default \"make the header sticky\"")]
+  lamplighter theme check ./theme
+  lamplighter theme lookup ./theme \"make the header sticky\"
+  lamplighter theme check prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")]
     Theme(Theme),
     /// Follow what happens, until Ctrl-C; or watch schedules that something else runs
     #[command(
@@ -871,14 +873,26 @@ pub struct Theme {
 
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ThemeCommand {
-    /// List what is wrong with a theme. Ends with 1 if there are errors
-    #[command(after_help = "Example:\n  lamplighter theme check default")]
+    /// List what is wrong with a theme, or what a change adds. Ends with 1 if there are errors
+    #[command(after_help = "\
+With --overlay or --deleted, only what this change would add is listed. Nothing is changed.
+
+Examples:
+  lamplighter theme check ./theme
+  lamplighter theme check ./theme --overlay ./changed --deleted snippets/old.liquid
+  lamplighter theme check default")]
     Check {
         #[command(flatten)]
         of: ThemeOf,
+        /// A folder with changed and new files
+        #[arg(long, value_name = "FOLDER")]
+        overlay: Option<PathBuf>,
+        /// The path of a file that the change deletes. Can be repeated
+        #[arg(long, value_name = "FILE")]
+        deleted: Vec<String>,
     },
     /// Find the files and lines that a request is about
-    #[command(after_help = "Example:\n  lamplighter theme lookup default \"make the header sticky\"")]
+    #[command(after_help = "Example:\n  lamplighter theme lookup ./theme \"make the header sticky\"")]
     Lookup {
         #[command(flatten)]
         of: ThemeOf,
@@ -890,7 +904,7 @@ pub enum ThemeCommand {
     },
     /// Outline a theme within a token budget
     #[command(
-        after_help = "Example:\n  lamplighter theme map default --request \"cart drawer\" --tokens 4000"
+        after_help = "Example:\n  lamplighter theme map ./theme --request \"cart drawer\" --tokens 4000"
     )]
     Map {
         #[command(flatten)]
@@ -907,7 +921,7 @@ pub enum ThemeCommand {
     },
     /// Show what a file needs and what needs it; without --file, what is unused or missing
     #[command(
-        after_help = "Examples:\n  lamplighter theme graph default\n  lamplighter theme graph default --file snippets/price.liquid"
+        after_help = "Examples:\n  lamplighter theme graph ./theme\n  lamplighter theme graph ./theme --file snippets/price.liquid"
     )]
     Graph {
         #[command(flatten)]
@@ -920,8 +934,8 @@ pub enum ThemeCommand {
 
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct ThemeOf {
-    /// The id of the project, or `default`
-    pub project: String,
+    /// A folder, such as ./theme, or the id of a project, or `default`
+    pub theme: PathBuf,
     #[command(flatten)]
     pub json: Json,
 }

@@ -18,7 +18,7 @@ pub enum NoTheme {
          at the top or within one folder; found {found}"
     )]
     None { found: String },
-    #[error("has more than one theme: {}; import one of them", folders.join(", "))]
+    #[error("has more than one theme: {}; choose one of them", folders.join(", "))]
     Many { folders: Vec<String> },
 }
 
@@ -123,6 +123,6 @@ mod tests {
         check(&["photo.jpg", "docs/a.txt"], "found photo.jpg, docs/a.txt");
         check(&["1.jpg", "2.jpg", "3.jpg", "4.jpg", "5.jpg"], "found 1.jpg, 2.jpg, 3.jpg and 2 more");
         check(&["config/settings_data.json", "locales/en.json"], "locales/en.json");
-        check(&["a/assets/a.css", "b/assets/a.css"], "has more than one theme: a/, b/; import one of them");
+        check(&["a/assets/a.css", "b/assets/a.css"], "has more than one theme: a/, b/; choose one of them");
     }
 }

@@ -670,7 +670,65 @@ async fn a_theme_is_asked_about() {
     assert!(check.out.contains("snippets/bad.liquid:1: error: "), "{}", check.out);
     let json = shell.run(&["theme", "check", "default", "--json"]).await.failed("the theme has ");
     assert!(serde_json::from_str::<Value>(&json.out).unwrap()["errors"].as_i64().unwrap() > 0);
-    shell.run(&["theme", "check", "shop"]).await.failed("`shop` is not a project id");
+    shell.run(&["theme", "check", "shop"]).await.failed("shop is neither a folder nor the id of a project");
+}
+
+/// The command reads a folder itself. Its answers must not differ from those of the server.
+#[tokio::test]
+async fn a_folder_is_answered_like_a_project() {
+    let h = Harness::start().await;
+    let shell = Shell::new(&h.platform.url());
+    let (theme, changed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for (path, text) in [
+        (
+            "layout/theme.liquid",
+            "<html>{{ content_for_header }}{{ content_for_layout }}{% render 'header' %}</html>",
+        ),
+        ("snippets/header.liquid", "<header class=\"sticky\">{{ shop.name }}{% render 'gone' %}</header>"),
+        ("snippets/old.liquid", "<p>{{ unknown }}</p>{% if %}"),
+        ("assets/logo.svg", "<svg/>"),
+        ("assets/app.js", "function open( {"),
+    ] {
+        let put = h.request(Method::PUT, &format!("/projects/default/files/{path}"));
+        let answer = put.header("content-type", "text/plain").body(text).send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+        write(theme.path(), path, text);
+    }
+    write(changed.path(), "snippets/new.liquid", "{{ 'a' | nothing }}");
+    let folder = theme.path().to_str().unwrap();
+    let overlay = changed.path().to_str().unwrap();
+    let questions: &[&[&str]] = &[
+        &["check"],
+        &["check", "--overlay", overlay, "--deleted", "snippets/header.liquid"],
+        &["lookup", "make the header sticky"],
+        &["lookup", "make the header sticky", "--active", "snippets/old.liquid"],
+        &["map", "--tokens", "300", "--request", "header"],
+        &["graph"],
+        &["graph", "--file", "snippets/header.liquid"],
+    ];
+    for question in questions {
+        let project = shell.run(&asked(question, "default")).await;
+        let local = shell.run(&asked(question, folder)).await;
+        let [project, mut local] =
+            [project, local].map(|output| serde_json::from_str::<Value>(&output.out).unwrap());
+        for field in ["source", "took_us"] {
+            if let Some(value) = project.get(field) {
+                local[field] = value.clone();
+            }
+        }
+        assert_eq!(local, project, "{question:?}");
+    }
+}
+
+/// The arguments of a question about a theme.
+fn asked<'a>(question: &[&'a str], of: &'a str) -> Vec<&'a str> {
+    [&["theme", question[0], of], &question[1..], &["--json"]].concat()
+}
+
+fn write(folder: &std::path::Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
 }
 
 /// What the demo model learns of a person.

@@ -1,4 +1,4 @@
-//! The commands for people: they ask the HTTP API, and print tables, or JSON for programs.
+//! The commands for people: they ask the HTTP API or read a folder, and print tables, or JSON for programs.
 
 mod accept;
 mod actions;
@@ -42,27 +42,27 @@ pub fn run(person: Person) -> Result<(), Failure> {
         // The command runs even if the configuration is invalid.
         wrap::run(args);
     }
-    let api = Api::open()?;
+    let open = Api::open;
     match person {
-        Person::Chat(args) => chat::run(api, &args),
-        Person::Inbox(args) => inbox::run(&api, &args),
-        Person::Approve(args) => approve::run(&api, &args),
-        Person::Accept(args) => accept::run(&api, &args),
-        Person::Answer(args) => answer::run(&api, &args),
-        Person::Actions(args) => actions::run(&api, &args),
-        Person::Runs(args) => runs::run(&api, &args),
-        Person::Due(args) => due::run(&api, &args),
-        Person::Why(args) => why::run(&api, &args),
-        Person::Assets(args) => assets::run(&api, &args),
-        Person::Agents(args) => agents::run(api, &args),
-        Person::Chats(args) => chats::run(&api, &args),
-        Person::Proposals(args) => proposals::run(&api, &args),
-        Person::Usage(args) => usage::run(&api, &args),
-        Person::Memory(args) => memory::run(&api, &args),
-        Person::Jobs(args) => jobs::run(&api, &args),
-        Person::Notices(args) => notices::run(&api, &args),
-        Person::Theme(args) => theme::run(&api, &args),
-        Person::Watch(Watch { command: Some(command), .. }) => watched::run(&api, &command),
-        Person::Watch(args) => watch::run(&api, &args),
+        Person::Chat(args) => chat::run(open()?, &args),
+        Person::Inbox(args) => inbox::run(&open()?, &args),
+        Person::Approve(args) => approve::run(&open()?, &args),
+        Person::Accept(args) => accept::run(&open()?, &args),
+        Person::Answer(args) => answer::run(&open()?, &args),
+        Person::Actions(args) => actions::run(&open()?, &args),
+        Person::Runs(args) => runs::run(&open()?, &args),
+        Person::Due(args) => due::run(&open()?, &args),
+        Person::Why(args) => why::run(&open()?, &args),
+        Person::Assets(args) => assets::run(&open()?, &args),
+        Person::Agents(args) => agents::run(open()?, &args),
+        Person::Chats(args) => chats::run(&open()?, &args),
+        Person::Proposals(args) => proposals::run(&open()?, &args),
+        Person::Usage(args) => usage::run(&open()?, &args),
+        Person::Memory(args) => memory::run(&open()?, &args),
+        Person::Jobs(args) => jobs::run(&open()?, &args),
+        Person::Notices(args) => notices::run(&open()?, &args),
+        Person::Theme(args) => theme::run(&args),
+        Person::Watch(Watch { command: Some(command), .. }) => watched::run(&open()?, &command),
+        Person::Watch(args) => watch::run(&open()?, &args),
     }
 }

@@ -212,7 +212,8 @@ fn help_and_version_are_printed() {
         (&["chat"], &["--chat", "--new", "--json", "Ctrl-C"]),
         (&["approve"], &["--hash", "--json"]),
         (&["runs"], &["--action", "--agent", "--state", "--kind", "--from", "--to", "--limit", "--json"]),
-        (&["theme", "check"], &["--json"]),
+        (&["theme"], &["check", "lookup", "map", "graph", "./theme"]),
+        (&["theme", "check"], &["--overlay", "--deleted", "--json"]),
         (
             &["memory"],
             &[

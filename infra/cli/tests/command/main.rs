@@ -18,5 +18,6 @@ mod starts;
 mod status;
 mod switch;
 mod templates;
+mod theme;
 mod trust;
 mod wrap;

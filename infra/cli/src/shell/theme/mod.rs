@@ -1,0 +1,75 @@
+//! `theme`: checks, searches and maps the theme of a project, or of a folder without a server.
+
+mod folder;
+mod project;
+mod shown;
+
+use serde_json::Value;
+use theme::answers::MAX_REQUEST;
+
+use super::screen::{Screen, print_json};
+use super::values::{Fields, counted};
+use crate::Failure;
+use crate::args::{Theme, ThemeCommand, ThemeOf};
+use crate::output;
+use crate::project::ProjectId;
+
+/// Answers a question about a theme.
+///
+/// # Errors
+/// If there is no such project or folder, the server does not answer, or the theme has errors.
+pub fn run(args: &Theme) -> Result<(), Failure> {
+    let (ThemeCommand::Check { of, .. }
+    | ThemeCommand::Lookup { of, .. }
+    | ThemeCommand::Map { of, .. }
+    | ThemeCommand::Graph { of, .. }) = &args.command;
+    if let Some(request) = request(&args.command) {
+        let length = request.chars().count();
+        if length > MAX_REQUEST || request.trim().is_empty() {
+            let message = format!("the request must have 1 to {MAX_REQUEST} characters, has {length}");
+            return Err(Failure::Message(message));
+        }
+    }
+    let answer = match project_of(of) {
+        Some(project) => project::ask(&project, &args.command)?,
+        None => folder::ask(&of.theme, &args.command)?,
+    };
+    show(&args.command, of.json.json, &answer)
+}
+
+fn request(command: &ThemeCommand) -> Option<&str> {
+    match command {
+        ThemeCommand::Lookup { request, .. } => Some(request),
+        ThemeCommand::Map { request, .. } => request.as_deref(),
+        ThemeCommand::Check { .. } | ThemeCommand::Graph { .. } => None,
+    }
+}
+
+/// The project. `None` if it is a folder: `./default` is the folder of this name.
+fn project_of(of: &ThemeOf) -> Option<ProjectId> {
+    of.theme.to_str()?.parse().ok()
+}
+
+fn show(command: &ThemeCommand, as_json: bool, answer: &Value) -> Result<(), Failure> {
+    if as_json {
+        print_json(answer)?;
+    } else {
+        let screen = Screen::look();
+        output::print(match command {
+            ThemeCommand::Check { .. } => shown::findings(screen, answer),
+            ThemeCommand::Lookup { .. } => shown::targets(screen, answer),
+            ThemeCommand::Map { .. } => shown::outline(answer),
+            ThemeCommand::Graph { file: Some(_), .. } => shown::neighbours(answer),
+            ThemeCommand::Graph { file: None, .. } => shown::unused(answer),
+        })?;
+        if answer.is("has_more") || answer.is("truncated") {
+            output::note("not all of it is listed");
+        }
+    }
+    match (command, answer.number("errors").unwrap_or(0)) {
+        (ThemeCommand::Check { .. }, errors) if errors > 0 => {
+            Err(Failure::Message(format!("the theme has {}", counted(errors, "error", "errors"))))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,50 @@
+//! The theme of a project: the server answers.
+
+use serde_json::{Value, json};
+
+use super::super::api::Api;
+use super::folder;
+use crate::Failure;
+use crate::args::ThemeCommand;
+use crate::project::ProjectId;
+use crate::server::Change;
+
+/// Asks the server.
+///
+/// # Errors
+/// If it does not answer, or the project does not exist.
+pub fn ask(project: &ProjectId, command: &ThemeCommand) -> Result<Value, Failure> {
+    let api = Api::open()?;
+    let path = |question: &str| format!("/projects/{project}/{question}");
+    match command {
+        ThemeCommand::Check { overlay, deleted, .. } => {
+            let mut files = Vec::new();
+            for (path, content) in overlay.as_deref().map_or(Ok(Vec::new()), folder::changes)? {
+                let content = String::from_utf8(content).map_err(|_| {
+                    Failure::Message(format!("{path} is not a text; only texts can be sent to be checked"))
+                })?;
+                files.push(json!({ "path": path, "content": content }));
+            }
+            let change = json!({ "files": files, "deleted": deleted });
+            api.send(Change::Post, &path("check"), &change)
+        }
+        ThemeCommand::Lookup { request, active, .. } => {
+            let mut body = json!({ "request": request });
+            if let Some(active) = active {
+                body["active_file"] = json!(active);
+            }
+            api.send(Change::Post, &path("lookup"), &body)
+        }
+        ThemeCommand::Map { request, active, tokens, .. } => {
+            let mut body = json!({ "max_tokens": tokens });
+            for (field, value) in [("request", request), ("active_file", active)] {
+                if let Some(value) = value {
+                    body[field] = json!(value);
+                }
+            }
+            api.send(Change::Post, &path("repo-map"), &body)
+        }
+        ThemeCommand::Graph { file: Some(file), .. } => api.get(&path("graph"), &[("path", Some(file))]),
+        ThemeCommand::Graph { file: None, .. } => api.get(&path("graph/findings"), &[]),
+    }
+}

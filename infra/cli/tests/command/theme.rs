@@ -1,0 +1,189 @@
+//! `theme` of a folder: nothing is asked of a server, and nothing outside the folder is read.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::bed::{Bed, DOWN};
+use crate::server::{Reply, Request, Server};
+
+const LAYOUT: &str =
+    "<!doctype html><html>{{ content_for_header }}{{ content_for_layout }}{% render 'header' %}</html>";
+
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+/// A theme without a fault.
+fn theme(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("layout/theme.liquid", LAYOUT), ("snippets/header.liquid", "<h1>Shop</h1>")]);
+    write(folder.path(), files);
+    folder
+}
+
+fn of<'a>(folder: &'a TempDir, question: &[&'a str]) -> Vec<&'a str> {
+    let path = folder.path().to_str().unwrap();
+    [&["theme", question[0], path], &question[1..]].concat()
+}
+
+#[test]
+fn a_folder_is_answered_without_a_server() {
+    let bed = Bed::new(DOWN);
+    let folder = theme(&[("snippets/old.liquid", "<p>old</p>"), ("snippets/bad.liquid", "{% if %}")]);
+    let check = bed.run(&of(&folder, &["check"]));
+    assert_eq!(check.code, 1, "{check:?}");
+    assert!(check.out.contains("snippets/bad.liquid:1: error: "), "{check:?}");
+    assert!(check.out.ends_with(" in 4 files\n"), "{check:?}");
+    assert!(check.err.starts_with("lamplighter: the theme has "), "{check:?}");
+    let lookup = bed.run(&of(&folder, &["lookup", "change the header"]));
+    assert_eq!((lookup.code, lookup.err.as_str()), (0, ""), "{lookup:?}");
+    assert!(lookup.out.contains("snippets/header.liquid\n"), "{lookup:?}");
+    let map = bed.run(&of(&folder, &["map", "--tokens", "200"]));
+    assert!(map.code == 0 && map.out.contains("layout/theme.liquid"), "{map:?}");
+    let graph = bed.run(&of(&folder, &["graph"]));
+    assert!(graph.out.contains("snippets/old.liquid: probably unused"), "{graph:?}");
+    let graph = bed.run(&of(&folder, &["graph", "--file", "snippets/header.liquid"]));
+    assert!(graph.out.contains("layout/theme.liquid  render header, line 1\n"), "{graph:?}");
+    bed.run(&of(&folder, &["graph", "--file", "snippets/none.liquid"]))
+        .failed("the theme has no file snippets/none.liquid");
+}
+
+#[test]
+fn a_change_is_checked_and_not_made() {
+    let bed = Bed::new(DOWN);
+    let folder = theme(&[("snippets/bad.liquid", "{% if %}")]);
+    let changed = tempfile::tempdir().unwrap();
+    write(changed.path(), &[("snippets/new.liquid", "{{ 1 | nothing }}")]);
+    let overlay = changed.path().to_str().unwrap();
+    let check = bed.run(&of(&folder, &["check", "--overlay", overlay]));
+    assert!(check.out.contains("snippets/new.liquid:1: ") && !check.out.contains("bad.liquid"), "{check:?}");
+    let check = bed.run(&of(&folder, &["check", "--deleted", "snippets/header.liquid"]));
+    assert!(check.out.contains("layout/theme.liquid:1: error: "), "{check:?}");
+    assert!(folder.path().join("snippets/header.liquid").exists());
+    let empty = tempfile::tempdir().unwrap();
+    bed.run(&of(&folder, &["check", "--overlay", empty.path().to_str().unwrap()])).failed(" has no files");
+    bed.run(&of(&folder, &["check", "--overlay", "nowhere"])).failed("nowhere is not a folder");
+}
+
+#[test]
+fn a_change_of_a_project_is_sent() {
+    let server = Server::start(|request: &Request| match request.target.as_str() {
+        "/projects/default/check" => {
+            Reply::ok(json!({"findings": [], "errors": 0, "warnings": 0, "infos": 0, "files": 3}).to_string())
+        }
+        _ => Reply::status(404, json!({"detail": "there is no such thing"}).to_string()),
+    });
+    let bed = Bed::new(&server.url);
+    let changed = tempfile::tempdir().unwrap();
+    write(changed.path(), &[("snippets/new.liquid", "<p>ü</p>")]);
+    let overlay = changed.path().to_str().unwrap();
+    let check = bed.run(&["theme", "check", "default", "--overlay", overlay, "--deleted", "a.css"]);
+    assert_eq!((check.code, check.out.as_str()), (0, "0 errors, 0 warnings, 0 suggestions in 3 files\n"));
+    let sent: Value = serde_json::from_slice(&server.requests()[0].body).unwrap();
+    assert_eq!(
+        sent,
+        json!({"files": [{"path": "snippets/new.liquid", "content": "<p>ü</p>"}], "deleted": ["a.css"]})
+    );
+    fs::write(changed.path().join("snippets/new.liquid"), b"\xff\xfe").unwrap();
+    bed.run(&["theme", "check", "default", "--overlay", overlay]).failed("snippets/new.liquid is not a text");
+}
+
+#[test]
+fn links_and_hidden_files_are_left_out() {
+    let bed = Bed::new(DOWN);
+    let secret = tempfile::tempdir().unwrap();
+    fs::write(secret.path().join("secret.liquid"), "{{ 'secret' | nothing }}").unwrap();
+    let folder = theme(&[
+        (".git/snippets/a.liquid", "{% if %}"),
+        ("snippets/.hidden.liquid", "{% if %}"),
+        ("node_modules/a/layout/theme.liquid", "{% if %}"),
+    ]);
+    symlink(secret.path(), folder.path().join("sections")).unwrap();
+    symlink(secret.path().join("secret.liquid"), folder.path().join("snippets/secret.liquid")).unwrap();
+    symlink(folder.path(), folder.path().join("snippets/circle")).unwrap();
+    fs::write(folder.path().join("snippets").join(OsStr::from_bytes(b"\xff.liquid")), "{% if %}").unwrap();
+    let check = bed.run(&of(&folder, &["check"]));
+    assert_eq!(check.code, 0, "{check:?}");
+    assert!(check.out.ends_with(" in 2 files\n"), "{check:?}");
+    assert_eq!(
+        check.err,
+        "lamplighter: 4 entries are left out: links, special files, and names that are not UTF-8\n"
+    );
+}
+
+#[test]
+fn a_theme_within_a_folder_is_found() {
+    let bed = Bed::new(DOWN);
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        &[
+            ("README.md", "A shop"),
+            ("shop/theme/layout/theme.liquid", LAYOUT),
+            ("shop/theme/snippets/header.liquid", "<h1>Shop</h1>"),
+        ],
+    );
+    let lookup = bed.run(&of(&folder, &["lookup", "header"]));
+    assert!(lookup.out.starts_with("snippets/header.liquid\n"), "{lookup:?}");
+    assert_eq!(lookup.err, "lamplighter: the theme is in shop/theme/\n");
+}
+
+#[test]
+fn what_is_no_theme_says_why() {
+    let bed = Bed::new(DOWN);
+    bed.run(&["theme", "check", "prj_1"]).failed("prj_1 is neither a folder nor the id of a project");
+    let folder = tempfile::tempdir().unwrap();
+    bed.run(&of(&folder, &["check"])).failed("has no files of a theme: expected layout/theme.liquid");
+    write(folder.path(), &[("a/layout/theme.liquid", LAYOUT), ("b/layout/theme.liquid", LAYOUT)]);
+    bed.run(&of(&folder, &["check"])).failed("has more than one theme: a/, b/; choose one of them");
+    let folder = theme(&[("snippets/a\\b.liquid", "")]);
+    bed.run(&of(&folder, &["map"])).failed("the path has a control character or a backslash");
+    let folder = theme(&[]);
+    bed.run(&of(&folder, &["lookup", " "])).failed("the request must have 1 to 10000 characters, has 1");
+    bed.run(&of(&folder, &["lookup", &"a".repeat(10_001)])).failed("has 10001");
+}
+
+#[test]
+fn a_theme_that_is_too_large_is_not_read() {
+    let bed = Bed::new(DOWN);
+    let folder = theme(&[]);
+    // Files without content on the disk: only their sizes are large.
+    let sparse = |path: &str, bytes: u64| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::File::create(path).unwrap().set_len(bytes).unwrap();
+    };
+    sparse("assets/film.mp4", 1 << 40);
+    // A film is no text, so a check does not read it.
+    let check = bed.run(&of(&folder, &["check"]));
+    assert!(check.out.contains("assets/film.mp4:1: "), "{check:?}");
+    bed.run(&of(&folder, &["map"])).failed("a theme may have at most 134217728 bytes, this has 10995116");
+    fs::remove_file(folder.path().join("assets/film.mp4")).unwrap();
+    for at in 0..20 {
+        sparse(&format!("assets/{at}.js"), 2_000_000);
+    }
+    bed.run(&of(&folder, &["check"]))
+        .failed("the texts of a theme that is checked may have at most 33554432 bytes, this has 40000");
+}
+
+#[test]
+fn names_and_texts_do_not_control_the_terminal() {
+    let bed = Bed::new(DOWN);
+    let folder =
+        theme(&[("snippets/a\u{202e}b.liquid", "{{ product.\u{1b}[31mred }}{% render '\u{9b}2J' %}")]);
+    for question in [&["check"][..], &["lookup", "ab red"], &["map"], &["graph"], &["graph", "--json"]] {
+        let output = bed.run(&of(&folder, question));
+        let text = output.out + &output.err;
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{text:?}");
+    }
+}
