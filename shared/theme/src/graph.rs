@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::path::{FileKind, handle};
 use super::record::{FileRecord, NameId, ReferenceRecord, Tables, Texts};
 use super::scan::hints::HintKind;
+use super::scan::locale;
 use super::scan::{EdgeKind, EdgeNature, SymbolKind};
 use super::text::LineRange;
 
@@ -245,7 +246,9 @@ impl<'a> Resolver<'a> {
             }
             EdgeKind::Translation => {
                 // Without a default locale it is unknown whether a key is missing.
-                let known = self.texts.get(reference.name);
+                // A template may name one form of a plural.
+                let plural = || self.texts.get(self.tables.names.get(locale::plural_of(name)?)?);
+                let known = self.texts.get(reference.name).or_else(plural);
                 let is_key = reference.nature == EdgeNature::Direct && name.contains('.');
                 if known.is_some() || (is_key && self.texts.any) {
                     each(known);

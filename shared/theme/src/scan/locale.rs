@@ -5,6 +5,12 @@ use crate::text::Span;
 
 const PLURALS: [&str; 6] = ["zero", "one", "two", "few", "many", "other"];
 
+/// The key of a plural, if the key is one of its forms: `cart.items` for `cart.items.one`.
+pub fn plural_of(key: &str) -> Option<&str> {
+    let (plural, form) = key.rsplit_once('.')?;
+    PLURALS.contains(&form).then_some(plural)
+}
+
 /// Texts with longer keys are left out. Otherwise hostile nesting could make the total size of the keys quadratic in
 /// the size of the file.
 const MAX_KEY_BYTES: usize = 256;

@@ -1,6 +1,7 @@
 //! The answers of the index.
 
 use super::{harbour, harbour::FILES};
+use crate::ThemeIndex;
 use crate::index::DegradedFile;
 use crate::repo_map::{BUDGETS, BYTES_PER_TOKEN};
 use crate::scan::{DegradedReason, EdgeKind, EdgeNature};
@@ -133,6 +134,21 @@ fn unresolved_references_and_orphans_are_listed() {
         ]
     );
     assert_eq!(index.orphans(), ["sections/broken.liquid", "snippets/leftover.liquid"]);
+}
+
+#[test]
+fn a_form_of_a_plural_is_not_missing() {
+    let index = ThemeIndex::build([
+        ("locales/en.default.json", r#"{"cart": {"items": {"one": "1 item", "other": "items"}, "title": "Cart"}}"#),
+        (
+            "snippets/cart.liquid",
+            "{{ 'cart.items.one' | t }}{{ 'cart.items' | t: count: 2 }}{{ 'cart.title.one' | t }}{{ 'cart.gone.one' | t }}",
+        ),
+    ])
+    .unwrap();
+    let unresolved: Vec<String> = index.unresolved().into_iter().map(|edge| edge.via).collect();
+    // `cart.title` is no plural, but the index does not keep what is one.
+    assert_eq!(unresolved, ["cart.gone.one"]);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use theme::index::MAX_THEME_BYTES;
 use theme::path::check_path;
 use theme_scripts::Oxc;
 
+use super::super::values::counted;
 use crate::Failure;
 use crate::args::ThemeCommand;
 use crate::output;
@@ -157,9 +158,8 @@ fn list(folder: &Path) -> Result<Vec<(String, u64)>, Failure> {
         }
     }
     if left_out > 0 {
-        output::note(&format!(
-            "{left_out} entries are left out: links, special files, and names that are not UTF-8"
-        ));
+        let what = counted(left_out, "entry is", "entries are");
+        output::note(&format!("{what} left out: links, special files, and names that are not UTF-8"));
     }
     files.sort_unstable();
     Ok(files)
