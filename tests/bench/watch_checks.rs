@@ -139,8 +139,10 @@ fn writes(_: &[Value]) -> Says {
     Says::Text("A report.".into())
 }
 
+/// An action that is due at each full hour, whenever it is created.
 async fn hourly(stage: &Stage, watch: &Value) -> ActionId {
-    stage.approved(json!({"schedule": {"every": "1h"}, "watches": [watch]})).await
+    let schedule = json!({"cron": "0 * * * *", "timezone": "UTC"});
+    stage.approved(json!({"schedule": schedule, "watches": [watch]})).await
 }
 
 fn ms(time: Duration) -> f64 {
