@@ -92,7 +92,7 @@ async fn two_writers_lose_nothing() {
     assert_eq!(stage.finds("Line 49 of batch 9 by 2").await[0], "Line 49 of batch 9 by 2");
 }
 
-/// How many people there are. 10,000 take about half an hour, so they are only tried if `PEOPLE_OF_ONE_HOUR` asks for it.
+/// How many people there are. 10,000 take minutes also with optimization, so they are only tried if `PEOPLE_OF_ONE_HOUR` asks for it.
 fn people() -> usize {
     std::env::var("PEOPLE_OF_ONE_HOUR").map_or(60, |people| people.parse().expect("a number of people"))
 }

@@ -185,7 +185,7 @@ async fn no_message_is_lost_if_executors_die() {
 }
 
 /// Executors die, messages come twice, and channels fail, ask for patience, are gone or hang: each notice is accepted in each channel, with
-/// one id, or is shown as undelivered there. `NOTICES=2000` makes 10,000 deliveries, of which some hang.
+/// one id, or is shown as undelivered there. With `NOTICES=2500` there are 10,000 deliveries, of which some hang.
 #[tokio::test]
 async fn each_notice_is_accepted_or_shown_as_undelivered_in_each_channel() {
     let many: usize = std::env::var("NOTICES").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
