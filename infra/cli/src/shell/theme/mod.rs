@@ -62,7 +62,10 @@ fn show(command: &ThemeCommand, as_json: bool, answer: &Value) -> Result<(), Fai
             ThemeCommand::Graph { file: Some(_), .. } => shown::neighbours(answer),
             ThemeCommand::Graph { file: None, .. } => shown::unused(answer),
         })?;
-        if answer.is("has_more") || answer.is("truncated") {
+        if answer.is("has_more") {
+            output::note("only the worst findings are listed");
+        }
+        if answer.is("truncated") {
             output::note("not all of it is listed");
         }
     }
