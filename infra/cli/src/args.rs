@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use theme::answers::{DEFAULT_TOKENS, MAX_TOKENS};
 
 use crate::project::{NoProjectId, ProjectId};
 
@@ -242,7 +243,7 @@ Examples:
     Completions(CompletionsArgs),
 }
 
-/// The commands for people. All but `theme` of a folder and `watch wrap` ask the server.
+/// The commands for people. They ask the server, except `theme` of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Person {
     /// Talk to an agent
@@ -347,9 +348,10 @@ Examples:
   lamplighter notices snooze 2h"
     )]
     Notices(Notices),
-    /// Check, search and map a theme: of a folder without a server, or of a project
+    /// Check, search and map the theme of a folder or of a project
     #[command(after_help = "\
-A folder is read on this machine, and nothing is sent. `default` and ids of projects ask the server; the folder of this name is ./default.
+A folder is read on this machine, and nothing is sent. `default` or the id of a project asks the server. A folder with such a name is
+written with its path: ./default.
 Links, hidden files and node_modules of a folder are left out. `theme check` ends with 1 if it has found errors.
 
 Examples:
@@ -916,7 +918,7 @@ Examples:
         #[arg(long, value_name = "FILE")]
         active: Option<String>,
         /// The largest size, in tokens
-        #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        #[arg(long, value_name = "N", default_value_t = DEFAULT_TOKENS as u32, value_parser = clap::value_parser!(u32).range(1..=MAX_TOKENS as i64))]
         tokens: u32,
     },
     /// Show what a file needs and what needs it; without --file, what is unused or missing

@@ -116,15 +116,29 @@ impl<'a, J: Job> ClaimedJob<'a, J> {
     /// # Errors
     /// If the executor must stop.
     pub async fn keep(&mut self) -> Result<(), Interrupted> {
+        self.may_go_on()?;
+        let now = self.cx.clock.now();
+        if now.duration_since(self.saved_at) >= SAVED_EVERY && !self.save(now + LEASE).await? {
+            return Err(Interrupted::Lost);
+        }
+        Ok(())
+    }
+
+    /// Saves the job now with a lease until then, for work during which the lease can't be renewed.
+    ///
+    /// # Errors
+    /// If the executor must stop.
+    pub async fn keep_until(&mut self, until: Timestamp) -> Result<(), Interrupted> {
+        self.may_go_on()?;
+        if self.save(until.min(self.deadline)).await? { Ok(()) } else { Err(Interrupted::Lost) }
+    }
+
+    fn may_go_on(&self) -> Result<(), Interrupted> {
         if self.cx.stopping.is_set() {
             return Err(Interrupted::Stopping);
         }
         if is_time_up(self.cx, self.deadline) {
             return Err(Interrupted::TimeUp);
-        }
-        let now = self.cx.clock.now();
-        if now.duration_since(self.saved_at) >= SAVED_EVERY && !self.save(now + LEASE).await? {
-            return Err(Interrupted::Lost);
         }
         Ok(())
     }
@@ -135,14 +149,6 @@ impl<'a, J: Job> ClaimedJob<'a, J> {
     /// If the table does not answer.
     pub async fn save_now(&mut self) -> Result<bool> {
         self.save(self.cx.clock.now() + LEASE).await
-    }
-
-    /// Saves the job with a lease until then, for work during which it can't be renewed. `false` if another executor has the job.
-    ///
-    /// # Errors
-    /// If the table does not answer.
-    pub async fn save_until(&mut self, until: Timestamp) -> Result<bool> {
-        self.save(until.min(self.deadline)).await
     }
 
     /// Saves the job and ends the lease. `false` if another executor has the job.

@@ -245,10 +245,10 @@ impl<'a> Resolver<'a> {
                 return definers.iter().for_each(|&to| each(Some(to)));
             }
             EdgeKind::Translation => {
-                // Without a default locale it is unknown whether a key is missing.
                 // A template may name one form of a plural.
                 let plural = || self.texts.get(self.tables.names.get(locale::plural_of(name)?)?);
                 let known = self.texts.get(reference.name).or_else(plural);
+                // Without a default locale it is unknown whether a key is missing.
                 let is_key = reference.nature == EdgeNature::Direct && name.contains('.');
                 if known.is_some() || (is_key && self.texts.any) {
                     each(known);

@@ -17,6 +17,14 @@ async fn write(stage: &Stage, name: &str, content: &str) {
     send(put).await;
 }
 
+/// A project with a document and a commit that waits.
+async fn with_one_commit(model: &ScriptedModel) -> Stage {
+    let stage = Stage::with(model.config("scripted")).await;
+    write(&stage, "A.md", "# A\n").await;
+    reports(&stage.h, "default", [1]).await;
+    stage
+}
+
 /// Asks for a synchronisation, works, and returns what became of it.
 async fn syncs(stage: &Stage) -> Value {
     stage.h.post(&format!("{DOCS}/sync"), json!({})).await.expect(202);
@@ -73,9 +81,7 @@ async fn documents_are_brought_up_to_date_and_the_commits_are_cleared() {
 #[tokio::test]
 async fn an_answer_that_takes_minutes_keeps_the_work_of_its_executor() {
     let model = ScriptedModel::held(keeps).await;
-    let stage = Stage::with(model.config("scripted")).await;
-    write(&stage, "A.md", "# A\n").await;
-    reports(&stage.h, "default", [1]).await;
+    let stage = with_one_commit(&model).await;
     let (sync, ()) = futures::join!(syncs(&stage), async {
         model.asked_times(1).await;
         // Longer than the lease of other work. A sweep finds nothing that is due, and whoever asks again takes nothing away.
@@ -95,9 +101,7 @@ async fn an_answer_that_takes_minutes_keeps_the_work_of_its_executor() {
 #[tokio::test]
 async fn commits_that_come_during_a_synchronisation_stay() {
     let model = ScriptedModel::held(keeps).await;
-    let stage = Stage::with(model.config("scripted")).await;
-    write(&stage, "A.md", "# A\n").await;
-    reports(&stage.h, "default", [1]).await;
+    let stage = with_one_commit(&model).await;
     let (sync, ()) = futures::join!(syncs(&stage), async {
         model.asked_times(1).await;
         reports(&stage.h, "default", [2]).await;
@@ -182,9 +186,7 @@ async fn a_problem_is_told_to_the_model_once_and_then_to_the_person() {
 #[tokio::test]
 async fn a_model_that_takes_its_mistake_back_succeeds() {
     let model = ScriptedModel::start(learns).await;
-    let stage = Stage::with(model.config("scripted")).await;
-    write(&stage, "A.md", "# A\n").await;
-    reports(&stage.h, "default", [1]).await;
+    let stage = with_one_commit(&model).await;
     let done = syncs(&stage).await;
     assert_eq!((&done["state"], model.asked()), (&json!("succeeded"), 2), "{done:#}");
     assert!(!text(&stage.h, "default", "A.md").await.contains("drop_tables"));
@@ -201,9 +203,7 @@ fn is_cut_off(messages: &[Value]) -> Says {
 #[tokio::test]
 async fn an_answer_that_was_cut_off_changes_nothing() {
     let model = ScriptedModel::start(is_cut_off).await;
-    let stage = Stage::with(model.config("scripted")).await;
-    write(&stage, "A.md", "# A\n").await;
-    reports(&stage.h, "default", [1]).await;
+    let stage = with_one_commit(&model).await;
     let failed = syncs(&stage).await;
     assert_eq!((&failed["state"], model.asked()), (&json!("failed"), 2));
     assert!(failed["error"].as_str().unwrap().contains("cut off"), "{failed:#}");
@@ -213,9 +213,7 @@ async fn an_answer_that_was_cut_off_changes_nothing() {
 #[tokio::test]
 async fn a_provider_that_does_not_answer_is_asked_again_later() {
     let model = ScriptedModel::start(keeps).await;
-    let stage = Stage::with(model.config("scripted")).await;
-    write(&stage, "A.md", "# A\n").await;
-    reports(&stage.h, "default", [1]).await;
+    let stage = with_one_commit(&model).await;
     model.refuses([0; 4]);
     let waits = syncs(&stage).await;
     assert_eq!(waits["state"], "waiting", "{waits:#}");
@@ -242,9 +240,7 @@ async fn a_provider_that_does_not_answer_is_asked_again_later() {
 #[tokio::test]
 async fn nothing_begins_in_a_stopped_account() {
     let model = ScriptedModel::start(keeps).await;
-    let stage = Stage::with(model.config("scripted")).await;
-    write(&stage, "A.md", "# A\n").await;
-    reports(&stage.h, "default", [1]).await;
+    let stage = with_one_commit(&model).await;
     stage.h.post(&format!("{DOCS}/sync"), json!({})).await.expect(202);
     stage.h.post("/account/stop", json!({})).await.expect(200);
     stage.executors.work().await;
@@ -387,9 +383,7 @@ async fn a_long_document_is_changed_in_one_part() {
 #[tokio::test]
 async fn executors_that_die_without_an_answer_are_followed() {
     let model = ScriptedModel::start(keeps).await;
-    let stage = Stage::with(model.config("scripted")).await;
-    write(&stage, "A.md", "# A\n").await;
-    reports(&stage.h, "default", [1]).await;
+    let stage = with_one_commit(&model).await;
     stage.h.post(&format!("{DOCS}/sync"), json!({})).await.expect(202);
     let (cx, owner) = (&stage.h.platform.cx, Owner::new("local").unwrap());
     for _ in 0..3 {

@@ -497,15 +497,12 @@ impl Work<'_> {
     }
 
     async fn ask(&mut self, request: &ModelRequest) -> Result<Answered, Unfinished> {
-        self.claimed.keep().await?;
         let now = self.cx.clock.now();
         if now > self.last_call {
             return Err(Unfinished::Interrupted(Interrupted::TimeUp));
         }
-        // The lease of others is shorter than an answer with all its tries may take.
-        if !self.claimed.save_until(now + LONGEST_ANSWER).await? {
-            return Err(Unfinished::Interrupted(Interrupted::Lost));
-        }
+        // The usual lease is shorter than an answer with all its tries may take.
+        self.claimed.keep_until(now + LONGEST_ANSWER).await?;
         let wish = Ask { role: AgentRole::Summarizer, ..Ask::default() };
         let route = model_choice::route_of(&self.models, self.cx, self.owner, &wish, 0).await?;
         let route = route.map_err(|error| Unfinished::Later { reason: error.to_string(), again_at: None })?;

@@ -268,7 +268,7 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
                 Some(waiting) if waits::still(cx, owner, waiting).await? => waits_again(event).to_vec(),
                 Some(_) => Vec::new(),
             };
-            // All of them have this key. A person may have thousands of other rows.
+            // These events all have the same key. A person may have thousands of other rows.
             let state = cx.store.notice_state(owner, &event.key).await?;
             note_all(owner, to, state.into_iter().collect(), &events, cx.clock.now(), &mut planned)?;
         }

@@ -55,7 +55,6 @@ pub async fn check(
     validate(&ask)?;
     let generation = state(cx, owner, project).await?.generation;
     let files = cx.store.all_theme_files(owner, project, generation).await?;
-    let is_read = |path: &str, bytes: u64| is_read(path, usize::try_from(bytes).unwrap_or(usize::MAX));
     let (read, unread): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| is_read(&file.path, file.bytes));
     let bytes: u64 = read.iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
@@ -84,7 +83,7 @@ fn run(
         stop.check()?;
     }
     for (path, bytes) in unread {
-        base.add_unread(path, usize::try_from(bytes).unwrap_or(usize::MAX));
+        base.add_unread(path, bytes);
     }
     if ask.files.is_empty() && ask.deleted.is_empty() {
         return Ok(CheckAnswer::of(base.findings(), &base));

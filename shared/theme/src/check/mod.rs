@@ -163,14 +163,14 @@ struct LiquidFile {
 
 /// Whether the content of a file is checked. Of other files, only the path and the size matter.
 #[must_use]
-pub fn is_read(path: &str, bytes: usize) -> bool {
-    (FileKind::of(path) != FileKind::Other || path.ends_with(".liquid")) && bytes <= paths::MAX_READ
+pub fn is_read(path: &str, bytes: u64) -> bool {
+    (FileKind::of(path) != FileKind::Other || path.ends_with(".liquid")) && bytes <= paths::MAX_READ as u64
 }
 
 impl CheckedFile {
     /// A file whose content is not checked: see [`is_read`].
     #[must_use]
-    pub fn unread(path: &str, bytes: usize) -> Self {
+    pub fn unread(path: &str, bytes: u64) -> Self {
         let (kind, mut notes) = (FileKind::of(path), Notes::default());
         paths::check_size(kind, path, bytes, &mut notes);
         let text = String::new();
@@ -188,7 +188,7 @@ impl CheckedFile {
     pub fn read(path: &str, bytes: &[u8], scripts: Option<&dyn ScriptReader>) -> Self {
         let kind = FileKind::of(path);
         let mut notes = Notes::default();
-        paths::check_size(kind, path, bytes.len(), &mut notes);
+        paths::check_size(kind, path, bytes.len() as u64, &mut notes);
         let is_text = kind != FileKind::Other || path.ends_with(".liquid");
         let text = if is_text { String::from_utf8_lossy(bytes).into_owned() } else { String::new() };
         let mut file = Self {
@@ -579,7 +579,7 @@ impl CheckedTheme {
     }
 
     /// Adds a file whose content is not checked, or replaces the one at its path.
-    pub fn add_unread(&mut self, path: String, bytes: usize) {
+    pub fn add_unread(&mut self, path: String, bytes: u64) {
         let file = Arc::new(CheckedFile::unread(&path, bytes));
         self.files.insert(path, file);
     }

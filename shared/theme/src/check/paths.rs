@@ -34,7 +34,7 @@ const TEMPLATES: [&str; 18] = [
 const CUSTOMER_TEMPLATES: [&str; 7] =
     ["account", "activate_account", "addresses", "login", "order", "register", "reset_password"];
 
-pub fn check_size(kind: FileKind, path: &str, len: usize, notes: &mut Notes) {
+pub fn check_size(kind: FileKind, path: &str, len: u64, notes: &mut Notes) {
     let most = match kind {
         FileKind::Layout | FileKind::Template | FileKind::Section | FileKind::Block | FileKind::Snippet => {
             256 * KIB
@@ -44,7 +44,7 @@ pub fn check_size(kind: FileKind, path: &str, len: usize, notes: &mut Notes) {
         _ if path.starts_with("assets/") => 20 * 1024 * KIB,
         _ => return,
     };
-    if len > most {
+    if len > most as u64 {
         notes.add(0, Error, "FileSize", format!("the file has {len} bytes; the most are {most}"));
     }
 }

@@ -8,6 +8,7 @@ use super::json::{self, Member, Node, Value};
 use super::schema;
 use super::settings::{self, Setting};
 use crate::path::FileKind;
+use crate::scan::locale::PLURALS;
 
 /// The most sections of a template or group.
 const MAX_SECTIONS: usize = 25;
@@ -305,7 +306,6 @@ pub fn locale(root: &Node, notes: &mut Notes) -> FxHashMap<String, Translation> 
 }
 
 fn flatten(node: &Node, prefix: String, found: &mut FxHashMap<String, Translation>, notes: &mut Notes) {
-    const PLURALS: [&str; 6] = ["zero", "one", "two", "few", "many", "other"];
     let is_plural = !node.members().is_empty()
         && node
             .members()

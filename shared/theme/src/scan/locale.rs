@@ -3,7 +3,8 @@
 use super::json::{Tree, ValueKind};
 use crate::text::Span;
 
-const PLURALS: [&str; 6] = ["zero", "one", "two", "few", "many", "other"];
+/// The forms of a plural, each a key of its text.
+pub const PLURALS: [&str; 6] = ["zero", "one", "two", "few", "many", "other"];
 
 /// The key of a plural, if the key is one of its forms: `cart.items` for `cart.items.one`.
 pub fn plural_of(key: &str) -> Option<&str> {

@@ -2,14 +2,15 @@
 //!
 //! Links are not followed, because one could lead out of the folder or in a circle. Hidden files and `node_modules` are left out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fs_err as fs;
 use serde_json::Value;
 use theme::ThemeIndex;
 use theme::answers::{
-    CheckAnswer, DEFAULT_TARGETS, Findings, LookupAnswer, MAX_READ, Neighbours, RepoMapAnswer, Source,
+    CheckAnswer, DEFAULT_TARGETS, Findings, LookupAnswer, MAX_READ, MAX_REQUEST, Neighbours, RepoMapAnswer,
+    Source,
 };
 use theme::archive::theme_paths;
 use theme::check::{CheckedTheme, is_read};
@@ -30,75 +31,88 @@ const MAX_LISTED: usize = 50_000;
 /// # Errors
 /// If the folder can't be read, or has no theme.
 pub fn ask(folder: &Path, command: &ThemeCommand) -> Result<Value, Failure> {
-    let files = theme(folder)?;
     match command {
-        ThemeCommand::Check { overlay, deleted, .. } => check(&files, overlay.as_deref(), deleted),
+        ThemeCommand::Check { overlay, deleted, .. } => check(&theme(folder)?, overlay.as_deref(), deleted),
         ThemeCommand::Lookup { request, active, .. } => {
-            let index = index(&files)?;
+            check_request(request, 1)?;
+            let index = index(folder)?;
             let started = Instant::now();
             let answer = LookupAnswer::of(&index, Source::Scout, request, active.as_deref(), DEFAULT_TARGETS);
             value(&LookupAnswer { took_us: micros(started), ..answer })
         }
         ThemeCommand::Map { request, active, tokens, .. } => {
-            let index = index(&files)?;
-            let started = Instant::now();
             let (request, active) = (request.as_deref(), active.as_deref());
+            check_request(request.unwrap_or_default(), 0)?;
+            let index = index(folder)?;
+            let started = Instant::now();
             let answer = RepoMapAnswer::of(&index, Source::Scout, request, active, *tokens as usize);
             value(&RepoMapAnswer { took_us: micros(started), ..answer })
         }
-        ThemeCommand::Graph { file: Some(file), .. } => match Neighbours::of(&index(&files)?, file) {
+        ThemeCommand::Graph { file: Some(file), .. } => match Neighbours::of(&index(folder)?, file) {
             Some(neighbours) => value(&neighbours),
             None => Err(Failure::Message(format!("the theme has no file {file}"))),
         },
-        ThemeCommand::Graph { file: None, .. } => value(&Findings::of(&index(&files)?)),
+        ThemeCommand::Graph { file: None, .. } => value(&Findings::of(&index(folder)?)),
     }
 }
 
-/// A file of a folder.
+/// The limits of the server.
+fn check_request(request: &str, least: usize) -> Result<(), Failure> {
+    let length = request.chars().count();
+    if length > MAX_REQUEST || request.trim().chars().count() < least {
+        let message = format!("the request must have {least} to {MAX_REQUEST} characters, has {length}");
+        return Err(Failure::Message(message));
+    }
+    Ok(())
+}
+
+/// A file that is not read yet.
 struct Listed {
     /// Its path in the theme.
     path: String,
-    /// Its path in the folder.
-    inside: String,
+    file: PathBuf,
     bytes: u64,
 }
 
-/// The files of a theme, not yet read.
-struct Files<'a> {
-    folder: &'a Path,
-    list: Vec<Listed>,
+impl Listed {
+    fn read(&self) -> Result<Vec<u8>, Failure> {
+        Ok(fs::read(&self.file)?)
+    }
 }
 
-impl Files<'_> {
-    fn read(&self, file: &Listed) -> Result<Vec<u8>, Failure> {
-        Ok(fs::read(self.folder.join(&file.inside))?)
-    }
+fn refused(folder: &Path, why: &str) -> Failure {
+    Failure::Message(format!("{} {why}", output::shown(folder)))
+}
+
+fn check_paths(folder: &Path, files: &[Listed]) -> Result<(), Failure> {
+    files.iter().try_for_each(|file| {
+        let refused = |error| refused(folder, &format!("has the file {}: {error}", file.path));
+        check_path(&file.path).map_err(refused)
+    })
 }
 
 /// The theme of a folder. It may be within another folder, as in an archive.
-fn theme(folder: &Path) -> Result<Files<'_>, Failure> {
-    let refused = |why: String| Failure::Message(format!("{} {why}", output::shown(folder)));
+fn theme(folder: &Path) -> Result<Vec<Listed>, Failure> {
     if !folder.is_dir() {
-        return Err(refused(
-            "is neither a folder nor the id of a project (`default`, or `prj_` and 32 lower-case hexadecimal digits)".to_owned(),
-        ));
+        let ids = "`default`, or `prj_` and 32 lower-case hexadecimal digits";
+        return Err(refused(folder, &format!("is neither a folder nor the id of a project ({ids})")));
     }
     let found = list(folder)?;
-    let entries: Vec<&str> = found.iter().map(|file| file.0.as_str()).collect();
-    let paths = theme_paths(&entries).map_err(|error| refused(error.to_string()))?;
-    let mut files = Vec::new();
-    for (&(ref inside, bytes), path) in found.iter().zip(paths) {
+    let entries: Vec<&str> = found.iter().map(|file| file.path.as_str()).collect();
+    let paths = theme_paths(&entries).map_err(|error| refused(folder, &error.to_string()))?;
+    let paths: Vec<Option<String>> = paths.into_iter().map(|path| path.map(str::to_owned)).collect();
+    let (mut files, mut within) = (Vec::new(), String::new());
+    for (file, path) in found.into_iter().zip(paths) {
         if let Some(path) = path {
-            check_path(path).map_err(|error| refused(format!("has the file {inside}: {error}")))?;
-            files.push(Listed { path: path.to_owned(), inside: inside.clone(), bytes });
+            within = file.path[..file.path.len() - path.len()].to_owned();
+            files.push(Listed { path, ..file });
         }
     }
-    if let Some(first) = files.first()
-        && let Some(within) = first.inside.strip_suffix(&first.path).filter(|within| !within.is_empty())
-    {
+    if !within.is_empty() {
         output::note(&format!("the theme is in {within}"));
     }
-    Ok(Files { folder, list: files })
+    check_paths(folder, &files)?;
+    Ok(files)
 }
 
 /// The files of a change of a theme, with their paths in the theme.
@@ -106,26 +120,20 @@ fn theme(folder: &Path) -> Result<Files<'_>, Failure> {
 /// # Errors
 /// If the folder can't be read, or has no files.
 pub fn changes(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    let refused = |why: String| Failure::Message(format!("{} {why}", output::shown(folder)));
     if !folder.is_dir() {
-        return Err(refused("is not a folder".to_owned()));
+        return Err(refused(folder, "is not a folder"));
     }
-    let list = list(folder)?;
-    if list.is_empty() {
-        return Err(refused("has no files".to_owned()));
+    let files = list(folder)?;
+    if files.is_empty() {
+        return Err(refused(folder, "has no files"));
     }
-    bounded(list.iter().map(|file| file.1), MAX_READ, "a change")?;
-    let mut files = Vec::new();
-    for (path, _) in list {
-        check_path(&path).map_err(|error| refused(format!("has the file {path}: {error}")))?;
-        let content = fs::read(folder.join(&path))?;
-        files.push((path, content));
-    }
-    Ok(files)
+    check_paths(folder, &files)?;
+    bounded(&files, MAX_READ, "a change")?;
+    files.into_iter().map(|file| Ok((file.path.clone(), file.read()?))).collect()
 }
 
-/// The visible files of a folder with their sizes, sorted.
-fn list(folder: &Path) -> Result<Vec<(String, u64)>, Failure> {
+/// The visible files of a folder, sorted by path.
+fn list(folder: &Path) -> Result<Vec<Listed>, Failure> {
     let (mut files, mut left_out) = (Vec::new(), 0);
     let mut folders = vec![String::new()];
     while let Some(inside) = folders.pop() {
@@ -144,16 +152,13 @@ fn list(folder: &Path) -> Result<Vec<(String, u64)>, Failure> {
             if kind.is_dir() {
                 folders.push(path);
             } else if kind.is_file() {
-                files.push((path, entry.metadata()?.len()));
+                files.push(Listed { path, file: entry.path(), bytes: entry.metadata()?.len() });
             } else {
                 left_out += 1;
             }
             if files.len() + folders.len() > MAX_LISTED {
-                let message = format!(
-                    "{} has more than {MAX_LISTED} files; name the folder of a theme",
-                    output::shown(folder)
-                );
-                return Err(Failure::Message(message));
+                let why = format!("has more than {MAX_LISTED} files; name the folder of a theme");
+                return Err(refused(folder, &why));
             }
         }
     }
@@ -161,38 +166,37 @@ fn list(folder: &Path) -> Result<Vec<(String, u64)>, Failure> {
         let what = counted(left_out, "entry is", "entries are");
         output::note(&format!("{what} left out: links, special files, and names that are not UTF-8"));
     }
-    files.sort_unstable();
+    files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
 
-fn bounded(sizes: impl Iterator<Item = u64>, most: u64, what: &str) -> Result<(), Failure> {
-    let bytes = sizes.fold(0, u64::saturating_add);
+fn bounded<'a>(files: impl IntoIterator<Item = &'a Listed>, most: u64, what: &str) -> Result<(), Failure> {
+    let bytes = files.into_iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
     if bytes > most {
         return Err(Failure::Message(format!("{what} may have at most {most} bytes, this has {bytes}")));
     }
     Ok(())
 }
 
-fn index(files: &Files<'_>) -> Result<ThemeIndex, Failure> {
-    bounded(files.list.iter().map(|file| file.bytes), MAX_THEME_BYTES as u64, "a theme")?;
+fn index(folder: &Path) -> Result<ThemeIndex, Failure> {
+    let files = theme(folder)?;
+    bounded(&files, MAX_THEME_BYTES as u64, "a theme")?;
     let mut contents = Vec::new();
-    for file in &files.list {
-        contents.push((file.path.as_str(), files.read(file)?));
+    for file in &files {
+        contents.push((file.path.as_str(), file.read()?));
     }
     ThemeIndex::build(contents).map_err(|error| Failure::Message(format!("can't index the theme: {error}")))
 }
 
-fn check(files: &Files<'_>, overlay: Option<&Path>, deleted: &[String]) -> Result<Value, Failure> {
-    let size = |file: &Listed| usize::try_from(file.bytes).unwrap_or(usize::MAX);
-    let (read, unread): (Vec<_>, Vec<_>) =
-        files.list.iter().partition(|file| is_read(&file.path, size(file)));
-    bounded(read.iter().map(|file| file.bytes), MAX_READ, "the texts of a theme that is checked")?;
+fn check(files: &[Listed], overlay: Option<&Path>, deleted: &[String]) -> Result<Value, Failure> {
+    let (read, unread): (Vec<_>, Vec<_>) = files.iter().partition(|file| is_read(&file.path, file.bytes));
+    bounded(read.iter().copied(), MAX_READ, "the texts of a theme that is checked")?;
     let mut base = CheckedTheme::default();
     for file in read {
-        base.add(&file.path, &files.read(file)?, Some(&Oxc));
+        base.add(&file.path, &file.read()?, Some(&Oxc));
     }
     for file in unread {
-        base.add_unread(file.path.clone(), size(file));
+        base.add_unread(file.path.clone(), file.bytes);
     }
     if overlay.is_none() && deleted.is_empty() {
         return value(&CheckAnswer::of(base.findings(), &base));

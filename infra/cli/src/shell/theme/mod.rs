@@ -5,7 +5,6 @@ mod project;
 mod shown;
 
 use serde_json::Value;
-use theme::answers::MAX_REQUEST;
 
 use super::screen::{Screen, print_json};
 use super::values::{Fields, counted};
@@ -23,26 +22,11 @@ pub fn run(args: &Theme) -> Result<(), Failure> {
     | ThemeCommand::Lookup { of, .. }
     | ThemeCommand::Map { of, .. }
     | ThemeCommand::Graph { of, .. }) = &args.command;
-    if let Some(request) = request(&args.command) {
-        let length = request.chars().count();
-        if length > MAX_REQUEST || request.trim().is_empty() {
-            let message = format!("the request must have 1 to {MAX_REQUEST} characters, has {length}");
-            return Err(Failure::Message(message));
-        }
-    }
     let answer = match project_of(of) {
         Some(project) => project::ask(&project, &args.command)?,
         None => folder::ask(&of.theme, &args.command)?,
     };
     show(&args.command, of.json.json, &answer)
-}
-
-fn request(command: &ThemeCommand) -> Option<&str> {
-    match command {
-        ThemeCommand::Lookup { request, .. } => Some(request),
-        ThemeCommand::Map { request, .. } => request.as_deref(),
-        ThemeCommand::Check { .. } | ThemeCommand::Graph { .. } => None,
-    }
 }
 
 /// The project. `None` if it is a folder: `./default` is the folder of this name.
