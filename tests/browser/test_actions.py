@@ -544,6 +544,58 @@ def test_a_new_action_is_defined_by_a_form(owner):
     assert (stored["title"], stored["state"]) == ("<b>Weekly</b> report", "defined")
 
 
+def test_a_call_is_defined_and_changed_by_a_form(owner):
+    owner.call("PUT", "/account/secrets/github", {"value": "ghp_0123456789-x9Qw", "hosts": ["example.com"]})
+    agent = owner.agent()
+    page = owner.page(f"/agents/{agent}/actions?new", theme="dark")
+    page.get_by_label("Title").fill("Rebuild the shop")
+    page.get_by_label("How", exact=True).select_option(label="It sends a request, without a model")
+    expect(page.get_by_label("Instructions")).to_have_count(0)
+    page.get_by_label("Headers", exact=True).fill("X-Team: shop\nnot a header")
+    page.get_by_label("Minutes until its report").fill("0")
+    page.get_by_role("button", name="Send a secret in a header").click()
+    page.get_by_role("button", name="Add the action").click()
+    expect(page.get_by_role("alert")).to_have_text([
+        "It needs an address.", "Write each line as a name, a colon and a value.", "It needs the name of a header and a secret.", "Enter 1 to 1440, or nothing.",
+    ])
+    page.get_by_label("Address").fill("http://10.0.0.7/rebuild")
+    page.get_by_label("Headers", exact=True).fill("X-Team: shop: one\nAUTHORIZATION: mine")
+    expect(page.get_by_text("A header may be named only once.")).to_be_visible()
+    page.get_by_label("Headers", exact=True).fill("X-Team: shop: one")
+    page.get_by_label("Body").fill('{"reason": "<b>daily</b>"}')
+    page.get_by_label("Secret 1", exact=True).select_option("github")
+    page.get_by_label("Minutes until its report").fill("30")
+    page.get_by_role("button", name="Add the action").click()
+    expect(page.get_by_role("alert")).to_contain_text("call.url")
+    shot(page, "action call form dark")
+    axe(page)
+    page.get_by_label("Address").fill("https://example.com/hooks/rebuild")
+    page.get_by_role("button", name="Add the action").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Rebuild the shop")
+    [stored] = owner.get(f"/actions?agent_id={agent}")["data"]
+    assert stored["call"] == {
+        "url": "https://example.com/hooks/rebuild", "method": "POST", "body": '{"reason": "<b>daily</b>"}', "headers": {"X-Team": "shop: one"},
+        "secret_headers": {"Authorization": {"secret": "github", "prefix": "Bearer "}}, "expect_report_within_minutes": 30,
+    }
+    ticket = page.get_by_role("article", name=re.compile("^Approval of"))
+    expect(ticket).to_contain_text("must come within 30 minutes")
+    expect(ticket).to_contain_text("nothing: no model is asked")
+    ticket.get_by_role("button", name=re.compile("^Approve")).click()
+    owner.wait(lambda: owner.get(f"/actions/{stored['action_id']}/approval")["holds"])
+
+    page = owner.page(f"/actions/{stored['action_id']}/edit")
+    expect(page.get_by_label("How", exact=True)).to_have_count(0)
+    expect(page.get_by_text("Nothing is changed yet.")).to_be_visible()
+    page.get_by_label("Method").select_option("DELETE")
+    expect(page.get_by_label("Body")).to_have_count(0)
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("You change: the request. Saving withdraws your approval.")).to_be_visible()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Rebuild the shop")
+    call = owner.get(f"/actions/{stored['action_id']}")["call"]
+    assert (call["method"], call.get("body"), call.get("secret_headers"), call["headers"]) == ("DELETE", None, None, {"X-Team": "shop: one"})
+
+
 def test_an_action_is_changed_in_a_conversation(owner):
     action = owner.action(owner.agent(), schedule={"cron": "0 9 * * MON"})
     page = owner.page(f"/actions/{action}/talk")

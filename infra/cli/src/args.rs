@@ -992,6 +992,9 @@ Examples:
     /// Send a test to a channel
     #[command(after_help = "Example:\n  lamplighter notices test me@example.com")]
     Test(NamedChannel),
+    /// Give a webhook a new secret. For 24 hours, the old one signs, too
+    #[command(after_help = "Example:\n  lamplighter notices rotate hooks.example.com")]
+    Rotate(NamedChannel),
     /// Send nothing to a channel until it is resumed
     #[command(after_help = "Example:\n  lamplighter notices pause me@example.com")]
     Pause(NamedChannel),

@@ -367,7 +367,9 @@ impl Server {
         if !problem.detail.is_empty() {
             detail = format!(": {}", problem.detail);
         }
-        for FieldError { field, message } in &problem.errors {
+        // The platform's own detail names the fields already.
+        let told = |error: &&FieldError| problem.detail.contains(&error.message);
+        for FieldError { field, message } in problem.errors.iter().filter(|error| !told(error)) {
             detail.push_str(&format!("; {field} {message}"));
         }
         // Another server may write anything here, and a person reads it in a terminal.

@@ -1,9 +1,11 @@
 // The form of an action: all that a person may set, with the next times of the schedule as it is typed.
 
+import { callChoice, callFields, callMistakes, callOf } from "./action-call.js";
 import { edit, get, post } from "./api.js";
+import { reading } from "./app.js";
 import { changeView, fieldName } from "./changes.js";
-import { clock, dayMonthYear, listed, shownZone, weekdayShort } from "./format.js";
-import { draftOf, failureOf, field, press, section } from "./parts.js";
+import { clock, dayMonthYear, linesOf, listed, shownZone, weekdayShort } from "./format.js";
+import { choiceOf, draftOf, failureOf, field, press, section } from "./parts.js";
 import { h } from "./view.js";
 
 const FORM_DAYS = [
@@ -52,6 +54,7 @@ const FIELD_WORDS = {
   budget: "the ceilings of costs",
   conditions: "what a program checks",
   watches: "what it watches",
+  call: "the request",
   priority: "the priority",
   "agent.instructions": "the agent’s instructions",
   "agent.goal": "the agent’s goal",
@@ -138,7 +141,7 @@ export function formOf(action) {
     title: action.title ?? "",
     description: action.description ?? "",
     // An action with a call has no task.
-    calls: Boolean(action.call),
+    call: action.call ? callChoice(action.call) : null,
     instructions: action.task_config?.instructions ?? "",
     expected: action.task_config?.expected_output ?? "",
     priority: action.priority ?? "medium",
@@ -159,8 +162,6 @@ const conditionChoice = (condition) => ({
   lines: (condition.headings ?? condition.hosts ?? []).join("\n"),
   schema: condition.schema ? JSON.stringify(condition.schema, null, 2) : "",
 });
-
-const linesOf = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
 function conditionOf(choice) {
   switch (choice.kind) {
@@ -187,19 +188,18 @@ function parsedOrNull(text) {
 
 /** What the form says, by the names of the fields of the API. */
 export function fieldsOfForm(form) {
+  const fields = { title: form.title.trim(), description: form.description, schedule: scheduleOf(form.schedule), priority: form.priority };
+  if (form.call) return { ...fields, call: callOf(form.call) };
   return {
-    title: form.title.trim(),
-    description: form.description,
+    ...fields,
     "task_config.instructions": form.instructions,
     "task_config.expected_output": form.expected,
-    schedule: scheduleOf(form.schedule),
     grants: [...form.grants].sort(),
     max_uses: Object.fromEntries(COUNTED_GRANTS.filter((name) => form.grants.includes(name)).map((name) => [name, Number(form.uses[name] ?? DEFAULT_USES)])),
     model_tier: form.tier,
     budget: { per_run_micros: microsOf(form.run), ...(microsOf(form.month) === null ? {} : { per_month_micros: microsOf(form.month) }) },
     conditions: form.conditions.map(conditionOf),
     watches: form.watches.map(watchOf),
-    priority: form.priority,
   };
 }
 
@@ -233,12 +233,13 @@ function bodyOf(form, names) {
 function formMistakes(form) {
   const wrong = {};
   if (!form.title.trim()) wrong.title = "It needs a title.";
-  if (!form.calls && !form.instructions.trim()) wrong.instructions = "Say what it should do.";
-  if (!form.calls && !form.expected.trim()) wrong.expected = "Say what you expect.";
-  if (form.run !== "" && !(microsOf(form.run) > 0)) wrong.run = "Enter an amount in dollars.";
-  if (form.month !== "" && !(microsOf(form.month) > 0)) wrong.month = "Enter an amount in dollars, or nothing.";
   const schedule = scheduleMistake(form.schedule);
   if (schedule) wrong.schedule = schedule;
+  if (form.call) return { ...wrong, ...callMistakes(form.call) };
+  if (!form.instructions.trim()) wrong.instructions = "Say what it should do.";
+  if (!form.expected.trim()) wrong.expected = "Say what you expect.";
+  if (form.run !== "" && !(microsOf(form.run) > 0)) wrong.run = "Enter an amount in dollars.";
+  if (form.month !== "" && !(microsOf(form.month) > 0)) wrong.month = "Enter an amount in dollars, or nothing.";
   form.conditions.forEach((one, index) => {
     if (one.kind === "json" && parsedOrNull(one.schema) === null) wrong[`condition ${index}`] = "This is not JSON.";
   });
@@ -302,12 +303,31 @@ function previewSoon(ctx, state) {
   }, PREVIEW_AFTER_MS);
 }
 
-const selectOf = (label, value, options, onchange, props = {}) =>
-  h("select", { "aria-label": label, value, onchange: (event) => onchange(event.target.value), ...props }, options.map(([name, text]) => h("option", { value: name, key: name }, text)));
+/** What the form offers to choose from. `agentId` may be unknown so far. */
+export const formReads = (agentId) => ({
+  ...(agentId && { assets: choices(`/agents/${agentId}/assets?limit=100`) }),
+  projects: choices("/projects?limit=100"),
+  secrets: choices("/account/secrets"),
+});
+
+/** A list to choose from, or an empty one if it can't be read: then what is chosen stays. */
+const choices = (path) =>
+  reading(`choices of ${path}`, (signal) =>
+    get(path, signal).catch((error) => {
+      if (signal.aborted) throw error;
+      return { data: [] };
+    }),
+  );
+
+const WORKERS = [
+  ["model", "A model does the work"],
+  ["call", "It sends a request, without a model"],
+];
 
 /** The whole form. `done(action)` is called with the stored action; `cancelHref` is where Cancel leads. */
-export function formView(ctx, state, { action, agentName, done, cancelHref, assets = [], projects = [] }) {
+export function formView(ctx, state, { action, agentName, done, cancelHref }) {
   const { form } = state;
+  const [assets, projects, secrets] = ["assets", "projects", "secrets"].map((name) => ctx.data[name]?.data ?? []);
   const wrong = formMistakes(form);
   const shown = state.tried ? wrong : {};
   const changed = changedFields(state.base, form);
@@ -348,34 +368,39 @@ export function formView(ctx, state, { action, agentName, done, cancelHref, asse
         { class: "form-part" },
         text("title", "Title", { max: 200, error: shown.title }),
         text("description", "Description", { rows: 2, max: 2000, hint: "What it is about, for you." }),
-        text("instructions", "Instructions", { rows: 6, max: 20000, hint: "What the agent does in each run.", error: shown.instructions }),
-        text("expected", "Expected output", { rows: 3, max: 5000, hint: "How the result is judged.", error: shown.expected }),
-        field("Priority", selectOf("Priority", form.priority, PRIORITIES, (priority) => state.set({ priority }))),
+        // A task can't become a call later, and not the other way round.
+        !action && field("How", choiceOf("How", form.call ? "call" : "model", WORKERS, (worker) => state.set({ call: worker === "call" ? callChoice({}) : null }))),
+        !form.call && text("instructions", "Instructions", { rows: 6, max: 20000, hint: "What the agent does in each run.", error: shown.instructions }),
+        !form.call && text("expected", "Expected output", { rows: 3, max: 5000, hint: "How the result is judged.", error: shown.expected }),
+        field("Priority", choiceOf("Priority", form.priority, PRIORITIES, (priority) => state.set({ priority }))),
       ),
     ),
+    form.call && section("Request", { note: "sent when it is due" }, callFields(state, shown, secrets)),
     section("When", {}, scheduleFields(ctx, state, shown.schedule, action)),
-    section(
-      "May use",
-      { note: "without asking you" },
-      h(
-        "div",
-        { class: "choices form-part" },
-        GRANT_CHOICES.map(([name, label, note]) => grantField(state, name, label, note)),
-        form.grants.filter((name) => !GRANT_CHOICES.some(([known]) => known === name)).map((name) => grantField(state, name, name, "It needs no grant.")),
+    !form.call && [
+      section(
+        "May use",
+        { note: "without asking you" },
+        h(
+          "div",
+          { class: "choices form-part" },
+          GRANT_CHOICES.map(([name, label, note]) => grantField(state, name, label, note)),
+          form.grants.filter((name) => !GRANT_CHOICES.some(([known]) => known === name)).map((name) => grantField(state, name, name, "It needs no grant.")),
+        ),
       ),
-    ),
-    section(
-      "Model and cost",
-      {},
-      h(
-        "div",
-        { class: "form-part" },
-        field("Model", selectOf("Model", form.tier, TIERS, (tier) => state.set({ tier }))),
-        h("div", { class: "act-pair" }, dollars("run", "Ceiling of a run, in dollars", action ? undefined : "Empty: that of the agent."), dollars("month", "Ceiling of a month, in dollars", "Empty: none of its own.")),
+      section(
+        "Model and cost",
+        {},
+        h(
+          "div",
+          { class: "form-part" },
+          field("Model", choiceOf("Model", form.tier, TIERS, (tier) => state.set({ tier }))),
+          h("div", { class: "act-pair" }, dollars("run", "Ceiling of a run, in dollars", action ? undefined : "Empty: that of the agent."), dollars("month", "Ceiling of a month, in dollars", "Empty: none of its own.")),
+        ),
       ),
-    ),
-    section("Only if", { note: "a program looks before each run, without a model" }, watchFields(state, assets, projects)),
-    section("A program checks", { note: "each run’s outputs" }, conditionFields(state, shown)),
+      section("Only if", { note: "a program looks before each run, without a model" }, watchFields(state, assets, projects)),
+      section("A program checks", { note: "each run’s outputs" }, conditionFields(state, shown)),
+    ],
     conflictPart(ctx, state),
     failureOf(ctx, state.key),
     saveBar(ctx, state, { action, agentName, changed, cancelHref }),
@@ -423,12 +448,12 @@ function scheduleFields(ctx, state, mistake, action) {
     h(
       "div",
       { class: "controls" },
-      selectOf("When it is due", schedule.kind, kinds, (kind) => set({ kind })),
+      choiceOf("When it is due", schedule.kind, kinds, (kind) => set({ kind })),
       schedule.kind === "once" && h("input", { type: "date", "aria-label": "Date", key: "date", value: schedule.date, oninput: (event) => set({ date: event.target.value }) }),
       ["daily", "weekdays", "once"].includes(schedule.kind) && timeField,
       schedule.kind === "every" && h("input", { type: "text", class: "act-short", "aria-label": "Number", key: "number", value: schedule.number, oninput: (event) => set({ number: event.target.value }) }),
       schedule.kind === "every" &&
-        selectOf("Unit", schedule.unit, [["m", "minutes"], ["h", "hours"], ["d", "days"], ...(schedule.unit === "" ? [["", "as written"]] : [])], (unit) => set({ unit }), { key: "unit" }),
+        choiceOf("Unit", schedule.unit, [["m", "minutes"], ["h", "hours"], ["d", "days"], ...(schedule.unit === "" ? [["", "as written"]] : [])], (unit) => set({ unit }), { key: "unit" }),
       schedule.kind === "cron" && h("input", { type: "text", class: "mono", "aria-label": "Cron expression", key: "cron", placeholder: "0 9 * * MON-FRI", value: schedule.cron, oninput: (event) => set({ cron: event.target.value }) }),
     ),
     schedule.kind === "weekly" &&
@@ -453,8 +478,8 @@ function scheduleFields(ctx, state, mistake, action) {
         h(
           "div",
           { class: "form-part" },
-          field("If the last run is not over", selectOf("If the last run is not over", schedule.overlap, [["skip", "skip this time"], ["queue", "wait for it"], ["replace", "end it and begin"]], (overlap) => set({ overlap }))),
-          field("Times that were missed in an outage", selectOf("Times that were missed in an outage", schedule.catch_up, [["latest", "run the newest one"], ["all", "run all of them"], ["none", "run none of them"]], (catchUp) => set({ catch_up: catchUp }))),
+          field("If the last run is not over", choiceOf("If the last run is not over", schedule.overlap, [["skip", "skip this time"], ["queue", "wait for it"], ["replace", "end it and begin"]], (overlap) => set({ overlap }))),
+          field("Times that were missed in an outage", choiceOf("Times that were missed in an outage", schedule.catch_up, [["latest", "run the newest one"], ["all", "run all of them"], ["none", "run none of them"]], (catchUp) => set({ catch_up: catchUp }))),
           plain("max_age", "How late it may still run", "For example 1d or 2h. Empty: one day, or seven days for all of them."),
           plain("jitter", "Delay by up to", "For example 30s. Empty: none."),
           schedule.kind !== "once" && plain("start_at", "Not before", "A date and time, such as 2026-12-01T09:00."),
@@ -507,11 +532,11 @@ function watchFields(state, assets, projects) {
         h(
           "li",
           { key: `watch ${index}` },
-          selectOf(`Watch ${index + 1}`, watch.kind, WATCH_KINDS, (kind) => set(index, { kind })),
+          choiceOf(`Watch ${index + 1}`, watch.kind, WATCH_KINDS, (kind) => set(index, { kind })),
           ["url", "feed"].includes(watch.kind) && input(watch, index, "url", "https://…", { "aria-label": "Address", inputmode: "url" }),
           watch.kind === "url" && input(watch, index, "pointer", "/plans/0/price, or empty", { "aria-label": "JSON Pointer" }),
-          watch.kind === "asset" && selectOf("Asset", watch.asset_id ?? "", [["", "Choose an asset"], ...withValue(assets.map((asset) => [asset.asset_id, asset.title]), watch.asset_id)], (id) => set(index, { asset_id: id }), { key: "asset" }),
-          ["theme_file", "context_document"].includes(watch.kind) && selectOf("Project", watch.project_id ?? "", [["", "Choose a project"], ...withValue(projects.map((project) => [project.project_id, project.name]), watch.project_id)], (id) => set(index, { project_id: id }), { key: "project" }),
+          watch.kind === "asset" && choiceOf("Asset", watch.asset_id ?? "", [["", "Choose an asset"], ...withValue(assets.map((asset) => [asset.asset_id, asset.title]), watch.asset_id)], (id) => set(index, { asset_id: id }), { key: "asset" }),
+          ["theme_file", "context_document"].includes(watch.kind) && choiceOf("Project", watch.project_id ?? "", [["", "Choose a project"], ...withValue(projects.map((project) => [project.project_id, project.name]), watch.project_id)], (id) => set(index, { project_id: id }), { key: "project" }),
           watch.kind === "theme_file" && input(watch, index, "path", "sections/header.liquid", { "aria-label": "Path" }),
           watch.kind === "context_document" && input(watch, index, "workflow", "default", { "aria-label": "Workflow" }),
           press("Remove", () => state.set({ watches: state.form.watches.filter((_, at) => at !== index) }), { kind: "quiet" }),
@@ -546,7 +571,7 @@ function conditionFields(state, shown) {
         h(
           "li",
           { key: `condition ${index}` },
-          selectOf(`Condition ${index + 1}`, one.kind, CONDITION_KINDS, (kind) => set(index, { kind })),
+          choiceOf(`Condition ${index + 1}`, one.kind, CONDITION_KINDS, (kind) => set(index, { kind })),
           one.kind === "min_words" && h("input", { type: "number", min: "1", max: "50000", "aria-label": "Words", key: "words", value: one.words, oninput: (event) => set(index, { words: event.target.value }) }),
           ["headings", "links_only_to"].includes(one.kind) && h("textarea", { rows: "2", "aria-label": one.kind === "headings" ? "Headings, one a line" : "Hosts, one a line", placeholder: "One a line", key: "lines", value: one.lines, oninput: (event) => set(index, { lines: event.target.value }) }),
           one.kind === "json" && h("textarea", { rows: "4", class: "mono", "aria-label": "JSON Schema", key: "schema", value: one.schema, oninput: (event) => set(index, { schema: event.target.value }) }),

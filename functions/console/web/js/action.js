@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, keep, optional, reading } from "./app.js";
-import { fieldsInWords, formView, openForm, versionIfSame } from "./action-form.js";
+import { fieldsInWords, formReads, formView, openForm, versionIfSame } from "./action-form.js";
 import { GRID_SPAN_MS, actionGrid, occurrenceHref, occurrenceName, recentRuns } from "./action-grid.js";
 import { notebookPage, notebookSection } from "./action-notebook.js";
 import { approvalWith, askToRehearse, forgetRehearsal, rehearsalId, rehearsalSection, rehearse } from "./action-rehearsal.js";
@@ -47,7 +47,7 @@ export const actionPage = {
     const base = { action: at };
     switch (ctx.params.view) {
       case "edit":
-        return action ? { ...base, assets: reading(`/agents/${action.agent_id}/assets titles`, (signal) => listOrNone(`/agents/${action.agent_id}/assets?limit=100`, signal)), projects: reading("/projects titles", (signal) => listOrNone("/projects?limit=100", signal)) } : base;
+        return { ...base, ...formReads(action?.agent_id) };
       case "talk":
         return {
           ...base,
@@ -100,11 +100,6 @@ export const actionPage = {
 };
 
 /** A list that is only offered as a choice: without it, the page works. */
-const listOrNone = (path, signal) => get(path, signal).catch((error) => {
-  if (signal.aborted) throw error;
-  return { data: [] };
-});
-
 function crumb(ctx) {
   const { action } = ctx.data;
   const name = agentName(ctx, action.agent_id) ?? "The agent";
@@ -476,7 +471,7 @@ function talkPart(ctx) {
 }
 
 function editPart(ctx) {
-  const { action, assets, projects } = ctx.data;
+  const { action } = ctx.data;
   ctx.state.form ??= openForm(ctx, action, action.agent_id);
   return h(
     "div",
@@ -485,8 +480,6 @@ function editPart(ctx) {
     head("Edit", action.state === "dismissed" ? "It was dismissed, and cannot be changed." : null),
     formView(ctx, ctx.state.form, {
       action,
-      assets: assets?.data ?? [],
-      projects: projects?.data ?? [],
       cancelHref: `#/actions/${action.action_id}`,
       done: (saved) => {
         keep(`/actions/${action.action_id}`, saved);

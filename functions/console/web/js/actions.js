@@ -2,7 +2,7 @@
 
 import { get, getAll, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, reading } from "./app.js";
-import { fieldsInWords, formView, openForm } from "./action-form.js";
+import { fieldsInWords, formReads, formView, openForm } from "./action-form.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
 import { agentHead, askForActions } from "./agent-head.js";
 import { changeView, fieldName, scheduleWords } from "./changes.js";
@@ -64,6 +64,7 @@ export const actionsPage = {
       agent: `/agents/${id}`,
       actions: reading(listKey(id), (signal) => getAll(`/actions?agent_id=${encodeURIComponent(id)}&limit=200`, MOST_ACTION_PAGES, signal)),
       stale: reading(`/agents/${id}/approvals all`, (signal) => getAll(`/agents/${id}/approvals?limit=100`, 2, signal)),
+      ...(ctx.query.new !== undefined && formReads(id)),
       ...(actions && { last: reading(`last runs of ${id}`, (signal) => readLastRuns(cached(listKey(id))?.data ?? actions.data, signal)) }),
     };
   },

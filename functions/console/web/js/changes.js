@@ -20,6 +20,7 @@ const FIELDS = {
   budget: "May cost",
   conditions: "A program checks",
   watches: "Only if",
+  call: "Request",
   agent: "The agent",
   "agent.instructions": "Instructions of the agent",
   "agent.goal": "Goal of the agent",

@@ -130,3 +130,6 @@ export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** `needs_approval` as `needs approval`. */
 export const spaced = (name) => name.replaceAll("_", " ");
+
+/** The lines of a text, without the empty ones. */
+export const linesOf = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);

@@ -225,6 +225,10 @@ export function field(label, control, { hint, error } = {}) {
   return h("label", { class: "field" }, h("span", {}, label), control, hint && h("small", { class: "muted" }, hint), error && h("small", { class: "bad", role: "alert" }, error));
 }
 
+/** One of several: `options` are names and texts. */
+export const choiceOf = (label, value, options, onchange, props = {}) =>
+  h("select", { "aria-label": label, value, onchange: (event) => onchange(event.target.value), ...props }, options.map(([name, text]) => h("option", { value: name, key: name }, text)));
+
 /** A dialog in front of the page. Esc and the backdrop close it, and focus goes back to where it was. */
 export function dialog({ title, kind = "", onclose }, ...content) {
   return h(

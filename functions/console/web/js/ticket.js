@@ -3,7 +3,7 @@
 import { del, post } from "./api.js";
 import { budgetText, changeView, conditionText, fieldName, monthText, watchText } from "./changes.js";
 import { flash } from "./app.js";
-import { clock, dayMonthYear, isoDate, moment, shortHash, weekdayShort, zoneName } from "./format.js";
+import { clock, counted, dayMonthYear, isoDate, moment, shortHash, weekdayShort, zoneName } from "./format.js";
 import { button, confirmation, facts, failureOf, press } from "./parts.js";
 import { h } from "./view.js";
 
@@ -29,9 +29,10 @@ export function contentFacts(view) {
     ["Secret headers", list(Object.entries(current.call?.secret_headers ?? {}).map(([name, header]) => `${name}: ${header.prefix ?? ""}••• (the secret ${header.secret})`))],
     ["Signed with", current.call?.sign_with && `the secret ${current.call.sign_with}`],
     ["Body", current.call?.body && h("p", { class: "long" }, current.call.body)],
+    ["Its report", current.call?.expect_report_within_minutes && `must come within ${counted(current.call.expect_report_within_minutes, "minute")}`],
     ["Only if", list((current.watches ?? []).map(watchText))],
-    ["May use", grantTexts(current).join(", ") || "nothing beside its own notes and outputs"],
-    ["May cost", budgetText(current.budget)],
+    ["May use", !current.call && (grantTexts(current).join(", ") || "nothing beside its own notes and outputs")],
+    ["May cost", current.call ? "nothing: no model is asked" : budgetText(current.budget)],
     ["A month", monthText(view.expected_cost)],
     ["Expected", current.task_config.expected_output],
     ["A program checks", list((current.conditions ?? []).map(conditionText))],

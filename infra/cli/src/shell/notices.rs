@@ -45,6 +45,7 @@ pub fn run(api: &Api, args: &Notices) -> Result<(), Failure> {
         }
         Some(NoticesCommand::Code(args)) => channels::send_another_code(api, args),
         Some(NoticesCommand::Test(args)) => channels::test(api, args),
+        Some(NoticesCommand::Rotate(args)) => channels::rotate(api, args),
         Some(NoticesCommand::Pause(args)) => channels::turn(api, args, false),
         Some(NoticesCommand::Resume(args)) => channels::turn(api, args, true),
         Some(NoticesCommand::Delete { channel, yes }) => channels::delete(api, channel, *yes),

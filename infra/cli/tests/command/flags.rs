@@ -138,6 +138,12 @@ fn a_reader_is_told_why_there_is_nothing_to_read() {
     Bed::new(DOWN)
         .run(&["log", "-r", "--agent-id", "ab"])
         .failed("is it running? (LAMPLIGHTER_URL says where)");
+    // A detail that names the fields is not said twice.
+    let problem =
+        r#"{"detail":"session: must be shorter","errors":[{"field":"session","message":"must be shorter"}]}"#;
+    let server = Server::start(move |_| Reply::status(400, problem));
+    let told = Bed::new(&server.url).run(&["log", "-r", "--agent-id", "ab"]);
+    assert_eq!(told.err.matches("must be shorter").count(), 1, "{told:?}");
 }
 
 #[test]

@@ -22,6 +22,11 @@ fn platform() -> Server {
             Reply::status(201, json!({"channel_id": HOOK, "kind": "webhook", "target": "https://hooks…", "state": "enabled", "secret": "whsec_abc"}).to_string())
         }
         ("POST", _) => Reply::status(201, mail.to_string()),
+        ("PATCH", _) if request.text().contains("new_secret") => {
+            let mut rotated = hook.clone();
+            rotated["secret"] = "whsec_new".into();
+            Reply::ok(rotated.to_string())
+        }
         ("PATCH", _) => Reply::ok(hook.to_string()),
         ("DELETE", _) => Reply::status(204, ""),
         ("GET", target) if target.starts_with("/jobs?") => Reply::ok(
@@ -99,6 +104,7 @@ fn a_channel_is_tested_paused_resumed_and_deleted() {
     let path = format!("/notifications/channels/{HOOK}");
     for (args, request) in [
         (&["test", "k3xz"][..], at("POST", &format!("{path}/test"), json!({}))),
+        (&["rotate", "k3xz"], at("PATCH", &path, json!({"new_secret": true}))),
         (&["pause", HOOK], at("PATCH", &path, json!({"state": "disabled"}))),
         (&["resume", "hooks."], at("PATCH", &path, json!({"state": "enabled"}))),
         (&["retry", "dlv_1"], at("POST", "/deliveries/dlv_1a/retry", json!({}))),
@@ -108,6 +114,8 @@ fn a_channel_is_tested_paused_resumed_and_deleted() {
         assert_eq!(done.code, 0, "{done:?}");
         assert_eq!(sent(&server), request);
     }
+    let rotated = bed.run(&["notices", "rotate", HOOK]);
+    assert!(rotated.out.contains("shown only now:\n  whsec_new\nFor 24 hours"), "{rotated:?}");
     let before = server.requests().iter().filter(|request| request.method == "DELETE").count();
     bed.run(&["notices", "delete", "hooks."]).failed("--yes");
     // Each of the two has this part.

@@ -84,13 +84,8 @@ pub fn add(api: &Api, args: &AddChannel) -> Result<(), Failure> {
     let (kind, target, id) =
         (line(made.text("kind")), line(made.text("target")), line(made.text("channel_id")));
     let mut text = format!("{kind} {target}  {id}\n");
-    if let Some(secret) = made.some("secret") {
-        text.push_str(&format!(
-            "The receiver needs this secret to check who writes. It is shown only now:\n  {}\n",
-            line(secret)
-        ));
-    } else if kind == "webhook" {
-        text.push_str("The answer that had its secret was lost. Delete the channel and add it again.\n");
+    if kind == "webhook" {
+        text.push_str(&told_secret(&made));
     }
     text.push_str(&if made.text("state") == "unconfirmed" {
         format!("A code is on its way there. Give it back with:\n  lamplighter notices confirm {id} CODE\n")
@@ -98,6 +93,26 @@ pub fn add(api: &Api, args: &AddChannel) -> Result<(), Failure> {
         format!("Test it with:\n  lamplighter notices test {id}\n")
     });
     Ok(output::print(text)?)
+}
+
+pub fn rotate(api: &Api, args: &NamedChannel) -> Result<(), Failure> {
+    let channel = api.send(Change::Patch, &path(api, &args.channel)?, &json!({ "new_secret": true }))?;
+    let text = format!("{}For 24 hours, the old secret signs, too.", told_secret(&channel));
+    told(&channel, args.json.json, &text)
+}
+
+/// The secret of a webhook, which is in one answer only.
+fn told_secret(channel: &Value) -> String {
+    match channel.some("secret") {
+        Some(secret) => format!(
+            "The receiver needs this secret to check who writes. It is shown only now:\n  {}\n",
+            line(secret)
+        ),
+        None => format!(
+            "The answer that had the secret was lost. Make a new one with:\n  lamplighter notices rotate {}\n",
+            line(channel.text("channel_id"))
+        ),
+    }
 }
 
 /// A secret that may be on the command line, because the person has put it there.
