@@ -139,6 +139,7 @@ mod notices {
 mod memory {
     mod demo;
     mod facts;
+    mod forgotten;
     mod isolation;
     mod kills;
     mod many;

@@ -29,6 +29,16 @@ pub fn similarity(a: &[u32; FINGERPRINT], b: &[u32; FINGERPRINT]) -> f32 {
     same as f32 / FINGERPRINT as f32
 }
 
+/// How many of the words of one text another text has too, from 0 to 1, whatever their order, case and inflections. Words that
+/// say little, and "user", do not count. 0 if the text has no other words.
+pub fn share_of_words(of: &str, has: &str) -> f32 {
+    // A fact says "the user" where a message says "I".
+    let wanted: Vec<String> = stems(of).into_iter().filter(|stem| stem != "user").collect();
+    let found = stems(has);
+    let known = wanted.iter().filter(|stem| found.binary_search(stem).is_ok()).count();
+    if wanted.is_empty() { 0.0 } else { known as f32 / wanted.len() as f32 }
+}
+
 /// Another hash for each seed.
 fn mixed(hash: u64, seed: u64) -> u32 {
     let mut mixed = hash ^ seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -54,6 +64,21 @@ mod tests {
         check(fact, "Bela has sold his old bicycle and bought skis", 0.0..=0.1);
         check("我喜欢喝绿茶", "我喜欢喝绿茶。", 1.0..=1.0);
         check("", "", 0.0..=0.0);
+    }
+
+    #[test]
+    fn a_message_has_the_words_of_a_fact() {
+        let fact = "The user keeps a passport in the blue tin";
+        for (text, expected) in [
+            ("I keep my passport in the blue tin, and my keys in the hall", 1.0..=1.0),
+            ("Noted: your passports are kept in that blue tin.", 1.0..=1.0),
+            ("Where is my passport?", 0.0..=0.4),
+            ("The user", 0.0..=0.0),
+        ] {
+            let share = share_of_words(fact, text);
+            assert!(expected.contains(&share), "{text}: {share}");
+        }
+        assert_eq!(share_of_words("The user", "The user"), 0.0);
     }
 
     #[test]

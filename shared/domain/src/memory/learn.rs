@@ -19,7 +19,7 @@ use super::grounds::{Evidence, has_secret, is_instruction};
 use super::session::{Said, SaidBy, Session};
 use super::tombstone::normal;
 use super::words::is_hidden;
-use super::{MAX_FACT, MAX_FACTS, MAX_SOURCES, dates, words};
+use super::{MAX_FACT, MAX_FACTS, MAX_SOURCES, UNTITLED, dates, words};
 use crate::quoting::{breaks_line, one_line, quoted};
 
 /// The longest title of a conversation, in bytes.
@@ -455,5 +455,5 @@ fn title(answer: &Value, session: &Session, messages: &[&Said], zone: &TimeZone)
         let title = one_line(&session.title);
         line(&title[..title.floor_char_boundary(MAX_TITLE)], MAX_TITLE).filter(is_fine)
     };
-    own.or_else(of_session).unwrap_or_else(|| "Conversation".to_owned())
+    own.or_else(of_session).unwrap_or_else(|| UNTITLED.to_owned())
 }

@@ -189,6 +189,15 @@ impl Fact {
     pub fn is_current(&self) -> bool {
         self.state == FactState::Current
     }
+
+    /// Whether a person has written it as a line of the long-term memory, so that it stands nowhere else.
+    #[must_use]
+    pub fn is_only_a_line(&self) -> bool {
+        self.origin == Origin::Person
+            && self.sources.is_empty()
+            && self.block_id.is_none()
+            && self.corrects.is_none()
+    }
 }
 
 /// What one synchronisation has learned from one conversation. Its id is derived from the conversation and its fingerprint, so the
@@ -318,7 +327,17 @@ impl Fact {
     }
 }
 
+/// The title of a block whose conversation has a deleted fact: a better one may say what the fact said.
+pub const UNTITLED: &str = "Conversation";
+
 impl Block {
+    /// The block without a fact that was deleted.
+    #[must_use]
+    pub fn without(self, fact: FactId) -> Self {
+        let facts = self.facts.into_iter().filter(|id| *id != fact).collect();
+        Self { facts, title: UNTITLED.to_owned(), ..self }
+    }
+
     /// # Errors
     /// Every invalid field with its limit.
     pub fn check(&self) -> Result<(), FieldErrors> {

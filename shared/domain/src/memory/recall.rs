@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Source;
+use crate::ids::FactId;
 
 /// The most bytes of recalled text in one prompt: about 1,200 tokens.
 pub const MAX_RECALLED: usize = 4_800;
@@ -43,6 +44,9 @@ pub struct Recalled {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Date)]
     pub until: Option<Date>,
+    /// Of a line of the long-term memory that several facts have become: the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_facts: Vec<FactId>,
     /// The text, perhaps cut.
     pub text: String,
 }
@@ -110,6 +114,7 @@ mod tests {
             source: None,
             date: Some(jiff::civil::date(2026, 11, 26)),
             until: None,
+            other_facts: Vec::new(),
             text: text.to_owned(),
         }
     }

@@ -12,6 +12,7 @@ use domain::accounts::export::{ADDRESS_VALID, Export};
 use domain::dispatch::LEASE;
 use domain::ids::{ExportId, Owner};
 use domain::jobs::{JobKind, Outcome};
+use domain::memory::recall::Recalled;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ use crate::flows::archive::Growing;
 use crate::flows::due;
 use crate::flows::jobs::{self, Due};
 use crate::flows::lease::{ClaimedJob, Interrupted};
+use crate::flows::memory::forgotten::Forgotten;
 use crate::store::partitions::Partition;
 use crate::store::{Attributes, DueItem, Job, Once, Versioned, Walk};
 
@@ -154,13 +156,14 @@ struct Work<'a> {
 impl Work<'_> {
     async fn everything(&mut self) -> Result<(), Interrupted> {
         self.zip.file("records.jsonl")?;
+        let forgotten = Forgotten::of(self.cx, self.owner).await?;
         let mut walk = Walk::new(self.owner, self.cx.clock.now());
         while let Some((partition, items)) = walk.next(&self.cx.store).await? {
             if !partition.is_exported() {
                 continue;
             }
             for item in &items {
-                self.zip.write(&line(self.owner, &partition, item)?)?;
+                self.zip.write(&line(self.owner, &partition, item, &forgotten)?)?;
             }
             *self.claimed.job.records.entry(partition.kind().to_owned()).or_default() += items.len() as u64;
             self.pause().await?;
@@ -215,7 +218,7 @@ impl Work<'_> {
 }
 
 /// A record as a line. Its partition is without the owner.
-fn line(owner: &Owner, partition: &Partition, item: &Attributes) -> Result<Vec<u8>> {
+fn line(owner: &Owner, partition: &Partition, item: &Attributes, forgotten: &Forgotten) -> Result<Vec<u8>> {
     let mut record: Value =
         serde_dynamo::from_item(item.clone()).map_err(|error| Error::internal(error.to_string()))?;
     let mut take =
@@ -228,6 +231,12 @@ fn line(owner: &Owner, partition: &Partition, item: &Attributes) -> Result<Vec<u
     // Together they are an entry of the index. Alone, `due_at` belongs to a record.
     if !take("shard").is_null() {
         take("due_at");
+    }
+    // A run has what it was told of memory, also what was deleted since.
+    if let Some(Value::Array(recalled)) = record.get_mut("recalled") {
+        recalled.retain(|one| {
+            serde_json::from_value::<Recalled>(one.clone()).is_ok_and(|one| forgotten.keeps(&one))
+        });
     }
     let prefix = format!("U#{owner}#");
     let place = pk.as_str().and_then(|pk| pk.strip_prefix(&prefix)).unwrap_or_default();

@@ -10,14 +10,14 @@ use domain::ids::{FactId, Owner};
 use domain::memory::markdown::{self, ParsedSection};
 use domain::memory::part::{Collection, MemoryPart};
 use domain::memory::tombstone::{Tombstone, TombstoneKind, text_sha256};
-use domain::memory::{Fact, FactState, Line, LongTerm, MAX_FACT, Origin, Section, Week, tidy};
+use domain::memory::{Fact, FactState, Line, LongTerm, MAX_FACT, Origin, Quoted, Section, Week, tidy};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::shown::FactView;
-use super::{cards, index, shown, sources};
+use super::{cards, forgotten, index, shown, sources};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::edit;
@@ -92,13 +92,19 @@ pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> R
         };
         new.check()?;
         let corrected = Fact { state: FactState::Corrected { by: new.fact_id, on: date }, ..old.clone() };
-        let tombstone = tombstone(&old, TombstoneKind::Corrected { by: new.fact_id }, date);
+        let tombstone =
+            tombstone(&old, TombstoneKind::Corrected { by: new.fact_id }, (date, old.sources.clone()));
         let key = keys::memory_fact(owner, id);
         let mut writes = vec![Write::Replace { key, version, item: item(&corrected, &Extras::default())? }];
         writes.extend(kept_away(owner, &tombstone)?);
         let key = keys::memory_fact(owner, new.fact_id);
         writes.push(Write::Create { key, item: item(&new, &Extras::default())? });
-        writes.extend(Store::fact_marks(owner, [id, new.fact_id], cx.clock.uuid(), now)?);
+        let mut parts = BTreeSet::from([id, new.fact_id].map(part_of_fact));
+        // Its messages say what was true.
+        for quoted in &old.sources {
+            parts.extend(sources::parts_of(cx, owner, quoted).await?);
+        }
+        writes.extend(Store::hidden_marks(owner, parts, cx.clock.uuid(), now)?);
         if !cx.store.write_all(writes).await?.done() {
             continue;
         }
@@ -131,7 +137,8 @@ pub async fn confirm(cx: &Cx, owner: &Owner, id: FactId) -> Result<FactView> {
     }
 }
 
-/// Deletes a fact everywhere, with all facts that it has corrected: they say the same about the past.
+/// Deletes a fact everywhere, with all facts that it has corrected, because they say the same about the past, and all facts with the
+/// same words.
 ///
 /// # Errors
 /// 404 if it does not exist.
@@ -150,7 +157,13 @@ pub async fn forget(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
         let Some(found) = cx.store.fact(owner, before).await? else { break };
         facts.push(found.value);
     }
-    // The oldest first: if the process ends before the newest, the next try finds the others again.
+    let said: BTreeSet<String> = facts.iter().map(|fact| text_sha256(&fact.text)).collect();
+    let known: BTreeSet<FactId> = facts.iter().map(|fact| fact.fact_id).collect();
+    let others = cx.store.all_facts(owner).await?.into_iter();
+    facts.extend(
+        others.filter(|fact| !known.contains(&fact.fact_id) && said.contains(&text_sha256(&fact.text))),
+    );
+    // The asked one last: if the process ends before, the next try finds the others again.
     for fact in facts.iter().rev() {
         forget_one(cx, owner, fact, date).await?;
     }
@@ -171,12 +184,16 @@ pub async fn is_forgotten(cx: &Cx, owner: &Owner, id: FactId) -> Result<bool> {
 async fn forget_one(cx: &Cx, owner: &Owner, fact: &Fact, date: jiff::civil::Date) -> Result<()> {
     let id = fact.fact_id;
     let now = cx.clock.now();
-    let tombstone = tombstone(fact, TombstoneKind::Deleted, date);
+    leave_block(cx, owner, fact).await?;
+    // People repeat themselves, and a model repeats what it was told. Such messages are hidden like those that the fact came from.
+    let mut quoted = fact.sources.clone();
+    quoted.extend(forgotten::repetitions(cx, owner, &fact.text).await?);
+    let tombstone = tombstone(fact, TombstoneKind::Deleted, (date, quoted));
     let mut writes = vec![Write::Delete { key: keys::memory_fact(owner, id), must_exist: false }];
     writes.extend(kept_away(owner, &tombstone)?);
-    // The messages that it comes from are hidden, so their parts change too.
-    let mut parts = BTreeSet::from([MemoryPart::with(Collection::Facts, id.uuid())]);
-    for quoted in &fact.sources {
+    // The messages are hidden, so their parts change too.
+    let mut parts = BTreeSet::from([part_of_fact(id)]);
+    for quoted in &tombstone.sources {
         parts.extend(sources::parts_of(cx, owner, quoted).await?);
     }
     writes.extend(Store::hidden_marks(owner, parts, cx.clock.uuid(), now)?);
@@ -184,11 +201,41 @@ async fn forget_one(cx: &Cx, owner: &Owner, fact: &Fact, date: jiff::civil::Date
     replace_lines(cx, owner, id).await
 }
 
-fn tombstone(fact: &Fact, kind: TombstoneKind, date: jiff::civil::Date) -> Tombstone {
+fn part_of_fact(id: FactId) -> MemoryPart {
+    MemoryPart::with(Collection::Facts, id.uuid())
+}
+
+/// Takes a fact out of the block that it belongs to. A tidying may move the block between the two places at the same time, and then
+/// moves it as it is read here or as it is written.
+async fn leave_block(cx: &Cx, owner: &Owner, fact: &Fact) -> Result<()> {
+    let Some(id) = fact.block_id else { return Ok(()) };
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let mut refused = false;
+        for key in [keys::memory_block(owner, fact.date, id), keys::archived_block(owner, fact.date, id)] {
+            if let Some(Versioned { value, version }) = cx.store.block(&key).await?
+                && value.facts.contains(&fact.fact_id)
+            {
+                let item = item(&value.without(fact.fact_id), &Extras::default())?;
+                refused |= !cx.store.write_all(vec![Write::Replace { key, version, item }]).await?.done();
+            }
+        }
+        if !refused {
+            return Ok(());
+        }
+    }
+}
+
+fn tombstone(
+    fact: &Fact,
+    kind: TombstoneKind,
+    (date, sources): (jiff::civil::Date, Vec<Quoted>),
+) -> Tombstone {
     Tombstone {
         fact_id: fact.fact_id,
         kind,
-        sources: fact.sources.clone(),
+        sources,
         shingles: memory::fingerprint(&fact.text).to_vec(),
         text_sha256: text_sha256(&fact.text),
         date,
@@ -278,7 +325,7 @@ pub(super) async fn known(cx: &Cx, owner: &Owner, ids: BTreeSet<FactId>) -> Resu
 }
 
 /// Replaces the long-term memory by what a person has written. Lines that were there keep the facts that they come from. Every other line
-/// becomes a fact of the person. Facts whose lines are gone stay in their days.
+/// becomes a fact of the person. Facts whose lines are gone stay in their days; those that a person had written here are not found any more.
 ///
 /// # Errors
 /// 400 if the text is invalid or too long; 409 if `If-Match` names another version.
@@ -304,11 +351,23 @@ pub async fn write_long_term(
         tidy::check_by_hand(&memory)?;
         let next = LongTermRecord { memory, by: LongTermBy::Person, tidy_id: None, at: now };
         let mut writes = Store::long_term_writes(owner, before.as_ref(), &next)?;
-        writes.extend(Store::fact_writes(owner, &new, cx.clock.uuid(), now)?);
+        for fact in &new {
+            let key = keys::memory_fact(owner, fact.fact_id);
+            writes.push(Write::Put { key, item: item(fact, &Extras::default())? });
+        }
+        writes.extend(relisted(cx, owner, &old, &next.memory)?);
         if cx.store.write_all(writes).await?.done() {
             return shown::long_term(cx, owner).await;
         }
     }
+}
+
+/// The marks of the facts that stand in only one of these: whether they are found depends on it.
+pub(super) fn relisted(cx: &Cx, owner: &Owner, before: &LongTerm, after: &LongTerm) -> Result<Vec<Write>> {
+    let (before, after): (BTreeSet<FactId>, BTreeSet<FactId>) =
+        (before.facts().collect(), after.facts().collect());
+    let parts: BTreeSet<_> = before.symmetric_difference(&after).copied().map(part_of_fact).collect();
+    Ok(Store::hidden_marks(owner, parts, cx.clock.uuid(), cx.clock.now())?)
 }
 
 /// The memory that a text describes, and the facts that it adds.

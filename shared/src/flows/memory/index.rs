@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use domain::ids::{Owner, instant_of};
+use domain::ids::{FactId, Owner, instant_of};
 use domain::memory::part::{Collection, MemoryPart, day_of};
 use domain::memory::session::{SaidBy, Session};
-use domain::memory::tombstone::TombstoneKind;
 use domain::memory::{Card, Fact, FactState, Source};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::SignedDuration;
@@ -19,6 +18,7 @@ use jiff::tz::TimeZone;
 use memory::{Document, Index, Kind, Part, Segment, Writer};
 use uuid::Uuid;
 
+use super::forgotten::Forgotten;
 use super::{schedules, sources};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
@@ -194,12 +194,10 @@ async fn segments(cx: &Cx, owner: &Owner, head: &IndexHead) -> Result<Option<Vec
 
 /// The changed parts as a segment.
 async fn changed(cx: &Cx, owner: &Owner, old: &Arc<Index>, changes: &[MemoryMark]) -> Result<Vec<u8>> {
-    let hidden = Hidden::of(cx, owner).await?;
-    let zone = schedules::zone_of(cx, owner, None).await?;
+    let rules = Rules::of(cx, owner).await?;
     let read = |mark: &MemoryMark| {
-        let (hidden, zone) = (&hidden, &zone);
-        let part = mark.part.clone();
-        async move { parts_of(cx, owner, &part, old, hidden, zone).await }
+        let (rules, part) = (&rules, mark.part.clone());
+        async move { parts_of(cx, owner, &part, old, rules).await }
     };
     let parts: Vec<Vec<Part>> =
         stream::iter(changes.iter().map(read)).buffered(AT_ONCE).try_collect().await?;
@@ -312,18 +310,17 @@ pub(super) async fn replace(
 
 /// Builds the index from everything. `None` if another process was faster.
 async fn build(cx: &Cx, owner: &Owner, changes: &[MemoryMark]) -> Result<Option<Arc<Index>>> {
-    let hidden = Hidden::of(cx, owner).await?;
-    let zone = schedules::zone_of(cx, owner, None).await?;
+    let rules = Rules::of(cx, owner).await?;
     let mut parts: Vec<Part> = Vec::new();
     let (facts, cards) = futures::try_join!(cx.store.all_facts(owner), cx.store.all_cards(owner))?;
     let facts = by(facts, |fact| day_of(fact.fact_id.uuid()));
-    parts.extend(facts.into_iter().flat_map(|(day, facts)| of_facts(day, facts, &zone)));
+    parts.extend(facts.into_iter().flat_map(|(day, facts)| of_facts(day, facts, &rules)));
     let cards = by(cards, |card| day_of(card.card_id.uuid()));
-    parts.extend(cards.into_iter().flat_map(|(day, cards)| of_cards(day, cards, &zone)));
+    parts.extend(cards.into_iter().flat_map(|(day, cards)| of_cards(day, cards, &rules.zone)));
     for source in all_sources(cx, owner).await? {
         for day in sources::days(cx, owner, &source).await? {
             let session = sources::day(cx, owner, &source, day).await?;
-            parts.extend(session.map(|session| of_session(&session, day, &hidden, &zone)));
+            parts.extend(session.map(|session| of_session(&session, day, &rules)));
         }
     }
     let bytes = segment(cx, parts).await?;
@@ -357,22 +354,29 @@ async fn all_sources(cx: &Cx, owner: &Owner) -> Result<Vec<Source>> {
     Ok(all)
 }
 
-/// The messages that no search may find, because facts that came from them were deleted.
-pub(super) struct Hidden(BTreeSet<(Source, String)>);
+/// What decides what of a part may be found.
+struct Rules {
+    forgotten: Forgotten,
+    /// The facts of the long-term memory.
+    listed: BTreeSet<FactId>,
+    zone: TimeZone,
+}
 
-impl Hidden {
-    pub(super) async fn of(cx: &Cx, owner: &Owner) -> Result<Self> {
-        let tombstones = cx.store.tombstones(owner).await?.into_iter();
-        let deleted = tombstones.filter(|it| it.kind == TombstoneKind::Deleted).flat_map(|it| it.sources);
-        let messages = deleted
-            .flat_map(|quoted| quoted.message_ids.into_iter().map(move |id| (quoted.source.clone(), id)));
-        Ok(Self(messages.collect()))
+impl Rules {
+    async fn of(cx: &Cx, owner: &Owner) -> Result<Self> {
+        let (forgotten, long_term, zone) = futures::try_join!(
+            Forgotten::of(cx, owner),
+            async { Ok(cx.store.long_term(owner).await?) },
+            schedules::zone_of(cx, owner, None),
+        )?;
+        let listed = long_term.map(|found| found.value.memory.facts().collect()).unwrap_or_default();
+        Ok(Self { forgotten, listed, zone })
     }
 
-    /// The ids of those of a conversation.
-    pub(super) fn in_source(&self, source: &Source) -> BTreeSet<&str> {
-        let of = self.0.iter().filter(|(hidden, _)| hidden == source);
-        of.map(|(_, id)| id.as_str()).collect()
+    /// Whether a fact may be found. A line that a person has written into the long-term memory, and taken out again, stands nowhere
+    /// else, so nobody would know of it.
+    fn has(&self, fact: &Fact) -> bool {
+        !fact.is_only_a_line() || fact.state != FactState::Current || self.listed.contains(&fact.fact_id)
     }
 }
 
@@ -382,15 +386,18 @@ async fn parts_of(
     owner: &Owner,
     part: &MemoryPart,
     old: &Index,
-    hidden: &Hidden,
-    zone: &TimeZone,
+    rules: &Rules,
 ) -> Result<Vec<Part>> {
     let (source, day) = match (&part.of, part.day) {
         (Collection::Facts, Some(day)) => {
-            return Ok(or_deleted(part, of_facts(day, cx.store.facts_of(owner, day).await?, zone), old));
+            return Ok(or_deleted(part, of_facts(day, cx.store.facts_of(owner, day).await?, rules), old));
         }
         (Collection::Cards, Some(day)) => {
-            return Ok(or_deleted(part, of_cards(day, cx.store.cards_of(owner, day).await?, zone), old));
+            return Ok(or_deleted(
+                part,
+                of_cards(day, cx.store.cards_of(owner, day).await?, &rules.zone),
+                old,
+            ));
         }
         (Collection::Messages(source), Some(day)) => (source, day),
         // All of a conversation is gone.
@@ -403,7 +410,7 @@ async fn parts_of(
     };
     let session = sources::day(cx, owner, source, day).await?;
     Ok(match session {
-        Some(session) => vec![of_session(&session, day, hidden, zone)],
+        Some(session) => vec![of_session(&session, day, rules)],
         None => vec![Part::deletion(part.to_string())],
     })
 }
@@ -447,7 +454,8 @@ fn apart(
     Part { key, session: String::new(), namespace, kind, date: None, zone, documents }
 }
 
-fn of_facts(day: Date, facts: Vec<Fact>, zone: &TimeZone) -> Vec<Part> {
+fn of_facts(day: Date, mut facts: Vec<Fact>, rules: &Rules) -> Vec<Part> {
+    facts.retain(|fact| rules.has(fact));
     let document = |fact: Fact| Document {
         key: fact.fact_id.to_string(),
         time: Some(fact.said_at),
@@ -460,7 +468,7 @@ fn of_facts(day: Date, facts: Vec<Fact>, zone: &TimeZone) -> Vec<Part> {
     };
     let part = |(namespace, facts): (String, Vec<Fact>)| {
         let documents = facts.into_iter().map(document).collect();
-        apart(Collection::Facts, Kind::Memory, (day, zone), namespace, documents)
+        apart(Collection::Facts, Kind::Memory, (day, &rules.zone), namespace, documents)
     };
     by(facts, |fact| fact.namespace.clone()).into_iter().map(part).collect()
 }
@@ -484,8 +492,8 @@ fn of_cards(day: Date, cards: Vec<Card>, zone: &TimeZone) -> Vec<Part> {
     by(cards, |card| card.namespace.clone()).into_iter().map(part).collect()
 }
 
-fn of_session(session: &Session, day: Date, hidden: &Hidden, zone: &TimeZone) -> Part {
-    let is_shown = |id: &str| !hidden.0.contains(&(session.source.clone(), id.to_owned()));
+fn of_session(session: &Session, day: Date, Rules { forgotten, zone, .. }: &Rules) -> Part {
+    let is_shown = |id: &str| !forgotten.hides(&session.source, id);
     let messages = session.messages.iter().filter(|said| said.role != SaidBy::System && is_shown(&said.id));
     let document = |said: &domain::memory::session::Said| {
         let text = said.own_words();
@@ -495,6 +503,7 @@ fn of_session(session: &Session, day: Date, hidden: &Hidden, zone: &TimeZone) ->
             speaker: said.name.clone().unwrap_or_else(|| said.role.as_str().to_owned()),
             time: said.at,
             date_text: said.date_text.clone().unwrap_or_default(),
+            corrected_until: forgotten.corrected_on(&session.source, &said.id),
             text: text.to_owned(),
             ..Document::default()
         })

@@ -3,8 +3,8 @@
 use domain::ids::{FactId, Owner};
 use domain::memory::learn::{self, NewFact, Reason, Rejected};
 use domain::memory::session::{Said, Session, live_branch};
-use domain::memory::tombstone::{Tombstone, text_sha256};
-use domain::memory::{Block, Fact, FactState, Origin, Quoted, Source};
+use domain::memory::tombstone::{Tombstone, TombstoneKind, text_sha256};
+use domain::memory::{Block, Fact, FactState, Origin, Quoted, Source, UNTITLED};
 use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, SystemBlock, ToolChoice, ToolSpec};
 use jiff::Timestamp;
@@ -109,6 +109,14 @@ impl Known {
         self.facts.iter().any(is_same).then_some(Reason::Known)
     }
 
+    /// Whether a fact of this conversation was deleted.
+    fn has_deleted_of(&self, source: &Source) -> bool {
+        self.tombstones.iter().any(|tombstone| {
+            tombstone.kind == TombstoneKind::Deleted
+                && tombstone.sources.iter().any(|quoted| quoted.source == *source)
+        })
+    }
+
     fn add(&mut self, text: &str) {
         self.facts.push(memory::fingerprint(text));
     }
@@ -181,7 +189,7 @@ pub(super) async fn from(
         block_id,
         date,
         source: session.source.clone(),
-        title: learned.title,
+        title: if known.has_deleted_of(&session.source) { UNTITLED.to_owned() } else { learned.title },
         fingerprint,
         facts: facts.iter().map(|fact| fact.fact_id).collect(),
         namespace: session.namespace.clone(),

@@ -16,6 +16,7 @@
 
 pub mod cards;
 pub mod facts;
+pub mod forgotten;
 pub mod health;
 mod index;
 mod learn;

@@ -171,9 +171,16 @@ fn of_long_term(memory: &LongTerm) -> Vec<Recalled> {
     lines
         .filter(|line| fits(&line.text))
         .filter_map(|line| {
-            let of = line.facts.first()?.to_string();
-            let text = line.text.clone();
-            Some(Recalled { kind: RecalledKind::Memory, of, source: None, date: None, until: None, text })
+            let (first, others) = line.facts.split_first()?;
+            Some(Recalled {
+                kind: RecalledKind::Memory,
+                of: first.to_string(),
+                source: None,
+                date: None,
+                until: None,
+                other_facts: others.to_vec(),
+                text: line.text.clone(),
+            })
         })
         .collect()
 }
@@ -181,12 +188,15 @@ fn of_long_term(memory: &LongTerm) -> Vec<Recalled> {
 /// The hits in their order: cards, facts, messages.
 fn of_hits(mut hits: Vec<HitView>, known: &[Recalled]) -> Vec<Recalled> {
     let known: BTreeSet<&str> = known.iter().map(|one| one.of.as_str()).collect();
-    // What was corrected is told only if the best hit is of the past. Then what is true now is left out: never both.
-    let of_past = hits.first().is_some_and(|hit| hit.until.is_some());
+    // What was corrected is told only if the best fact is of the past. Then facts that are true now are left out: never both.
+    let of_past =
+        hits.iter().find(|hit| hit.kind == RecalledKind::Memory).is_some_and(|hit| hit.until.is_some());
+    let is_old_message = |hit: &HitView| hit.kind == RecalledKind::Raw && hit.until.is_some();
     hits.retain(|hit| {
         !known.contains(hit.of.as_str())
             && hit.state != Some("unconfirmed")
             && (hit.kind != RecalledKind::Memory || hit.until.is_some() == of_past)
+            && (of_past || !is_old_message(hit))
     });
     hits.sort_by_key(|hit| hit.kind);
     let recalled = |hit: HitView| Recalled {
@@ -195,6 +205,7 @@ fn of_hits(mut hits: Vec<HitView>, known: &[Recalled]) -> Vec<Recalled> {
         source: hit.session_id.and_then(|source| source.parse().ok()),
         date: hit.date,
         until: hit.until,
+        other_facts: Vec::new(),
         text: hit.text[..hit.text.floor_char_boundary(MAX_TEXT)].to_owned(),
     };
     hits.into_iter().map(recalled).collect()

@@ -218,7 +218,8 @@ pub struct ArchiveView {
 
 fn entries(blocks: impl IntoIterator<Item = Block>) -> Vec<DayEntry> {
     let mut days: BTreeMap<Date, DayEntry> = BTreeMap::new();
-    for block in blocks {
+    // What is left of a conversation whose facts were all deleted.
+    for block in blocks.into_iter().filter(|block| !block.facts.is_empty()) {
         let new = DayEntry { date: block.date, blocks: 0, facts: 0, archived: true };
         let day = days.entry(block.date).or_insert(new);
         day.blocks += 1;
@@ -265,7 +266,6 @@ pub async fn day(data: &Data, owner: &Owner, date: Date) -> Result<DayView> {
         created_at: block.created_at,
         archived_by: block.archived_by,
     };
-    // The title of a block may say what a deleted fact said.
     let views = blocks.into_iter().map(view).filter(|block| !block.facts.is_empty());
     Ok(DayView { date, blocks: views.collect() })
 }

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
-use super::index::Hidden;
+use super::forgotten::Forgotten;
 use super::{shown, sources};
 use crate::context::Cx;
 use crate::error::Result;
@@ -82,11 +82,11 @@ async fn days(cx: &Cx, owner: &Owner, zip: &mut Sent) -> Result<(), Stopped> {
 
 /// The outside sessions, and which of them a schedule has begun.
 async fn sessions(cx: &Cx, owner: &Owner, zip: &mut Sent) -> Result<(), Stopped> {
-    let hidden = Hidden::of(cx, owner).await?;
+    let forgotten = Forgotten::of(cx, owner).await?;
     let mut scheduled = Map::new();
     for session in cx.store.outside_sessions(owner).await? {
         let OutsideSession { session_id, namespace, created_at, by_schedule, .. } = &session;
-        let hidden = hidden.in_source(&Source::Outside(session_id.clone()));
+        let hidden = forgotten.in_source(&Source::Outside(session_id.clone()));
         // A message whose parent is left out gets the parent of that.
         let mut links: BTreeMap<String, Option<String>> = BTreeMap::new();
         if !hidden.is_empty() {

@@ -273,6 +273,8 @@ pub async fn roll_back(cx: &Cx, owner: &Owner, id: TidyId) -> Result<TidyView> {
         for block in archived.into_iter().filter(|block| block.value.archived_by == Some(id)) {
             writes.extend(Store::unarchive_writes(owner, block)?);
         }
+        let before = current.map(|current| current.value.memory).unwrap_or_default();
+        writes.extend(facts::relisted(cx, owner, &before, &next.memory)?);
         writes.push(Store::memory_wakes_up(owner, now)?);
         writes.push(match kept.version {
             0 => Write::Absent { key: keys::memory_kept(owner) },

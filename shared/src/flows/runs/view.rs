@@ -1,11 +1,9 @@
 //! A run as clients see it.
 
-use std::collections::BTreeSet;
-
 use domain::agent_loop::Card;
 use domain::agents::AgentDraft;
 use domain::http_call::Sent;
-use domain::ids::{ActionId, AgentId, ChatId, FactId, Owner, RunId};
+use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
 use domain::memory::recall::Recalled;
 use domain::models::{Usage, WebSource};
 use domain::runs::rehearsal::Rehearsed;
@@ -18,6 +16,7 @@ use utoipa::ToSchema;
 use crate::agent_loop::journal;
 use crate::context::Cx;
 use crate::error::Result;
+use crate::flows::memory::forgotten;
 use crate::flows::proposals::{self, ProposalView};
 
 /// A run and its result.
@@ -92,18 +91,6 @@ pub struct CardView {
     pub arguments: Option<Value>,
 }
 
-/// Without facts that were deleted since.
-async fn still_known(cx: &Cx, owner: &Owner, mut recalled: Vec<Recalled>) -> Result<Vec<Recalled>> {
-    let fact = |one: &Recalled| one.of.parse::<FactId>().ok();
-    let ids: Vec<FactId> = recalled.iter().filter_map(fact).collect();
-    if !ids.is_empty() {
-        let known: BTreeSet<FactId> =
-            cx.store.facts(owner, &ids).await?.into_iter().map(|fact| fact.fact_id).collect();
-        recalled.retain(|one| fact(one).is_none_or(|id| known.contains(&id)));
-    }
-    Ok(recalled)
-}
-
 /// # Errors
 /// If the proposals can't be read.
 pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
@@ -113,7 +100,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
             proposals.push(proposals::view(cx, owner, proposal).await?);
         }
     }
-    let recalled = still_known(cx, owner, run.recalled).await?;
+    let recalled = forgotten::still_known(cx, owner, run.recalled).await?;
     let mut arguments = journal::arguments(cx, owner, run.run_id, &run.cards).await?;
     let cards =
         run.cards.into_iter().map(|card| CardView { arguments: arguments.remove(&card.call_id), card });

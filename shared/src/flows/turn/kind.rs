@@ -28,6 +28,7 @@ use super::older::Recent;
 use crate::agent_loop::{Kind, KindCx, Performed, Terms, ToSummarise};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::flows::memory::forgotten;
 use crate::flows::messages::images;
 use crate::flows::proposals::{self, Origin};
 use crate::flows::{actions, living, schedules, tools};
@@ -156,13 +157,15 @@ impl Kind for Turn {
             }
         };
         let project = self.agent.as_ref().and_then(|agent| agent.docs_project_id);
-        let (Recent { summary, messages, .. }, view, docs) = tokio::try_join!(
+        // A turn may have waited for an answer, or for another process, while a fact was deleted.
+        let (Recent { summary, messages, .. }, recalled, view, docs) = tokio::try_join!(
             recent,
+            forgotten::still_known(&cx, cx.owner, cx.run.recalled.clone()),
             self.conversation.in_view(&cx, cx.owner, self.agent.as_ref(), &zone),
             living::read::told(&cx, cx.owner, project),
         )?;
         let now = prompts::now(works_since(cx.run), &zone);
-        let parts = [now, recall::block(&cx.run.recalled), view.unwrap_or_default(), docs.behind];
+        let parts = [now, recall::block(&recalled), view.unwrap_or_default(), docs.behind];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let before = parts.join("\n");
         let mut messages = window(&messages, MAX_HISTORY_BYTES);

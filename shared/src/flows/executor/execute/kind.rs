@@ -25,6 +25,7 @@ use super::since_last;
 use crate::agent_loop::{Kind, KindCx, Performed, Staged, Terms, ToStore};
 use crate::context::Data;
 use crate::error::{Error, Result};
+use crate::flows::memory::forgotten;
 use crate::flows::proposals::{self, Origin};
 use crate::flows::{assets, living, tools};
 use crate::money::ceilings::MonthCeilings;
@@ -121,7 +122,7 @@ impl Kind for ActionRun {
         let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
         let since = prompts::since_last(&since, &self.zone);
         let news = prompts::news(&self.news);
-        let known = recall::block(&cx.run.recalled);
+        let known = recall::block(&forgotten::still_known(&cx, cx.owner, cx.run.recalled.clone()).await?);
         let docs = living::read::told(&cx, cx.owner, self.agent.docs_project_id).await?;
         let texts = [docs.documents, now, known, docs.behind, since, news, prompts::task(&self.action)];
         let content = texts.into_iter().filter(|text| !text.is_empty()).map(Block::text).collect();

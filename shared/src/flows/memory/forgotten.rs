@@ -1,0 +1,166 @@
+//! What a person has deleted or corrected: facts, and the messages that they came from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::ids::{FactId, Owner};
+use domain::memory::recall::Recalled;
+use domain::memory::tombstone::{Tombstone, TombstoneKind};
+use domain::memory::{Quoted, Source};
+use jiff::civil::Date;
+use memory::{Index, Kind, Query};
+
+use super::{index, schedules};
+use crate::context::{Cx, Data};
+use crate::error::Result;
+
+/// A message of a conversation.
+type MessageRef = (Source, String);
+
+/// How many messages may be hidden because they say the same as a deleted fact.
+const MOST_REPETITIONS: usize = 40;
+
+/// A message repeats a fact if it has this share of the fact's words.
+const REPEATS: f32 = 0.75;
+
+/// What must not be found, shown or told any more.
+#[derive(Debug, Default)]
+pub(crate) struct Forgotten {
+    facts: BTreeSet<FactId>,
+    hidden: BTreeSet<MessageRef>,
+    corrected: BTreeMap<MessageRef, Date>,
+}
+
+impl Forgotten {
+    /// # Errors
+    /// If the table does not answer.
+    pub async fn of(data: &Data, owner: &Owner) -> Result<Self> {
+        Ok(Self::from_tombstones(data.store.tombstones(owner).await?))
+    }
+
+    fn from_tombstones(tombstones: Vec<Tombstone>) -> Self {
+        let mut forgotten = Self::default();
+        for Tombstone { fact_id, kind, sources, date, .. } in tombstones {
+            let messages = sources.into_iter().flat_map(|Quoted { source, message_ids }| {
+                message_ids.into_iter().map(move |id| (source.clone(), id))
+            });
+            match kind {
+                TombstoneKind::Deleted => {
+                    forgotten.facts.insert(fact_id);
+                    forgotten.hidden.extend(messages);
+                }
+                TombstoneKind::Corrected { .. } => {
+                    forgotten.corrected.extend(messages.map(|message| (message, date)));
+                }
+            }
+        }
+        forgotten
+    }
+
+    /// Whether a message said what was deleted.
+    pub fn hides(&self, source: &Source, message: &str) -> bool {
+        self.hidden.contains(&(source.clone(), message.to_owned()))
+    }
+
+    /// The messages of a conversation that said what was deleted.
+    pub fn in_source(&self, source: &Source) -> BTreeSet<&str> {
+        let of = self.hidden.iter().filter(|(hidden, _)| hidden == source);
+        of.map(|(_, id)| id.as_str()).collect()
+    }
+
+    /// The day on which what a message said was corrected.
+    pub fn corrected_on(&self, source: &Source, message: &str) -> Option<Date> {
+        self.corrected.get(&(source.clone(), message.to_owned())).copied()
+    }
+
+    /// Whether a text that a model was once told may still be shown, told and taken along.
+    pub fn keeps(&self, recalled: &Recalled) -> bool {
+        let mut facts = recalled.of.parse().ok().into_iter().chain(recalled.other_facts.iter().copied());
+        let is_hidden = recalled.source.as_ref().is_some_and(|source| self.hides(source, &recalled.of));
+        !is_hidden && !facts.any(|fact| self.facts.contains(&fact))
+    }
+}
+
+/// Without what was deleted since.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn still_known(data: &Data, owner: &Owner, mut recalled: Vec<Recalled>) -> Result<Vec<Recalled>> {
+    if !recalled.is_empty() {
+        let forgotten = Forgotten::of(data, owner).await?;
+        recalled.retain(|one| forgotten.keeps(one));
+    }
+    Ok(recalled)
+}
+
+/// The messages that say nearly the same as a fact, in any conversation: people repeat themselves, and a model repeats what it was
+/// told.
+///
+/// # Errors
+/// If the index can't be read.
+pub(super) async fn repetitions(cx: &Cx, owner: &Owner, fact: &str) -> Result<Vec<Quoted>> {
+    let index = index::current(cx, owner).await?;
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let (now, fact) = (cx.clock.now(), fact.to_owned());
+    let found = move || {
+        let query = Query { limit: MOST_REPETITIONS, kinds: &[Kind::Raw], ..Query::new(&fact, now, zone) };
+        repeated(&index, &query)
+    };
+    cx.compute.answers.run(move |_| Ok(found())).await
+}
+
+fn repeated(index: &Index, query: &Query<'_>) -> Vec<Quoted> {
+    let mut messages: BTreeMap<Source, Vec<String>> = BTreeMap::new();
+    for hit in index.search(query).hits {
+        if memory::share_of_words(query.text, hit.text) >= REPEATS
+            && let Ok(source) = hit.session.parse()
+        {
+            messages.entry(source).or_default().push(hit.document.to_owned());
+        }
+    }
+    messages.into_iter().map(|(source, message_ids)| Quoted { source, message_ids }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::memory::recall::RecalledKind;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn fact(number: u128) -> FactId {
+        FactId::from_uuid(Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn what_was_told_is_kept_unless_one_of_its_facts_or_its_message_was_deleted() {
+        let source: Source = "ext:a".parse().unwrap();
+        let tombstone = |number, kind, message: &str| Tombstone {
+            fact_id: fact(number),
+            kind,
+            sources: vec![Quoted { source: source.clone(), message_ids: vec![message.to_owned()] }],
+            shingles: Vec::new(),
+            text_sha256: String::new(),
+            date: "2026-11-27".parse().unwrap(),
+        };
+        let forgotten = Forgotten::from_tombstones(vec![
+            tombstone(1, TombstoneKind::Deleted, "m1"),
+            tombstone(2, TombstoneKind::Corrected { by: fact(3) }, "m2"),
+        ]);
+        let told = |of: String, other_facts: &[FactId]| Recalled {
+            kind: RecalledKind::Memory,
+            source: of.starts_with('m').then(|| source.clone()),
+            of,
+            date: None,
+            until: None,
+            other_facts: other_facts.to_vec(),
+            text: "A text".to_owned(),
+        };
+        assert!(!forgotten.keeps(&told(fact(1).to_string(), &[])));
+        assert!(!forgotten.keeps(&told(fact(4).to_string(), &[fact(5), fact(1)])));
+        assert!(forgotten.keeps(&told(fact(2).to_string(), &[fact(4)])));
+        assert!(!forgotten.keeps(&told("m1".to_owned(), &[])));
+        assert!(forgotten.keeps(&told("m2".to_owned(), &[])));
+        assert_eq!(forgotten.corrected_on(&source, "m2"), Some("2026-11-27".parse().unwrap()));
+        assert_eq!(forgotten.in_source(&source), BTreeSet::from(["m1"]));
+    }
+}
