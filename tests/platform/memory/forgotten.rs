@@ -138,16 +138,16 @@ async fn no_title_says_what_was_deleted() {
 async fn what_was_said_twice_is_deleted_once() {
     let model = ScriptedModel::start(learns).await;
     let stage = remembers(&model).await;
-    stage.says(None, &["I keep my passport in the blue tin"]).await;
-    stage.says(None, &["By the way, my passport is kept in that blue tin.", "Where is my passport?"]).await;
-    stage.says(None, &["I keep my passport in the blue tin"]).await;
+    stage.says(None, &["I keep an umbrella in the blue tin", "I like green tea"]).await;
+    stage.says(None, &["By the way, my umbrella is kept in that blue tin.", "Where is my umbrella?"]).await;
+    stage.says(None, &["I keep an umbrella in the blue tin", "I have two cats"]).await;
     stage.h.post("/memory/sync", json!({})).await.expect(200);
-    assert!(finds(&stage, "passport blue tin").await.len() >= 3);
+    assert!(finds(&stage, "umbrella blue tin").await.len() >= 3);
     let facts = learned(&stage, "2026-11-21").await;
-    forgets(&stage, &facts["The user keep my passport in the blue tin"]).await;
-    assert_eq!(finds(&stage, "passport").await, ["Where is my passport?"]);
+    forgets(&stage, &facts["The user keep an umbrella in the blue tin"]).await;
+    assert_eq!(finds(&stage, "umbrella").await, ["Where is my umbrella?"]);
     asks(&stage, "Is it in the blue tin?").await;
-    assert!(!newest(&model).contains("my passport in the blue"), "{}", newest(&model));
+    assert!(!newest(&model).contains("an umbrella in the blue"), "{}", newest(&model));
 
     // A line that was written, taken out and written again are two facts.
     writes(&stage, "- The user is allergic to walnuts\n").await;
