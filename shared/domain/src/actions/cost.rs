@@ -5,13 +5,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::action::Action;
-use crate::schedule::Schedule;
 
 /// The time that counts as a month.
 const MONTH: SignedDuration = SignedDuration::from_hours(30 * 24);
-
-/// How many fire times are counted one by one. From there on, the rate so far is continued.
-const COUNTED: u32 = 1_000;
 
 /// How many of the last runs count.
 pub const LAST_RUNS: usize = 5;
@@ -43,7 +39,7 @@ impl ExpectedCost {
     #[must_use]
     pub fn of(action: &Action, last_runs: &[i64], now: Timestamp) -> Option<Self> {
         let schedule = action.schedule.as_ref()?;
-        let runs = runs(schedule, action.anchor.unwrap_or(now), now);
+        let runs = schedule.count(action.anchor.unwrap_or(now), now, now + MONTH);
         let last = &last_runs[..last_runs.len().min(LAST_RUNS)];
         let count = i64::try_from(last.len()).unwrap_or(i64::MAX);
         let times = |micros: i64| micros.saturating_mul(i64::from(runs));
@@ -68,21 +64,6 @@ impl ExpectedCost {
         };
         Some(Self { runs, run_micros, least_micros, most_micros, month_micros, text })
     }
-}
-
-/// How often a schedule fires in the next 30 days.
-fn runs(schedule: &Schedule, anchor: Timestamp, now: Timestamp) -> u32 {
-    let end = now + MONTH;
-    let (mut runs, mut last) = (0, now);
-    while let Some(next) = schedule.next_after(anchor, last).filter(|next| *next <= end) {
-        (runs, last) = (runs + 1, next);
-        if runs == COUNTED {
-            let so_far = last.duration_since(now).as_secs().max(1);
-            let month = MONTH.as_secs() * i64::from(COUNTED) / so_far;
-            return u32::try_from(month).unwrap_or(u32::MAX);
-        }
-    }
-    runs
 }
 
 fn counted(runs: u32) -> String {
@@ -128,10 +109,21 @@ mod tests {
     }
 
     #[test]
-    fn a_frequent_schedule_is_counted_from_its_rate() {
+    fn a_frequent_schedule_is_counted() {
         let cost = |schedule| ExpectedCost::of(&approved(&schedule), &[1], noon()).unwrap();
         assert_eq!(cost(json!({"every": "1m"})).runs, 30 * 24 * 60);
         assert_eq!(cost(json!({"every": "1h"})).runs, 30 * 24);
+        // From noon on 21 November for 30 days.
+        for (schedule, runs) in [
+            (json!({"cron": "* * * * *", "timezone": "UTC"}), 43_200),
+            (json!({"cron": "* * * * *", "timezone": "UTC", "start_at": "2026-12-19T12:01:00Z"}), 2_880),
+            (json!({"cron": "* * * * *", "timezone": "UTC", "end_at": "2026-11-22T08:00:00Z"}), 1_200),
+            (json!({"cron": "* * 1 * *", "timezone": "Asia/Kolkata"}), 1_440),
+            (json!({"cron": "*/5 9-17 * * MON-FRI", "timezone": "America/New_York"}), 108 * 20),
+            (json!({"every": "7m", "end_at": "2026-11-21T12:20:00Z"}), 2),
+        ] {
+            assert_eq!(cost(schedule.clone()).runs, runs, "{schedule}");
+        }
         let passed = defined(&json!({"at": "2026-01-01T00:00:00Z"}));
         assert_eq!(ExpectedCost::of(&passed, &[1], noon()).unwrap().runs, 0);
     }

@@ -186,6 +186,52 @@ impl Schedule {
         std::iter::successors(first, |last| self.next_after(anchor, *last)).take(count).collect()
     }
 
+    /// How often it fires after `after`, and until `until` at the latest. A frequent cron expression is not followed from fire time to
+    /// fire time: one whole day is counted, and all whole days on which it fires count as much. Days of a clock change may have more or
+    /// fewer.
+    #[must_use]
+    pub fn count(&self, anchor: Timestamp, after: Timestamp, until: Timestamp) -> u32 {
+        let until = self.ends().map_or(until, |end| end.min(until));
+        let next = |at: Timestamp| self.next_after(anchor, at).filter(|next| *next <= until);
+        let Some(first) = next(after) else { return 0 };
+        match &self.timing {
+            Timing::At(_) => 1,
+            Timing::Every(length) => {
+                let rest = until.duration_since(first).as_secs() / length.seconds().max(1);
+                u32::try_from(rest + 1).unwrap_or(u32::MAX)
+            }
+            Timing::Cron(_) => self.count_by_days(first, (after, until), next),
+        }
+    }
+
+    fn count_by_days(
+        &self,
+        first: Timestamp,
+        (after, until): (Timestamp, Timestamp),
+        next: impl Fn(Timestamp) -> Option<Timestamp>,
+    ) -> u32 {
+        let midnight = |day: jiff::civil::Date| day.to_zoned(self.zone.clone()).ok().map(|at| at.timestamp());
+        let (mut count, mut of_whole_day, mut fire) = (0_u32, None, Some(first));
+        while let Some(first_of_day) = fire {
+            let day = self.zone.to_datetime(first_of_day).date();
+            let Some((begins, ends)) = midnight(day).zip(day.tomorrow().ok().and_then(midnight)) else {
+                break;
+            };
+            let is_whole =
+                after < begins && ends <= until && self.starts().is_none_or(|start| start <= begins);
+            let of_day = of_whole_day.filter(|_| is_whole).unwrap_or_else(|| {
+                let of_day = std::iter::successors(Some(first_of_day), |last| next(*last));
+                u32::try_from(of_day.take_while(|fire| *fire < ends).count()).unwrap_or(u32::MAX)
+            });
+            if is_whole {
+                of_whole_day = Some(of_day);
+            }
+            count = count.saturating_add(of_day);
+            fire = next(ends - SignedDuration::from_nanos(1));
+        }
+        count
+    }
+
     /// When the fire time `nominal` of `action` is acted upon: after its jitter. The jitter of a fire time never
     /// changes, is at most `jitter` long, and ends before the next fire time.
     #[must_use]
