@@ -727,6 +727,16 @@ def test_an_action_is_dismissed_and_another_deleted(owner):
     assert second != first
 
 
+# What a page shows or says with a character that turns the direction of a text. The values of fields are not among it.
+TURNED = """() => {
+  const turns = /[\\u202a-\\u202e\\u2066-\\u2069]/;
+  const texts = [document.title];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) texts.push(walker.currentNode.data);
+  for (const node of document.querySelectorAll("*")) for (const { name, value } of node.attributes) if (/^(aria-|title$|placeholder$|alt$|label$)/.test(name)) texts.push(value);
+  return texts.filter((text) => turns.test(text));
+}"""
+
 HOSTILE = "<img src=x onerror=thrown.push(1)><a href=javascript:thrown.push(2)>x</a> ‮{{7*7}}"
 
 
@@ -744,10 +754,30 @@ def test_hostile_texts_are_only_texts(scripted):
         page = owner.page(address, context=context)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         expect(page.locator("main img, main [href^='javascript']")).to_have_count(0)
+        expect(page.get_by_text("\ufffd").first).to_be_visible()
+        assert page.evaluate(TURNED) == [], address
     page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
     expect(page.get_by_role("dialog")).to_contain_text("onerror=")
+    expect(page.get_by_role("dialog")).to_contain_text("\ufffd{{7*7}}")
     expect(page.locator("img, [href^='javascript']")).to_have_count(0)
+    assert page.evaluate(TURNED) == []
     assert [url for url in asked if not url.startswith(owner.platform.url)] == []
+
+
+def test_a_ticket_cannot_be_turned_around(owner):
+    title = "Send \u202eMONEY to Bob\u2066\u200f"
+    _, action = draft(owner, title=title)
+    page = owner.page("/")
+    ticket = page.get_by_role("article", name="Approval of Send \ufffdMONEY to Bob\ufffd")
+    expect(ticket.get_by_role("heading", level=3)).to_have_text("Send \ufffdMONEY to Bob\ufffd\u200f")
+    shot(page, "ticket turned light")
+    # A field has the text as it is, and what is saved is what was there.
+    page.goto(f"{owner.platform.url}/#/actions/{action}/edit")
+    expect(page.get_by_label("Title")).to_have_value(title)
+    page.get_by_label("Expected output").fill("A table")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("\ufffdMONEY")
+    assert owner.get(f"/actions/{action}")["title"] == title
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -10,7 +10,7 @@
 import { Problem, get, onConnection } from "./api.js";
 import { isIn, onCredential } from "./credentials.js";
 import { holdFocus, watchFocus } from "./focus.js";
-import { draw } from "./view.js";
+import { draw, visible } from "./view.js";
 
 export const RESTING_MS = 30_000;
 export const LIVE_MS = 3_000;
@@ -373,7 +373,7 @@ function render() {
     title = "…";
     content = current.slow ? surroundings.skeleton(ctx) : null;
   }
-  document.title = title ? `${title} · Lamplighter` : "Lamplighter";
+  document.title = title ? `${visible(title)} · Lamplighter` : "Lamplighter";
   const stale = complete && failed ? failed.error : null;
   const restore = holdFocus();
   draw(document.querySelector("#app"), surroundings.view(ctx, { content, title, page, stale, dialog: current.dialog }));
@@ -402,5 +402,5 @@ export function say(text) {
   const region = document.querySelector("#said");
   region.textContent = "";
   // The same text again is announced again.
-  setTimeout(() => (region.textContent = text), 50);
+  setTimeout(() => (region.textContent = visible(text)), 50);
 }

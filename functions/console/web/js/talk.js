@@ -13,7 +13,7 @@ import { button, confirmation, draftOf, failureOf, failureText, isStopped, press
 import { follow, turn } from "./sse.js";
 import { stoppedNote } from "./stop.js";
 import { asText } from "./changes.js";
-import { h } from "./view.js";
+import { h, visible } from "./view.js";
 
 export const TALK_PAGE = 50;
 const OLDER_PAGE = 200;
@@ -206,7 +206,7 @@ function addText(item, id, text) {
   item.pieces.push([id, text]);
   item.text += text;
   if (item.stream) item.stream.push(text);
-  else if (item.node) item.node.append(text);
+  else if (item.node) item.node.append(visible(text));
 }
 
 function onEvent(ctx, talk, record, { id, event, data }) {
@@ -422,7 +422,7 @@ function itemView(item) {
           opaque: true,
           use(node) {
             item.node = node;
-            node.append(item.text);
+            node.append(visible(item.text));
           },
         }),
       );
