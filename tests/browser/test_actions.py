@@ -780,6 +780,25 @@ def test_a_ticket_cannot_be_turned_around(owner):
     assert owner.get(f"/actions/{action}")["title"] == title
 
 
+def test_a_long_word_stays_on_its_ticket(owner):
+    agent = owner.agent(name="A" * 80)
+    action = owner.action(agent, "T" * 80, approve=False, description="D" * 200, task_config={"instructions": "I" * 300, "expected_output": "E" * 200}, schedule={"cron": "0 9 * * MON"})
+    owner.call("POST", f"/actions/{action}/approve", {"approval_hash": owner.get(f"/actions/{action}")["approval_hash"]})
+    owner.call("PATCH", f"/agents/{agent}", {"instructions": "C" * 300})
+    for width in (1280, 1100, 900, 700, 320):
+        page = owner.page("/", width=width)
+        for address in ("/", f"/actions/{action}"):
+            page.goto(f"{owner.platform.url}/#{address}")
+            ticket = page.get_by_role("article", name=re.compile("changed since you approved"))
+            expect(ticket).to_be_visible()
+            if width in (1280, 320):
+                shot(page, f"ticket long word {address.split('/')[1]} {width}")
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"{address} is {wide} px wide at {width} px"
+            edges = ticket.evaluate("(node) => { const end = node.getBoundingClientRect().right; return [...node.querySelectorAll('.btn, h3, p, dd')].filter((one) => one.getBoundingClientRect().right > end).map((one) => one.outerHTML.slice(0, 80)); }")
+            assert edges == [], f"{address} at {width} px"
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_pages_fit_a_phone(owner, theme):
     agent = owner.agent()
