@@ -799,6 +799,36 @@ def test_a_long_word_stays_on_its_ticket(owner):
             assert edges == [], f"{address} at {width} px"
 
 
+def test_run_now_is_done_once_although_its_answers_are_lost(owner):
+    action = owner.action(owner.agent())
+    page = owner.page(f"/actions/{action}")
+    keys = []
+
+    def lose(route):
+        keys.append(route.request.headers["idempotency-key"])
+        if len(keys) <= 3:
+            # The platform gets it, and the answer is lost on the way back.
+            route.fetch()
+            return route.abort()
+        route.continue_()
+
+    page.route(re.compile(r"/actions/[^/]+/run$"), lose)
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_role("alert")).to_have_text(re.compile("^The platform did not answer. Press again to try it again: it is done once."))
+    assert len(keys) == 3
+    # The run may have ended meanwhile: only then can it be pressed again.
+    owner.wait(lambda: len(owner.get(f"/actions/{action}/runs")["data"]) == 1)
+    expect(page.get_by_role("button", name="Run now")).to_be_visible(timeout=40_000)
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert len(keys) == 4 and len(set(keys)) == 1
+    assert len(owner.get(f"/actions/{action}/runs")["data"]) == 1
+    # After an answer, the same press is a new wish.
+    page.get_by_role("button", name="Run now").click()
+    owner.wait(lambda: len(owner.get(f"/actions/{action}/runs")["data"]) == 2)
+    assert len(keys) == 5 and keys[4] != keys[0]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_pages_fit_a_phone(owner, theme):
     agent = owner.agent()

@@ -7,7 +7,7 @@
 //   every(ctx)   milliseconds until it reads again; 3,000 while something runs, else 30,000, or 0 for never
 //   enter(ctx), leave(ctx)   optional
 
-import { Problem, get, onConnection } from "./api.js";
+import { Problem, forgetUnanswered, get, onConnection } from "./api.js";
 import { isIn, onCredential } from "./credentials.js";
 import { holdFocus, watchFocus } from "./focus.js";
 import { draw, visible } from "./view.js";
@@ -107,6 +107,7 @@ function navigate() {
   if (current) {
     current.abort.abort();
     current.page.leave?.(current.ctx);
+    forgetUnanswered();
   }
   const abort = new AbortController();
   current = { page: next.page, abort, slow: false, ctx: null, busy: new Set(), failures: new Map() };
@@ -155,6 +156,7 @@ function contextOf(mine, { params, query }) {
       redraw();
       try {
         const result = await work();
+        forgetUnanswered();
         for (const entry of lazyReads.values()) if (entry.fresh <= RESTING_MS) entry.at = 0;
         await refresh();
         return result;
@@ -175,6 +177,7 @@ function contextOf(mine, { params, query }) {
     failure: (key) => mine.failures.get(key) ?? null,
     forgive(key) {
       mine.failures.delete(key);
+      forgetUnanswered();
       redraw();
     },
     /** Shows a dialog: `view()` describes it. It is there at once, so that the next key goes to it and none is lost. */
