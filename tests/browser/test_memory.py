@@ -172,7 +172,7 @@ def test_the_search_asks_only_what_was_typed_and_shows_the_newest_answer(owner):
     every = owner.get("/memory/search?q=green%20tea&depth=raw&limit=30")["hits"]
     far = [one for one in every if one["score"] == 0]
     assert far, every
-    result.get_by_role("button", name=f"Show {len(far)} that are farther away").click()
+    result.get_by_role("button", name=f"Show {len(far)} that {'is' if len(far) == 1 else 'are'} farther away").click()
     expect(result.locator(".mem-fact")).to_have_count(len(every))
     box.fill("favourite colour turquoise")
     message = fact(result.get_by_role("list", name="Messages that were found"), "turquoise")
