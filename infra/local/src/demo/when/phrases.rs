@@ -285,7 +285,7 @@ pub fn find(text: &str) -> (Facts, Vec<String>) {
             let left = Cursor { tokens: &tokens, at: *place, follows };
             if let Some(length) = left.limits() {
                 let said = left.said(length);
-                facts.wrong(format!("I did not understand \"{said}\", so I propose nothing."));
+                facts.wrong(format!("I did not understand \"{said}\"."));
             }
         }
     }
