@@ -727,6 +727,16 @@ def test_an_action_is_dismissed_and_another_deleted(owner):
     assert second != first
 
 
+# What a page shows or says with a character that turns the direction of a text. The values of fields are not among it.
+TURNED = """() => {
+  const turns = /[\\u202a-\\u202e\\u2066-\\u2069]/;
+  const texts = [document.title];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) texts.push(walker.currentNode.data);
+  for (const node of document.querySelectorAll("*")) for (const { name, value } of node.attributes) if (/^(aria-|title$|placeholder$|alt$|label$)/.test(name)) texts.push(value);
+  return texts.filter((text) => turns.test(text));
+}"""
+
 HOSTILE = "<img src=x onerror=thrown.push(1)><a href=javascript:thrown.push(2)>x</a> ‮{{7*7}}"
 
 
@@ -744,10 +754,79 @@ def test_hostile_texts_are_only_texts(scripted):
         page = owner.page(address, context=context)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         expect(page.locator("main img, main [href^='javascript']")).to_have_count(0)
+        expect(page.get_by_text("\ufffd").first).to_be_visible()
+        assert page.evaluate(TURNED) == [], address
     page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
     expect(page.get_by_role("dialog")).to_contain_text("onerror=")
+    expect(page.get_by_role("dialog")).to_contain_text("\ufffd{{7*7}}")
     expect(page.locator("img, [href^='javascript']")).to_have_count(0)
+    assert page.evaluate(TURNED) == []
     assert [url for url in asked if not url.startswith(owner.platform.url)] == []
+
+
+def test_a_ticket_cannot_be_turned_around(owner):
+    title = "Send \u202eMONEY to Bob\u2066\u200f"
+    _, action = draft(owner, title=title)
+    page = owner.page("/")
+    ticket = page.get_by_role("article", name="Approval of Send \ufffdMONEY to Bob\ufffd")
+    expect(ticket.get_by_role("heading", level=3)).to_have_text("Send \ufffdMONEY to Bob\ufffd\u200f")
+    shot(page, "ticket turned light")
+    # A field has the text as it is, and what is saved is what was there.
+    page.goto(f"{owner.platform.url}/#/actions/{action}/edit")
+    expect(page.get_by_label("Title")).to_have_value(title)
+    page.get_by_label("Expected output").fill("A table")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("\ufffdMONEY")
+    assert owner.get(f"/actions/{action}")["title"] == title
+
+
+def test_a_long_word_stays_on_its_ticket(owner):
+    agent = owner.agent(name="A" * 80)
+    action = owner.action(agent, "T" * 80, approve=False, description="D" * 200, task_config={"instructions": "I" * 300, "expected_output": "E" * 200}, schedule={"cron": "0 9 * * MON"})
+    owner.call("POST", f"/actions/{action}/approve", {"approval_hash": owner.get(f"/actions/{action}")["approval_hash"]})
+    owner.call("PATCH", f"/agents/{agent}", {"instructions": "C" * 300})
+    for width in (1280, 1100, 900, 700, 320):
+        page = owner.page("/", width=width)
+        for address in ("/", f"/actions/{action}"):
+            page.goto(f"{owner.platform.url}/#{address}")
+            ticket = page.get_by_role("article", name=re.compile("changed since you approved"))
+            expect(ticket).to_be_visible()
+            if width in (1280, 320):
+                shot(page, f"ticket long word {address.split('/')[1]} {width}")
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"{address} is {wide} px wide at {width} px"
+            edges = ticket.evaluate("(node) => { const end = node.getBoundingClientRect().right; return [...node.querySelectorAll('.btn, h3, p, dd')].filter((one) => one.getBoundingClientRect().right > end).map((one) => one.outerHTML.slice(0, 80)); }")
+            assert edges == [], f"{address} at {width} px"
+
+
+def test_run_now_is_done_once_although_its_answers_are_lost(owner):
+    action = owner.action(owner.agent())
+    page = owner.page(f"/actions/{action}")
+    keys = []
+
+    def lose(route):
+        keys.append(route.request.headers["idempotency-key"])
+        if len(keys) <= 3:
+            # The platform gets it, and the answer is lost on the way back.
+            route.fetch()
+            return route.abort()
+        route.continue_()
+
+    page.route(re.compile(r"/actions/[^/]+/run$"), lose)
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_role("alert")).to_have_text(re.compile("^The platform did not answer. Press again to try it again: it is done once."))
+    assert len(keys) == 3
+    # The run may have ended meanwhile: only then can it be pressed again.
+    owner.wait(lambda: len(owner.get(f"/actions/{action}/runs")["data"]) == 1)
+    expect(page.get_by_role("button", name="Run now")).to_be_visible(timeout=40_000)
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert len(keys) == 4 and len(set(keys)) == 1
+    assert len(owner.get(f"/actions/{action}/runs")["data"]) == 1
+    # After an answer, the same press is a new wish.
+    page.get_by_role("button", name="Run now").click()
+    owner.wait(lambda: len(owner.get(f"/actions/{action}/runs")["data"]) == 2)
+    assert len(keys) == 5 and keys[4] != keys[0]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

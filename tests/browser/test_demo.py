@@ -29,6 +29,7 @@ def test_each_page_has_something_to_show(demo):
         "paused": (f"/actions/{actions['Long read']}", "three equal failures"),
         "run": (f"/runs/{run['run_id']}", run["action_title"]),
         "assets": ("/assets", "Lamp oil prices"),
+        "memory": ("/memory", "The lamp shop is in Lisbon"),
         "practice": ("/practices", "Read before the screen"),
         "theme": (f"/themes/{project}", "Lamp shop"),
         "account": ("/account", "Time zone"),

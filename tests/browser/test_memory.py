@@ -172,7 +172,7 @@ def test_the_search_asks_only_what_was_typed_and_shows_the_newest_answer(owner):
     every = owner.get("/memory/search?q=green%20tea&depth=raw&limit=30")["hits"]
     far = [one for one in every if one["score"] == 0]
     assert far, every
-    result.get_by_role("button", name=f"Show {len(far)} that are farther away").click()
+    result.get_by_role("button", name=f"Show {len(far)} that {'is' if len(far) == 1 else 'are'} farther away").click()
     expect(result.locator(".mem-fact")).to_have_count(len(every))
     box.fill("favourite colour turquoise")
     message = fact(result.get_by_role("list", name="Messages that were found"), "turquoise")
@@ -301,6 +301,22 @@ def test_a_conversation_is_read_and_its_facts_lead_back_to_it(taught, pace):
     expect(told.locator(".mem-fact")).to_have_count(len(knew))
     axe(page)
     shot(page, "memory-knew-chat-light")
+    # An older reply reads it when it is opened.
+    pace.say("With Ana.", None)
+    owner.post(f"/agents/{agent}/chat", {"message": "And with whom?", "chat_id": chat})
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.reload()
+    expect(page.get_by_text("With Ana.")).to_be_visible()
+    reply = page.locator(".talk > li").filter(has=page.get_by_text("You live in Lisbon."))
+    older = page.locator(".talk > li").nth(reply.evaluate("(node) => [...node.parentNode.children].indexOf(node) + 1"))
+    assert not any(url.endswith(f"/runs/{run}") for url in asked)
+    older.get_by_text("What it knew", exact=True).click()
+    expect(older.get_by_role("list", name="What it knew").locator(".mem-fact")).to_have_count(len(knew))
+    expect(older.get_by_text(f"What it knew ({len(knew)})")).to_be_visible()
+    assert sum(url.endswith(f"/runs/{run}") for url in asked) == 1
+    axe(page)
+    shot(page, "memory-knew-older-light")
     page.goto(f"{owner.platform.url}/#/runs/{run}")
     page.get_by_text(f"What it knew ({len(knew)})").click()
     told.get_by_role("button", name=re.compile("^Forget: The user lives in Lisbon")).click()

@@ -4,6 +4,7 @@ import datetime
 import re
 import urllib.parse
 
+import pytest
 from playwright.sync_api import expect
 
 from conftest import axe, shot
@@ -241,6 +242,17 @@ def test_offline_and_back(owner):
     page.context.set_offline(False)
     expect(page.get_by_text("No connection.")).to_have_count(0)
     expect(page.get_by_role("heading", name="Agents", level=1)).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_button_of_the_offline_banner_can_be_read(owner, theme):
+    page = owner.page(theme=theme)
+    expect(page.get_by_role("main").get_by_role("heading", level=1)).to_be_visible()
+    page.context.set_offline(True)
+    page.evaluate("location.hash = '#/agents'")
+    expect(page.get_by_role("button", name="Try now")).to_be_visible()
+    shot(page, f"today offline {theme}")
+    axe(page)
 
 
 def test_hostile_names_are_only_text(owner):

@@ -134,20 +134,30 @@ def test_what_is_wrong_is_named_with_what_to_do(owner):
     at = "2026-11-22T06:15:00Z"
     page = owner.context().new_page()
     # The platform needs two looks, which are two hours apart, until it alerts. The answers have its shapes.
-    seen = [{"at": f"2026-11-22T{hour}:15:00Z", "text": f"silent since Friday, seen at {hour}"} for hour in ("06", "08", "10")]
-    dog = owner.get("/watchdog") | {"counters": [{"check": "watched_schedule", "item": watched_id, "anomalies": 3, "since": at, "alerted_at": at, "last3": seen}]}
+    seen = [{"at": f"2026-11-22T{hour}:15:00Z", "text": f"silent since Friday, seen at {hour}"} for hour in ("10", "08", "06")]
+    action = owner.action(owner.agent(), "Price report")
+    fails = [{"at": "2026-11-22T10:15:00Z", "text": "it fails with budget_exceeded"}, {"at": "2026-11-22T08:15:00Z", "text": "it fails with internal"}]
+    gone = "act_0123456789abcdef0123456789abcdef"
+    dog = owner.get("/watchdog") | {"counters": [{"check": "watched_schedule", "item": watched_id, "anomalies": 3, "since": at, "alerted_at": at, "last3": seen}, *({"check": "action_fails", "item": item, "anomalies": 2, "since": at, "alerted_at": at, "last3": fails} for item in (action, gone))]}
     remedy = "Look at its log. " + "Then look at the log of the machine that should have started it. " * 6
     said = {"at": at, "say": "alert", "check": "watched_schedule", "item": watched_id, "count": 2, "since": at, "what": "It is silent.", "remedy": remedy, "last3": seen}
     page.route("**/watchdog", lambda route: route.fulfill(json=dog))
-    page.route("**/watchdog/alerts*", lambda route: route.fulfill(json={"data": [said], "has_more": False}))
+    older = {"at": at, "say": "alert", "check": "action_fails", "item": action, "count": 2, "since": at, "what": "it fails with internal", "remedy": "Run it again.", "last3": fails[1:]}
+    page.route("**/watchdog/alerts*", lambda route: route.fulfill(json={"data": [said, older], "has_more": False}))
     page.goto(f"{owner.platform.url}/#/watch")
     wrong = page.get_by_role("region", name="Wrong now")
-    for text in (HOSTILE, "It is silent.", "Look at its log.", "3 looks"):
+    for text in (HOSTILE, "silent since Friday, seen at 10", "Look at its log.", "3 looks"):
         expect(wrong).to_contain_text(text)
-    wrong.get_by_text("What the last looks saw").click()
-    expect(wrong.get_by_text("seen at 10")).to_be_visible()
+    # What the newest look saw, and not what the alert said before. An action has its title, if it still exists.
+    failing = wrong.get_by_role("listitem").filter(has=page.get_by_role("link", name="Price report"))
+    expect(failing.locator(".what small").first).to_contain_text("it fails with budget_exceeded")
+    expect(failing).to_contain_text("Run it again.")
+    expect(wrong.get_by_role("link", name="An action")).to_have_attribute("href", f"#/actions/{gone}")
+    expect(page.get_by_role("region", name="Alerts and recoveries").get_by_role("link", name="Price report")).to_be_visible()
+    wrong.get_by_text("What the last looks saw").first.click()
+    expect(wrong.get_by_text("seen at 06")).to_be_visible()
     # Nothing is cut: not the remedy, and not what the looks saw.
-    note = wrong.locator(".what small")
+    note = wrong.locator(".what small").first
     expect(note).to_contain_text(remedy.strip())
     shown, whole, line = note.evaluate("(node) => [node.clientHeight, node.scrollHeight, parseFloat(getComputedStyle(node).lineHeight)]")
     assert whole <= shown and shown > 6 * line, (shown, whole, line)

@@ -32,7 +32,7 @@ Lamplighter on one machine: the whole platform in one process.
 
 Usage:
   cargo run                        start the server
-  cargo run -- --demo              the same, and fill an empty folder first: agents with a week of history, a theme, habits
+  cargo run -- --demo              the same, and fill an empty folder first: agents with a week of history, a theme, habits, a memory
   cargo run -- api-key [NAME] [--scopes SCOPES]
                                    make an API key for LAMPLIGHTER_AUTH=on, while no server uses the folder;
                                    `--name NAME` is the same; SCOPES are read, write, admin (all), with commas

@@ -35,6 +35,19 @@ const THEME: [(&str, &str); 8] = [
     ("locales/en.default.json", include_str!("week/en.default.json")),
 ];
 
+/// What the person has written into the long-term memory.
+const MEMORY: &str = "\
+## The shop
+- The lamp shop is in Lisbon and has three people.
+- It sells lamps of brass and glass, and lamp oil by the litre.
+- The three shops whose prices count are Candeia, Luzeiro and Farol.
+
+## How I like it
+- Prices are in euros, with the date on which they were read.
+- A text for me fits on one page and begins with what has changed.
+- No letter goes out on a Sunday.
+";
+
 /// Fills the folder of this configuration. A folder that has data stays as it is.
 ///
 /// The week is made in a folder beside it, which then takes its place, so that a stop on the way leaves nothing behind.
@@ -122,6 +135,8 @@ impl Week<'_> {
 
     /// The agents, what they have made at once, and their actions. Returns the actions that change later.
     async fn begin(&self) -> Result<Actions, String> {
+        // First, so that the turns and the runs of the week are told it.
+        self.call(Method::PUT, "/memory/long-term", Some(json!({"markdown": MEMORY}))).await?;
         let market = self
             .agent(json!({
                 "name": "Market watch",

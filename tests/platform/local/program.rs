@@ -149,6 +149,10 @@ async fn an_empty_folder_gets_a_week_of_history() {
     let practices = read(&server.url, "/practices").await;
     assert_eq!(practices["data"].as_array().unwrap().len(), 3);
     assert_eq!(practices["data"][0]["today"]["done"], serde_json::Value::Null);
+    let memory = read(&server.url, "/memory/long-term").await;
+    let lines =
+        memory["sections"].as_array().unwrap().iter().filter_map(|section| section["lines"].as_array());
+    assert_eq!(lines.flatten().count(), 6, "{memory}");
     let projects = read(&server.url, "/projects").await;
     let status = format!("/projects/{}/map/status", projects["data"][0]["project_id"].as_str().unwrap());
     let indexed = async {

@@ -213,7 +213,7 @@ function accountForm(ctx, form) {
       h("legend", {}, "Search of memory"),
       radio("memory_vectors", "off", "By words", "Nothing is sent anywhere, and it costs nothing."),
       ...[["openai", "OpenAI"], ["google", "Google"], ["bedrock", "Amazon Bedrock"]].map(([value, name]) =>
-        radio("memory_vectors", value, `By words and by meaning, with ${name}`, `Your conversations are sent to ${name} once a week, and each question when you search.`),
+        radio("memory_vectors", value, `By words and by meaning, with ${name}`, `Your conversations, facts and cards are sent to ${name} soon after this choice, and what is new once a week. The text of each search, chat message and task of a run is sent to it as a question.`),
       ),
     ),
     failureOf(ctx, key),

@@ -110,22 +110,39 @@ export async function getText(path, signal) {
   return (await succeed(await send(path, { signal, headers: { accept: "*/*" } }))).text();
 }
 
+/** Requests to which no answer came, with their keys: if a person presses again, the platform still does it once. */
+const unanswered = new Map();
+
+/** Called when something else was done or another page is shown: the same request is then a new wish. */
+export const forgetUnanswered = () => unanswered.clear();
+
+/** What a press sends, and nobody types. */
+const PRESSED = new Set(["approval_hash", "approvals", "hash", "outcome", "proposal_id", "rehearsal"]);
+
 /**
  * Changes something. A request that got no answer, or 502, 503 or 504, is repeated up to twice with the same `Idempotency-Key`, so
  * the platform does it once.
  */
 export async function change(method, path, body, { ifMatch, headers = {} } = {}) {
   const all = { ...headers };
-  if (method === "POST") all["idempotency-key"] = crypto.randomUUID?.() ?? randomKey();
+  const request = method === "POST" && !(body instanceof Blob) && JSON.stringify([path, body]);
+  const key = unanswered.get(request) ?? crypto.randomUUID?.() ?? randomKey();
+  if (method === "POST") all["idempotency-key"] = key;
   if (ifMatch !== undefined) all["if-match"] = `"${ifMatch}"`;
   for (let attempt = 0; ; attempt++) {
     try {
       const response = await send(path, { method, body, headers: all });
       const again = [502, 503, 504].includes(response.status) || (response.status === 409 && (await inFlight(response)));
+      // The platform keeps no answer of 500 and above, so nobody knows what was done.
+      if (request && (again || response.status >= 500)) unanswered.set(request, key);
+      else unanswered.delete(request);
       if (!again || attempt === 2 || method === "PATCH") return await json(response);
       await pause(1000 * Math.min(Number(response.headers.get("retry-after")) || attempt + 1, 5));
     } catch (error) {
-      if (!(error instanceof Unreachable) || attempt === 2 || method === "PATCH") throw error;
+      const isLost = error instanceof Unreachable;
+      if (isLost && request) unanswered.set(request, key);
+      if (isLost && !(body instanceof Blob) && Object.keys(body ?? {}).every((name) => PRESSED.has(name))) error.message = "The platform did not answer. Press again to try it again: it is done once.";
+      if (!isLost || attempt === 2 || method === "PATCH") throw error;
       await pause(500 * 2 ** attempt);
     }
   }

@@ -7,10 +7,10 @@
 //   every(ctx)   milliseconds until it reads again; 3,000 while something runs, else 30,000, or 0 for never
 //   enter(ctx), leave(ctx)   optional
 
-import { Problem, get, onConnection } from "./api.js";
+import { Problem, forgetUnanswered, get, onConnection } from "./api.js";
 import { isIn, onCredential } from "./credentials.js";
 import { holdFocus, watchFocus } from "./focus.js";
-import { draw } from "./view.js";
+import { draw, visible } from "./view.js";
 
 export const RESTING_MS = 30_000;
 export const LIVE_MS = 3_000;
@@ -107,6 +107,7 @@ function navigate() {
   if (current) {
     current.abort.abort();
     current.page.leave?.(current.ctx);
+    forgetUnanswered();
   }
   const abort = new AbortController();
   current = { page: next.page, abort, slow: false, ctx: null, busy: new Set(), failures: new Map() };
@@ -155,6 +156,7 @@ function contextOf(mine, { params, query }) {
       redraw();
       try {
         const result = await work();
+        forgetUnanswered();
         for (const entry of lazyReads.values()) if (entry.fresh <= RESTING_MS) entry.at = 0;
         await refresh();
         return result;
@@ -175,6 +177,7 @@ function contextOf(mine, { params, query }) {
     failure: (key) => mine.failures.get(key) ?? null,
     forgive(key) {
       mine.failures.delete(key);
+      forgetUnanswered();
       redraw();
     },
     /** Shows a dialog: `view()` describes it. It is there at once, so that the next key goes to it and none is lost. */
@@ -373,7 +376,7 @@ function render() {
     title = "…";
     content = current.slow ? surroundings.skeleton(ctx) : null;
   }
-  document.title = title ? `${title} · Lamplighter` : "Lamplighter";
+  document.title = title ? `${visible(title)} · Lamplighter` : "Lamplighter";
   const stale = complete && failed ? failed.error : null;
   const restore = holdFocus();
   draw(document.querySelector("#app"), surroundings.view(ctx, { content, title, page, stale, dialog: current.dialog }));
@@ -402,5 +405,5 @@ export function say(text) {
   const region = document.querySelector("#said");
   region.textContent = "";
   // The same text again is announced again.
-  setTimeout(() => (region.textContent = text), 50);
+  setTimeout(() => (region.textContent = visible(text)), 50);
 }

@@ -203,13 +203,30 @@ const RECALLED_KINDS = { card: "a card about work", memory: "a fact", raw: "a me
 /** What a run or a turn was told of the memory before it began: a line that opens the list. */
 export function knewView(ctx, recalled) {
   if (!recalled?.length) return null;
+  return h("details", { class: "step", key: "knew" }, h("summary", {}, `What it knew (${recalled.length})`), recalledList(ctx, recalled));
+}
+
+const recalledList = (ctx, recalled) => [
+  h("p", { class: "muted" }, "It was told this of the memory when it began."),
+  h("ul", { class: "mem-facts", "aria-label": "What it knew" }, recalled.map((one, index) => recalledItem(ctx, one, index))),
+  h("p", {}, h("a", { href: "#/memory" }, "All that is known")),
+];
+
+/** The same below an older reply. Its run is read when the line is opened. */
+export function knewLater(ctx, runId) {
+  const read = (ctx.state.knew ??= new Map());
+  const known = read.get(runId);
+  const ontoggle = (event) => {
+    if (!event.target.open || known?.recalled) return;
+    get(`/runs/${runId}`, ctx.signal)
+      .then(({ recalled = [] }) => read.set(runId, { recalled }), (error) => read.set(runId, { why: error.status === 404 ? "The record of this run is no longer kept." : error.message }))
+      .finally(ctx.redraw);
+  };
   return h(
     "details",
-    { class: "step", key: "knew" },
-    h("summary", {}, `What it knew (${recalled.length})`),
-    h("p", { class: "muted" }, "It was told this of the memory when it began."),
-    h("ul", { class: "mem-facts", "aria-label": "What it knew" }, recalled.map((one, index) => recalledItem(ctx, one, index))),
-    h("p", {}, h("a", { href: "#/memory" }, "All that is known")),
+    { class: "step", key: "knew", ontoggle },
+    h("summary", {}, known?.recalled ? `What it knew (${known.recalled.length})` : "What it knew"),
+    known?.recalled?.length > 0 ? recalledList(ctx, known.recalled) : h("p", { class: "muted", role: "status" }, known ? known.why ?? "It was told nothing of the memory." : "Reading…"),
   );
 }
 

@@ -144,7 +144,7 @@ export function foundView(ctx, search) {
     found && found.hits.length === 0 && empty(`Nothing is remembered about “${found.question}”.`, search.depth !== "" && search.depth !== "raw" && press("Search every message", deeper)),
     // The kind of the best result comes first.
     [...new Set(hits.map((hit) => hit.kind))].map((kind) => hitsOfKind(ctx, hits.filter((hit) => hit.kind === kind), kind, HIT_KINDS[kind] ?? kind)),
-    far > 0 && h("p", { class: "mem-under" }, press(`Show ${far} that are farther away`, showFar, { kind: "link" })),
+    far > 0 && h("p", { class: "mem-under" }, press(`Show ${far} that ${far === 1 ? "is" : "are"} farther away`, showFar, { kind: "link" })),
     found && found.hits.length > 0 && ["cards", "memory"].includes(found.stopped_at) && h("p", { class: "mem-under" }, press("Search every message", deeper, { kind: "link" })),
   );
 }

@@ -7,13 +7,13 @@ import { get, post } from "./api.js";
 import { callCard, proposalCard } from "./cards.js";
 import { bytes, capital, counted, moment, spaced } from "./format.js";
 import { foreignLink, markdownStream, markdownView, readContent } from "./markdown.js";
-import { knewView } from "./memory-facts.js";
+import { knewLater, knewView } from "./memory-facts.js";
 import { isAnswered, outcomeLines } from "./outcomes.js";
 import { button, confirmation, draftOf, failureOf, failureText, isStopped, press, sendOnEnter, when } from "./parts.js";
 import { follow, turn } from "./sse.js";
 import { stoppedNote } from "./stop.js";
 import { asText } from "./changes.js";
-import { h } from "./view.js";
+import { h, visible } from "./view.js";
 
 export const TALK_PAGE = 50;
 const OLDER_PAGE = 200;
@@ -206,7 +206,7 @@ function addText(item, id, text) {
   item.pieces.push([id, text]);
   item.text += text;
   if (item.stream) item.stream.push(text);
-  else if (item.node) item.node.append(text);
+  else if (item.node) item.node.append(visible(text));
 }
 
 function onEvent(ctx, talk, record, { id, event, data }) {
@@ -422,7 +422,7 @@ function itemView(item) {
           opaque: true,
           use(node) {
             item.node = node;
-            node.append(item.text);
+            node.append(visible(item.text));
           },
         }),
       );
@@ -459,7 +459,7 @@ function runEnd(ctx, talk, runId, proposals, record) {
     ...outcomeLines(ctx, runId),
     ...(own?.cards ?? []).filter((card) => card.state === "waiting").map((card) => callCard(ctx, { ...card, run_id: runId })),
     sources.length > 0 && h("details", { class: "step", key: "sources" }, h("summary", {}, counted(sources.length, "source")), h("p", { class: "muted" }, "Strangers have written these pages."), h("ul", { class: "plain" }, sources.map((one) => h("li", {}, foreignLink({ to: one.url }, [one.title || one.url]))))),
-    knewView(ctx, own?.recalled),
+    own || talk.path === "/setup/chat" ? knewView(ctx, own?.recalled) : (!record || talk.live !== record) && knewLater(ctx, runId),
     own?.cut_off && h("p", { class: "line muted", key: "cut" }, "The reply ends here because it reached the limit of its length."),
     state === "cancelled" && h("p", { class: "line muted", key: "cancelled" }, "Stopped."),
     state === "failed" && error && runFailed(ctx, talk, runId, error),

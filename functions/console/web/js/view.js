@@ -9,6 +9,15 @@ const SVG = "http://www.w3.org/2000/svg";
 /** A search among all siblings would be quadratic in a long text. */
 const MOST_SKIPPED = 30;
 
+/** Attributes that people read or hear. */
+const SPOKEN = /^(aria-|title$|placeholder$|alt$|label$)/;
+
+/**
+ * A text as it is shown. Characters that turn the direction of what follows could show another text than the one that is approved, so they are
+ * visible instead.
+ */
+export const visible = (text) => String(text).replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+
 /** These are properties of elements, because their attributes are only initial values. */
 const PROPERTIES = new Set(["value", "checked", "selected", "disabled", "open", "indeterminate"]);
 
@@ -28,7 +37,7 @@ function flat(children) {
   for (const child of children) {
     if (Array.isArray(child)) for (const inner of flat(child)) all.push(inner);
     else if (child !== null && child !== undefined && child !== false && child !== true && child !== "") {
-      all.push(typeof child === "object" ? child : { text: String(child), node: null });
+      all.push(typeof child === "object" ? child : { text: visible(child), node: null });
     }
   }
   return all;
@@ -152,7 +161,7 @@ function set(node, name, before, value) {
   } else if (value === undefined || value === null || value === false) {
     node.removeAttribute(name);
   } else {
-    node.setAttribute(name, value === true ? "" : String(value));
+    node.setAttribute(name, value === true ? "" : SPOKEN.test(name) ? visible(value) : String(value));
   }
 }
 

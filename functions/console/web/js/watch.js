@@ -2,13 +2,14 @@
 
 import { getAll, post, put } from "./api.js";
 import { scheduleChoice, scheduleOf } from "./action-form.js";
-import { flash, reading } from "./app.js";
+import { cached, flash, optional, reading } from "./app.js";
 import { capital, counted, figure, money, spaced } from "./format.js";
 import { button, draftOf, empty, failureOf, field, head, link, press, row, rows, section, when } from "./parts.js";
 import { h } from "./view.js";
 
 const MOST_WATCHED_NAME = 100;
 const WATCH_PAGE = 50;
+const MOST_TITLES = 20;
 const ALERTS_PATH = "/watchdog/alerts?limit=50";
 const NEW_WATCHED = draftOf("new watched schedule");
 
@@ -58,6 +59,7 @@ export const watchPage = {
     dog: "/watchdog",
     alerts: ALERTS_PATH,
     watched: reading("watched schedules", (signal) => getAll(`/watched?limit=${WATCH_PAGE}`, ctx.state.watchedPages ?? 1, signal)),
+    ...Object.fromEntries(namedActions().map((id) => [id, optional(`/actions/${id}`)])),
     jobs: reading("background jobs", (signal) => getAll(`/jobs?limit=20${ctx.state.jobState ? `&state=${ctx.state.jobState}` : ""}`, ctx.state.jobPages ?? 1, signal)),
   }),
   view(ctx) {
@@ -77,11 +79,17 @@ export const watchPage = {
 
 const alertOf = (ctx, one) => ctx.data.alerts.data.find((alert) => alert.say === "alert" && alert.check === one.check && alert.item === one.item);
 
+/** The actions that are wrong or were said, for their titles. */
+function namedActions() {
+  const items = [...(cached("/watchdog")?.counters ?? []).filter((one) => one.anomalies > 0), ...(cached(ALERTS_PATH)?.data ?? [])].map((one) => one.item);
+  return [...new Set(items)].filter((item) => /^act_\w+$/.test(item)).slice(0, MOST_TITLES);
+}
+
 /** What an item is called, and where it leads. */
 function itemOf(ctx, item) {
   const watched = ctx.data.watched.data.find((one) => one.watched_id === item);
   if (item.startsWith("wch_")) return { name: watched?.name ?? "A watched schedule", href: watchHref(item) };
-  if (item.startsWith("act_")) return { name: "An action", href: `#/actions/${encodeURIComponent(item)}` };
+  if (item.startsWith("act_")) return { name: ctx.data[item]?.title ?? "An action", href: `#/actions/${encodeURIComponent(item)}` };
   const [kind] = item.split(":");
   return { name: JOBS[kind] ?? capital(spaced(kind)) };
 }
@@ -107,7 +115,7 @@ function wrongNow(ctx, wrong) {
             time: when(one.since, { form: "moment" }),
             title: name,
             href,
-            note: [alert?.what ?? CHECKS[one.check]?.[1] ?? capital(spaced(one.check)), alert?.remedy && h("span", { class: "watch-remedy" }, alert.remedy), alert?.heal && h("span", { class: "watch-remedy" }, "The platform tries it again by itself."), snapshots(one.last3)],
+            note: [one.last3?.[0]?.text ?? alert?.what ?? CHECKS[one.check]?.[1] ?? capital(spaced(one.check)), alert?.remedy && h("span", { class: "watch-remedy" }, alert.remedy), alert?.heal && h("span", { class: "watch-remedy" }, "The platform tries it again by itself."), snapshots(one.last3)],
             end: watchChip(one.alerted_at ? "failed" : "late", one.alerted_at ? `${counted(one.anomalies, "look")}` : "seen once"),
           });
         }),

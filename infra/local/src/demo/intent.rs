@@ -47,7 +47,8 @@ pub fn intent(text: &str, reading: &Reading) -> Intent {
     let first_verb = words.iter().find(|w| CREATE.contains(&w.as_str()) || SCHEDULE.contains(&w.as_str()));
     let creates = first_verb.is_some_and(|word| CREATE.contains(&word.as_str()));
     // "Write a plan" is writing; "write a report every week" is not.
-    let is_later = reading.is_certain || ["recurring", "schedule", "remind"].iter().any(|w| has(w));
+    let is_later =
+        reading.is_certain || reading.leads || ["recurring", "schedule", "remind"].iter().any(|w| has(w));
     match (creates, first_verb.is_some(), &reading.when) {
         _ if is_later => Intent::Schedule,
         (true, ..) => Intent::Create,
@@ -152,7 +153,9 @@ mod tests {
             ("Are any actions planned?", Intent::ListActions),
             ("Send me the news every morning", Intent::Schedule),
             ("Call Ann tomorrow at 5 pm", Intent::Schedule),
+            ("At 9 write a report", Intent::Schedule),
             ("Write an agenda for the meeting on Monday", Intent::Create),
+            ("Write an agenda for the meeting at 9", Intent::Create),
             ("Write a note that names every price change", Intent::Create),
             ("Yesterday was nice", Intent::Talk),
             ("See you later", Intent::Talk),

@@ -206,7 +206,9 @@ fn about(ask: &Ask) -> DemoReply {
     let mut change = json!({});
     match reading.when {
         When::Unclear(why) if reading.is_certain || is_only_time => {
-            return text(format!("{why} I have proposed no change."));
+            return text(format!(
+                "{why} I have proposed no change. Say it again with a time such as \"every Monday at 9\"."
+            ));
         }
         When::At(schedule) if reading.is_certain => change["schedule"] = schedule,
         When::At(_) if is_only_time => {

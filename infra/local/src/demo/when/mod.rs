@@ -32,6 +32,8 @@ pub struct Reading {
     pub when: When,
     /// Whether the words can only mean when the work is due. "On Monday" may also belong to the content of a text.
     pub is_certain: bool,
+    /// Whether a time of day stands where it can hardly belong to the content: "at 9 write a report".
+    pub leads: bool,
     /// The words that name no time, in lower case.
     pub rest: Vec<String>,
 }
@@ -43,13 +45,13 @@ pub fn read(text: &str, now: Option<&Zoned>) -> Reading {
 }
 
 fn read_facts(facts: Facts, rest: Vec<String>, now: Option<&Zoned>) -> Reading {
-    let is_certain = facts.is_certain();
+    let (is_certain, leads) = (facts.is_certain(), facts.leads);
     let when = match schedule(facts, now) {
         Ok(Some(schedule)) => checked(schedule, now),
         Ok(None) => When::Unsaid,
         Err(why) => When::Unclear(why),
     };
-    Reading { when, is_certain, rest }
+    Reading { when, is_certain, leads, rest }
 }
 
 /// Reads a sentence that changes the time of work that repeats, such as "make it Wednesday" or "at 10 instead". `current` is its
@@ -228,7 +230,7 @@ fn json_of(mut repeat: Repeat, facts: &Facts) -> Result<Value, String> {
         match repeat.clone().on(day) {
             Some(both) => repeat = both,
             // "Every Monday, write a plan for tomorrow".
-            None if !is_certain => {}
+            None if !is_certain && !matches!(day, Day::OfMonth(_)) => {}
             None => {
                 return Err("I understood both one day and a repetition. Name one of them, such as \"tomorrow at 9\" or \
                             \"every day at 9\"."

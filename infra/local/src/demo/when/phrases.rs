@@ -20,6 +20,8 @@ pub struct Facts {
     pub zone: Option<String>,
     /// A time without a day, such as "later".
     pub vague: Option<String>,
+    /// Whether a time of day, without a day, stands where it can hardly belong to the content: "at 9 write a report".
+    pub leads: bool,
     /// The first thing that was not understood, as a sentence.
     pub wrong: Option<String>,
 }
@@ -183,7 +185,7 @@ const OF_CONTENT: [&str; 13] = [
 ];
 
 /// Words that limit a repetition, which a schedule of the demo can't express.
-const LIMITS: [&str; 12] = [
+const LIMITS: [&str; 14] = [
     "until",
     "till",
     "except",
@@ -196,6 +198,14 @@ const LIMITS: [&str; 12] = [
     "since",
     "after",
     "before",
+    "through",
+    "thru",
+];
+
+/// What follows "during the", "without" and the like, if they limit a repetition.
+const SEASONS: [&str; 14] = [
+    "day", "week", "weekend", "weekends", "month", "year", "holiday", "holidays", "public", "vacation",
+    "spring", "summer", "autumn", "winter",
 ];
 
 /// Verbs whose "at" names no time: "look at 5 shops".
@@ -249,29 +259,96 @@ pub fn find(text: &str) -> (Facts, Vec<String>) {
     let tokens = tokens(text);
     let mut facts = Facts::default();
     let mut rest = Vec::new();
+    let mut spread = Spread::default();
     let (mut at, mut follows) = (0, false);
     while at < tokens.len() {
         let cursor = Cursor { tokens: &tokens, at, follows };
+        let known = (facts.repeats.len(), facts.times.len(), facts.part);
         let read = PHRASES.iter().map(|phrase| phrase(&cursor, &mut facts)).find(|read| *read > 0);
-        if read.is_none() {
-            rest.push(at);
+        match read {
+            Some(read) => {
+                spread.add(&cursor, &facts, known);
+                if facts.times.len() > known.1 || facts.part != known.2 {
+                    facts.leads |= cursor.leads(read);
+                }
+            }
+            None => rest.push(at),
         }
         at = (at + read.unwrap_or(1)).min(tokens.len());
-        // "Monday and at 9" is still one phrase.
-        let joins = follows && cursor.word(0) == "and";
+        // "Monday and at 9" is still one phrase, and so is "every hour on weekdays".
+        let joins = follows && ["and", "on"].contains(&cursor.word(0));
         follows = (read.is_some() || joins) && !tokens[at - 1].is_last;
     }
     if facts.names_a_time() {
         for place in &rest {
-            let left = Cursor { tokens: &tokens, at: *place, follows: false };
+            let follows = *place > 0 && !rest.contains(&(place - 1));
+            let left = Cursor { tokens: &tokens, at: *place, follows };
             if let Some(length) = left.limits() {
                 let said = left.said(length);
-                facts.wrong(format!("I did not understand \"{said}\", so I propose nothing."));
+                facts.wrong(format!("I did not understand \"{said}\"."));
             }
+        }
+    }
+    if !facts.repeats.is_empty() {
+        if let Some(vague) = facts.vague.clone() {
+            facts.wrong(format!(
+                "A repetition that I plan begins at once and has no end, so I can't plan \"{vague}\"."
+            ));
+        }
+        if spread.repeats {
+            facts.wrong("I understood several repetitions, and an action has one. Name one of them, such as \"every Monday at 9\".".to_owned());
+        }
+        if spread.times {
+            facts.wrong(
+                "I understood several times of day. Name them together, such as \"every day at 9 and 17\"."
+                    .to_owned(),
+            );
         }
     }
     let rest = rest.iter().map(|place| tokens[*place].word.clone()).collect();
     (facts, rest)
+}
+
+/// What a sentence says in several places, so that one schedule would mix it up: "every Monday at 9 and every Friday at 17:00".
+#[derive(Default)]
+struct Spread {
+    /// The repetitions so far, without those that "daily" and "a weekly report" name.
+    named: Vec<Repeat>,
+    /// Where the phrase of the last time of day is.
+    clock: Option<usize>,
+    repeats: bool,
+    times: bool,
+}
+
+impl Spread {
+    /// Adds the phrase at the cursor. `known`: what the phrases before it have found.
+    fn add(&mut self, c: &Cursor, facts: &Facts, known: (usize, usize, Option<&Part>)) {
+        for repeat in &facts.repeats[known.0..] {
+            let is_named = match repeat {
+                Repeat::Weekly(0) | Repeat::Monthly(0) | Repeat::Months(_, 0) | Repeat::Yearly(None) => false,
+                Repeat::Daily | Repeat::Every { .. } => ["every", "each", "once"].contains(&c.word(0)),
+                _ => true,
+            };
+            if !is_named {
+                continue;
+            }
+            // "Every day at 9 on weekdays" is one repetition, "every Monday at 9 and every Friday" may be two.
+            let names_days = |one: &Repeat| !matches!(one, Repeat::Daily | Repeat::Every { .. });
+            let is_another = |one: &Repeat| {
+                one != repeat && (!c.follows || self.clock.is_some() && names_days(one) && names_days(repeat))
+            };
+            self.repeats |= self.named.iter().any(is_another);
+            self.named.push(repeat.clone());
+        }
+        let (before, new) = facts.times.split_at(known.1);
+        if new.is_empty() {
+            return;
+        }
+        let is_same_sentence = |clock: usize| !c.tokens[clock..c.at].iter().any(|token| token.is_last);
+        let differs = new.iter().any(|time| !before.contains(time));
+        self.times |= !c.follows && differs && self.clock.is_some_and(is_same_sentence);
+        self.clock = Some(c.at);
+    }
 }
 
 impl Facts {
@@ -309,6 +386,18 @@ impl Cursor<'_> {
         words.join(" ").chars().take(60).collect()
     }
 
+    /// Whether a time of day begins its sentence, or ends the text and nothing before it names a content.
+    fn leads(&self, read: usize) -> bool {
+        let before = &self.tokens[..self.at];
+        let from = before.iter().rposition(|token| token.is_last).map_or(0, |last| last + 1);
+        let before = &before[from..];
+        let is = |words: &[&str]| before.iter().any(|token| words.contains(&token.word.as_str()));
+        before
+            .iter()
+            .all(|token| ["please", "and", "then", "so", "ok", "okay"].contains(&token.word.as_str()))
+            || !self.has_word(read) && !is(&OF_CONTENT) && !is(&["for", "on", "that", "which", "who"])
+    }
+
     /// How many words from here say a time that no phrase has read.
     fn limits(&self) -> Option<usize> {
         let (word, next) = (self.word(0), self.word(1));
@@ -322,7 +411,40 @@ impl Cursor<'_> {
             || is_number && ["from", "until", "till", "between"].contains(&word);
         match word {
             "until" | "till" | "except" | "excluding" if self.has_word(1) => Some(2),
-            "twice" => Some(1),
+            "unless" if self.has_word(1) => Some(2),
+            "but" if weekday(next).is_some() => Some(2),
+            // "But not too long" is about the content.
+            "but"
+                if ["not", "never", "no", "only", "on"].contains(&next)
+                    && (self.follows || self.word(2) == "on") =>
+            {
+                Some(2)
+            }
+            "not" | "never" if ["on", "at", "during"].contains(&next) => Some(2),
+            "no" | "without" | "skip" | "skipping" | "besides" | "during"
+                if weekday(next).is_some() || month(next).is_some() || SEASONS[2..].contains(&next) =>
+            {
+                Some(2)
+            }
+            "during" if next == "the" && SEASONS.contains(&self.word(2)) => Some(3),
+            "other" | "apart" | "aside"
+                if ["than", "from"].contains(&next)
+                    && (weekday(self.word(2)).is_some() || SEASONS.contains(&self.word(2))) =>
+            {
+                Some(3)
+            }
+            "starting" | "beginning" if ["on", "in", "the"].contains(&next) => Some(3),
+            "for" if self.follows && ["a", "an"].contains(&next) && unit(self.word(2)).is_some() => Some(3),
+            "for" if next == "the" && ["next", "first", "coming"].contains(&self.word(2)) => Some(3),
+            "this" | "coming" if self.follows && unit(next).is_some() => Some(2),
+            "alternate" | "alternating" if weekday(next).is_some() => Some(2),
+            "biweekly" | "bi-weekly" | "twice" => Some(1),
+            // "Every Friday the 13th".
+            day if day.starts_with(|c: char| c.is_ascii_digit()) && ordinal(day).is_some() => {
+                let back = if self.before() == "the" { 2 } else { 1 };
+                let named = self.at.checked_sub(back).and_then(|at| self.tokens.get(at));
+                named.and_then(|token| weekday(&token.word)).map(|_| 1)
+            }
             "times" if ["a", "per", "every", "each"].contains(&next) => Some(3),
             // "For Friday at 9" names the day itself.
             "for" if !is_number && next != "next" => None,

@@ -250,6 +250,76 @@ fn what_is_not_understood_is_said() {
     assert_eq!(read("every day at 9", None).when, When::At(json!({"cron": "0 9 * * *"})));
 }
 
+/// One schedule would do more, or less, than these sentences say.
+#[test]
+fn nothing_is_proposed_that_was_not_said() {
+    for (text, part) in [
+        ("Every Monday at 9 and every Friday at 17:00 send me a report", "several repetitions"),
+        ("Mondays at 9 and Fridays at 17:00", "several repetitions"),
+        ("every Monday at 9 and every Friday", "several repetitions"),
+        ("every Monday at 9 and Friday at 17:00", "both one day and a repetition"),
+        ("Every Monday at 9 write a report about what happens every Friday at 5", "several repetitions"),
+        ("Every day at 9 write a report about what happens every Friday", "several repetitions"),
+        ("every day, only on Fridays", "several repetitions"),
+        ("Every Monday at 9 write a report about the meeting at 5", "several times of day"),
+        ("Every day next week send me a report", "\"next week\""),
+        ("Every day this week send me a report", "\"this week\""),
+        ("every day at 9 for a week", "\"for a week\""),
+        ("every day for the next 3 days", "\"for the next\""),
+        ("every day through December", "\"through December\""),
+        ("every Monday during the holidays", "\"during the holidays\""),
+        ("every day starting on Monday", "\"starting on Monday\""),
+        ("Every friday the 13th write a report", "\"13th\""),
+        ("on Friday the 13th at 9", "\"13th\""),
+        ("Write a report every Friday on the 13th", "both one day and a repetition"),
+        ("Every day at 9, but not on holidays, send me a report", "\"but not\""),
+        ("every day at 9 send me a report, but not on holidays", "\"but not\""),
+        ("every day but Sunday", "\"but Sunday\""),
+        ("every day, not on Sundays", "\"not on\""),
+        ("every day except on holidays", "\"except on\""),
+        ("every day other than Sunday", "\"other than Sunday\""),
+        ("every day at 9 unless it rains", "\"unless it\""),
+        ("on alternate Mondays at 9", "\"alternate Mondays\""),
+    ] {
+        match when(text) {
+            When::Unclear(why) => assert!(why.contains(part) && why.ends_with('.'), "{text}: {why}"),
+            other => panic!("{text}: {other:?}"),
+        }
+        assert!(read(text, Some(&now())).is_certain, "{text}");
+    }
+    for (text, cron) in [
+        ("every Monday and every Friday at 9", "0 9 * * MON,FRI"),
+        ("every day at 9 on weekdays", "0 9 * * MON-FRI"),
+        ("send me a daily report every weekday at 9", "0 9 * * MON-FRI"),
+        ("every Monday at 9 write a plan for a week", "0 9 * * MON"),
+        ("Write a text that is short but not dull every Monday at 9", "0 9 * * MON"),
+        ("every Monday at 9 write a text, but short and not in German", "0 9 * * MON"),
+        ("every Monday at 9 write about the first thing that comes to mind", "0 9 * * MON"),
+    ] {
+        assert_eq!(when(text), When::At(json!({"cron": cron})), "{text}");
+    }
+}
+
+#[test]
+fn a_time_of_day_may_lead_a_sentence() {
+    for (text, leads) in [
+        ("at 17 write a report", true),
+        ("Please, at 17:00 write a report about lamps", true),
+        ("In the evening write a report", true),
+        ("Write a report at 17", true),
+        ("I am here. At 17 write a report.", true),
+        ("Write an agenda for the meeting at 17", false),
+        ("Write about what happened at 17", false),
+        ("I have a meeting at 17, write an agenda", false),
+        ("Write a report", false),
+    ] {
+        assert_eq!(read(text, Some(&now())).leads, leads, "{text}");
+    }
+    assert_eq!(when("at 17 write a report"), When::At(json!({"at": "2026-11-25T17:00"})));
+    let When::Unclear(why) = when("at 9 write a report") else { panic!() };
+    assert!(why.contains("tomorrow at 09:00"), "{why}");
+}
+
 #[test]
 fn sentences_without_times() {
     let long = "lamp ".repeat(4_000);
