@@ -164,6 +164,10 @@ fn show(api: &Api, args: &ShowWatched) -> Result<(), Failure> {
         (false, Some(next)) => text.push_str(&format!("due next {}\n", api.when(next))),
         (false, None) => text.push_str("it is not due any more\n"),
     }
+    if let Some(at) = watched["last_report"].some("at") {
+        let said = if watched["last_report"].is("ok") { "a success" } else { "a failure" };
+        text.push_str(&format!("the newest report came {}: {said}\n", api.when(at)));
+    }
     let data = ledger.items("data");
     let mut table = Table::new(api.screen, &["DUE", "STATE", "WHY", "SUMMARY", "LINK"]);
     for entry in data.iter().rev().take(NEWEST) {
