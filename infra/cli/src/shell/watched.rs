@@ -144,7 +144,8 @@ fn daily(time: &str) -> Result<String, Failure> {
 fn show(api: &Api, args: &ShowWatched) -> Result<(), Failure> {
     let path = path(api, &args.watched)?;
     let watched = api.get(&path, &[])?;
-    let ledger = api.get(&format!("{path}/ledger"), &[("from", args.from.as_deref())])?;
+    let from = args.from.as_deref().map(|text| api.instant(text, "--from", false)).transpose()?;
+    let ledger = api.get(&format!("{path}/ledger"), &[("from", from.as_deref())])?;
     if args.json.json {
         return print_json(&json!({ "watched": watched, "ledger": ledger }));
     }

@@ -176,6 +176,7 @@ fn a_folder_is_sent_with_what_the_platform_knows() {
     let empty = bed.write("empty/readme.txt", "x");
     let said = bed.run(&["memory", "import", empty.parent().unwrap().to_str().unwrap()]);
     assert!(said.code == 1 && said.err.contains("has none of MEMORY.md"), "{said:?}");
+    bed.run(&["memory", "import", "/no/such"]).failed("there is no such file or folder: /no/such");
 }
 
 #[test]

@@ -260,6 +260,13 @@ fn every_kind_has_its_words() {
 }
 
 #[test]
+fn a_test_has_neither_succeeded_nor_failed() {
+    let mut test = notice(NoticeKind::Succeeded, "A test of this channel", "");
+    test.key.cause = Cause::new(TEST);
+    assert_eq!(Message::Notice(&test).subject(), "A test of this channel");
+}
+
+#[test]
 fn a_missed_due_time_has_not_failed_and_once_is_not_1_times() {
     let mut missed = notice(NoticeKind::Failed, "R", "");
     missed.key.cause = Cause::new("missed");
