@@ -201,7 +201,10 @@ fn report(named: &str, body: &Value) -> Result<(), String> {
     loop {
         match once() {
             Ok(()) => return Ok(()),
-            Err(told) => match told.again_after.filter(|pause| Instant::now() + *pause < until) {
+            Err(told) => match told
+                .again_after
+                .filter(|pause| *pause < until.saturating_duration_since(Instant::now()))
+            {
                 Some(pause) => thread::sleep(pause),
                 None => return Err(told.why),
             },

@@ -30,6 +30,9 @@ fn a_stop_says_what_it_ended_and_how_to_start_again() {
 #[test]
 fn a_start_asks_what_becomes_of_missed_due_times() {
     let server = Server::start(|request| {
+        if request.method == "GET" {
+            return Reply::ok(json!({"timezone": "UTC"}).to_string());
+        }
         let sent: Value = serde_json::from_slice(&request.body).unwrap();
         let list = json!({"data": [missed("Report\u{1b}[2J", 3), missed("Letter", 1)], "has_more": true});
         if sent == json!({}) {
