@@ -271,7 +271,7 @@ async fn notices(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     let key =
         NoticeKey { kind: NoticeKind::Failed, action_id: Some(action.id), cause: Cause::new("timeout") };
     let about = About::new(&action.title, "no answer in time", LeadsTo::Action { action_id: action.id });
-    let event = Event { key, happening: Happening::Happened, about };
+    let event = Event::new(key, Happening::Happened, about);
     let quiet = serde_json::from_value(json!({"snoozed_until": later})).unwrap();
     let (state, _) = note(None, &event, &quiet, now, &TimeZone::UTC);
     let mut occurrence = Occurrence::manual(&action, RunId::from_uuid(cx.clock.uuid()), later);

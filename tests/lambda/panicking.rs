@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Ok("streaming") => Trigger::Http { routes, streaming: true },
         Ok("timer") => Trigger::Timer {
             every: std::time::Duration::from_secs(60),
+            newest: None,
             handler: |_, invocation| {
                 // A timer's event is empty, so the deadline selects the behaviour.
                 let long = invocation.deadline > jiff::Timestamp::now() + jiff::SignedDuration::from_secs(60);

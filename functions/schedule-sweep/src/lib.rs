@@ -17,7 +17,7 @@ use shared::{Cx, Error, Result};
 
 pub const FUNCTION: Function = Function {
     name: "schedule-sweep",
-    trigger: Trigger::Timer { every: Duration::from_secs(60), handler },
+    trigger: Trigger::Timer { every: Duration::from_secs(60), newest: None, handler },
     models: Models::none,
 };
 

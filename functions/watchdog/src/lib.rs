@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use domain::watchdog::look_at;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use models::Models;
@@ -14,7 +15,7 @@ use shared::{Cx, Result};
 
 pub const FUNCTION: Function = Function {
     name: "watchdog",
-    trigger: Trigger::Timer { every: Duration::from_secs(7_200), handler },
+    trigger: Trigger::Timer { every: Duration::from_secs(7_200), newest: Some(look_at), handler },
     models: Models::none,
 };
 

@@ -1241,7 +1241,7 @@ pub struct ReportWatched {
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Wrap {
     /// The name or the id of the watched schedule
-    pub name: String,
+    pub name: OsString,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -8,7 +8,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use axum::extract::{Request, State};
@@ -69,6 +69,15 @@ const VISIBILITY: Duration = Duration::from_secs(6 * TIMEOUT.as_secs());
 
 /// How often a message is delivered, as in the template.
 const RECEIVES: u32 = 5;
+
+/// How often it is seen whether a fixed time of a timer has come.
+const GLANCES_EVERY: Duration = Duration::from_secs(20);
+
+/// By how much the clock may be ahead of what has run, before it is taken for a sleep of the machine.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(2);
+
+/// How long a machine catches up after a start or a sleep.
+const SETTLES: SignedDuration = SignedDuration::from_mins(5);
 
 /// The pause before an upload is handed over again. Shorter than in AWS, because somebody is watching.
 const RETRY: Duration = Duration::from_secs(1);
@@ -287,7 +296,10 @@ impl Platform {
         if automatic {
             for function in catalog::ALL {
                 match function.trigger {
-                    Trigger::Timer { every, .. } => {
+                    Trigger::Timer { newest: Some(newest), .. } => {
+                        tasks.spawn(fixed_timer(function, newest, cx.clone(), stopped.clone()));
+                    }
+                    Trigger::Timer { every, newest: None, .. } => {
                         tasks.spawn(timer(function, every, cx.clone(), stopped.clone()));
                     }
                     Trigger::Queue { .. } => pollers.extend(consume(function, &engines, &cx, executors)),
@@ -544,11 +556,7 @@ fn deadline(clock: &Clock) -> Timestamp {
 
 /// Calls a function once at the start and then at each interval. A call that takes longer delays the next one.
 async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped: watch::Receiver<bool>) {
-    let Trigger::Timer { handler, .. } = function.trigger else { return };
-    let period = match &cx.clock {
-        Clock::Scaled { factor, .. } => every / *factor,
-        Clock::System | Clock::Manual(_) => every,
-    };
+    let period = every / pace(&cx.clock);
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -559,10 +567,79 @@ async fn timer(function: &'static Function, every: Duration, cx: Cx, mut stopped
         if let Err(error) = clock::check(&cx).await {
             tracing::warn!(cause = %error.causes(), "could not check whether the clock was set back");
         }
-        let invocation = Invocation { deadline: deadline(&cx.clock) };
-        if let Err(error) = handler(cx.clone(), invocation).await {
-            tracing::error!(function = function.name, cause = %error.causes(), "a timer's call failed");
+        fire(function, &cx).await;
+    }
+}
+
+/// Calls a function at fixed times of the day.
+async fn fixed_timer(
+    function: &'static Function,
+    newest: fn(Timestamp) -> Timestamp,
+    cx: Cx,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let pace = pace(&cx.clock);
+    let (mut times, mut glanced) = (FixedTimes::from(newest, cx.clock.now()), Instant::now());
+    loop {
+        tokio::select! {
+            _ = stopped.wait_for(|stop| *stop) => return,
+            () = tokio::time::sleep(GLANCES_EVERY / pace) => {}
         }
+        let ran = glanced.elapsed() * pace;
+        glanced = Instant::now();
+        if times.is_due(cx.clock.now(), ran) {
+            fire(function, &cx).await;
+        }
+    }
+}
+
+/// How many times as fast as real time this clock runs.
+fn pace(clock: &Clock) -> u32 {
+    match clock {
+        Clock::Scaled { factor, .. } => (*factor).max(1),
+        Clock::System | Clock::Manual(_) => 1,
+    }
+}
+
+async fn fire(function: &'static Function, cx: &Cx) {
+    let Trigger::Timer { handler, .. } = function.trigger else { return };
+    let invocation = Invocation { deadline: deadline(&cx.clock) };
+    if let Err(error) = handler(cx.clone(), invocation).await {
+        tracing::error!(function = function.name, cause = %error.causes(), "a timer's call failed");
+    }
+}
+
+/// Which of the fixed times of a timer has come.
+///
+/// A machine is switched off and sleeps. What looks at the platform waits then, so that it does not see as missing what is just being
+/// caught up with.
+struct FixedTimes {
+    newest: fn(Timestamp) -> Timestamp,
+    awake_since: Timestamp,
+    glanced_at: Timestamp,
+    fired: Option<Timestamp>,
+}
+
+impl FixedTimes {
+    fn from(newest: fn(Timestamp) -> Timestamp, now: Timestamp) -> Self {
+        Self { newest, awake_since: now, glanced_at: now, fired: None }
+    }
+
+    /// Whether it fires now. `ran`: how long the process has run since the last call. The clock goes on while the machine sleeps, and the
+    /// process does not run.
+    fn is_due(&mut self, now: Timestamp, ran: Duration) -> bool {
+        let ran = SignedDuration::try_from(ran).unwrap_or(SignedDuration::MAX);
+        let slept = now.duration_since(self.glanced_at).saturating_sub(ran);
+        if slept.abs() > CLOCKS_DIFFER {
+            self.awake_since = now;
+        }
+        self.glanced_at = now;
+        let newest = (self.newest)(now);
+        if now.duration_since(self.awake_since) < SETTLES || self.fired == Some(newest) {
+            return false;
+        }
+        self.fired = Some(newest);
+        true
     }
 }
 
@@ -665,4 +742,49 @@ fn notification(event: &ObjectCreated) -> String {
     let s3 = json!({ "bucket": { "name": event.bucket }, "object": object });
     json!({ "Records": [{ "eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": s3 }] })
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::watchdog::look_at;
+
+    use super::*;
+
+    fn ts(time: &str) -> Timestamp {
+        format!("2026-11-26T{time}Z").parse().unwrap()
+    }
+
+    /// When it fires of these glances: the time of the clock, and for how many seconds the process has run since the last one.
+    fn fires(started: &str, glances: &[(&str, u64)]) -> Vec<String> {
+        let mut times = FixedTimes::from(look_at, ts(started));
+        let mut fired = Vec::new();
+        for (at, ran) in glances {
+            if times.is_due(ts(at), Duration::from_secs(*ran)) {
+                fired.push((*at).to_owned());
+            }
+        }
+        fired
+    }
+
+    #[test]
+    fn a_timer_with_fixed_times_fires_once_for_each_and_not_while_the_machine_catches_up() {
+        let awake =
+            [("10:14:50", 20), ("10:15:00", 10), ("10:15:20", 20), ("12:14:59", 7_179), ("12:15:10", 11)];
+        assert_eq!(
+            fires("08:40:00", &[&[("08:45:00", 300), ("10:14:30", 5_370)], &awake[..]].concat()),
+            ["08:45:00", "10:15:00", "12:15:10"]
+        );
+        // It starts shortly before, and shortly after a time.
+        assert_eq!(fires("10:13:00", &[("10:15:00", 120), ("10:17:59", 179), ("10:18:00", 1)]), ["10:18:00"]);
+        assert_eq!(fires("10:16:00", &[("10:20:59", 299), ("10:21:00", 1), ("10:30:00", 540)]), ["10:21:00"]);
+        // It sleeps for five hours and wakes after a time.
+        let asleep =
+            [("08:50:00", 300), ("14:00:00", 20), ("14:04:59", 299), ("14:05:00", 1), ("14:15:00", 600)];
+        assert_eq!(fires("08:45:00", &asleep), ["08:50:00", "14:05:00", "14:15:00"]);
+        // A clock that is set back.
+        assert_eq!(
+            fires("10:10:00", &[("10:16:00", 360), ("08:16:00", 20), ("08:21:00", 300)]),
+            ["10:16:00", "08:21:00"]
+        );
+    }
 }

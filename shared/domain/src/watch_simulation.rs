@@ -519,7 +519,7 @@ fn notices(thing: &Thing, zone: &TimeZone, said: &[(Timestamp, Say)]) -> usize {
         let cause = Cause::new(&format!("{check}:{}", item.to_lowercase().replace(' ', "_")));
         assert_ne!(cause.as_str(), "other");
         let key = NoticeKey { kind: NoticeKind::Watchdog, action_id: None, cause };
-        let event = Event { key, happening, about: About::new(item, "", LeadsTo::Watch) };
+        let event = Event::new(key, happening, About::new(item, "", LeadsTo::Watch));
         let (next, decision) = note(state.take(), &event, &preferences, *at, zone);
         state = Some(next);
         hear(decision);

@@ -204,6 +204,20 @@ impl WatchedReport {
     }
 }
 
+/// Whether two names are the same for a person who types them: blanks around them and the case of letters do not count.
+#[must_use]
+pub fn is_same_name(a: &str, b: &str) -> bool {
+    a.trim().to_lowercase() == b.trim().to_lowercase()
+}
+
+/// The watched schedule other than `id` that has this name.
+#[must_use]
+pub fn namesake(all: &[WatchedRecord], id: WatchedId, name: &str) -> Option<WatchedId> {
+    let others = all.iter().map(|record| &record.watched).filter(|watched| watched.watched_id != id);
+    let mut same = others.filter(|watched| is_same_name(&watched.name, name));
+    same.next().map(|watched| watched.watched_id)
+}
+
 /// The watched schedule with this id, or with this name, whatever the case of its letters.
 ///
 /// # Errors
@@ -211,7 +225,7 @@ impl WatchedReport {
 pub fn find(all: &[WatchedRecord], named: &str) -> Result<WatchedId, String> {
     let wanted = named.trim().to_lowercase();
     let is_id = |record: &&WatchedRecord| record.watched.watched_id.to_string() == wanted;
-    let is_name = |record: &&WatchedRecord| record.watched.name.to_lowercase() == wanted;
+    let is_name = |record: &&WatchedRecord| is_same_name(&record.watched.name, named);
     let list = |records: &mut dyn Iterator<Item = &WatchedRecord>| {
         let row =
             |record: &WatchedRecord| format!("{:?} ({})", record.watched.name, record.watched.watched_id);
@@ -306,6 +320,17 @@ mod tests {
         assert!(find(&all, "mirror").unwrap_err().contains(&id(1).to_string()));
         assert!(find(&all, "nothing").unwrap_err().contains("\"Backup\""));
         assert_eq!(find(&[], "x"), Err("there are no watched schedules".to_owned()));
+    }
+
+    #[test]
+    fn a_namesake_is_another_one_with_the_same_name() {
+        let now = "2026-11-20T00:00:00Z";
+        let all = [record("Backup", 1, now), record("Straße", 2, now)];
+        let id = |at: usize| all[at].watched.watched_id;
+        assert_eq!(namesake(&all, id(1), " bACKUP "), Some(id(0)));
+        assert_eq!(namesake(&all, id(0), "BACKUP"), None, "its own name in other letters");
+        assert_eq!(namesake(&all, id(0), "STRASSE"), None);
+        assert_eq!(namesake(&all, id(0), "Back up"), None);
     }
 
     #[test]

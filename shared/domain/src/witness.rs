@@ -9,7 +9,8 @@
 //! - in the second half, it belongs to the next one, early, if a success has come since the one before it. If none has come, the report
 //!   belongs to the one before it, late, unless that one's grace is over and the report comes within the grace before the next.
 //!   So one run that is very late is not taken for the next one, and the next one is missed if it does not come;
-//! - before the first due time, it belongs to the first one if it comes within half of a period before it.
+//! - before the first due time, it belongs to the first one if it comes within the grace before it, and in the second half of a period.
+//!   A report that tries out a new schedule is not taken for its first run.
 //!
 //! Of several reports for one due time, a success with a result counts before a success without one, and both before a failure. Of
 //! equal ones, the first counts.
@@ -499,7 +500,10 @@ pub fn ledger(watched: &Watched, reports: &[Report], from: Timestamp, now: Times
                 Some(if is_served || (is_over && is_close) { after } else { last })
             }
             (Some(last), None) => Some(last),
-            (None, Some(next)) => next.is_first.then_some(after),
+            (None, Some(next)) => {
+                let is_close = next.at.duration_since(report.at) <= watched.grace();
+                (next.is_first && is_close).then_some(after)
+            }
             (None, None) => None,
         };
         if let Some(at) = belongs_to {

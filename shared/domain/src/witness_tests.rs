@@ -123,9 +123,11 @@ fn a_report_belongs_to_one_due_time() {
     assert_eq!(said(&["21T09:01", "21T22:00"]), "21 09:00 ran, 22 09:00 ran, 23 09:00 silent");
     // Just before the next one, which it is meant for.
     assert_eq!(said(&["22T08:45"]), "21 09:00 silent, 22 09:00 ran, 23 09:00 silent");
-    // Before the first due time: at most half of a period.
-    assert_eq!(said(&["20T20:59"]), "21 09:00 silent, 22 09:00 silent, 23 09:00 silent");
-    assert_eq!(said(&["20T21:00"]), "21 09:00 ran, 22 09:00 silent, 23 09:00 silent");
+    // Before the first due time: at most the grace. What tries out a new schedule is not its first run.
+    assert_eq!(said(&["21T08:29"]), "21 09:00 silent, 22 09:00 silent, 23 09:00 silent");
+    assert_eq!(said(&["21T08:30"]), "21 09:00 ran, 22 09:00 silent, 23 09:00 silent");
+    // One that tries it out does not keep the first run from being seen.
+    assert_eq!(said(&["20T12:01", "21T09:01"]), "21 09:00 ran, 22 09:00 silent, 23 09:00 silent");
     // Many for one.
     assert_eq!(
         said(&["21T09:00", "21T09:01", "21T09:02", "23T11:00"]),
@@ -145,13 +147,31 @@ fn a_grace_longer_than_the_period_is_kept() {
 }
 
 #[test]
+fn a_report_right_after_the_declaration_does_not_hide_that_the_first_run_is_missing() {
+    for (cron, begin, now) in [
+        ("38 * * * *", "2026-11-20T20:34:00Z", "2026-11-20T20:50:00Z"),
+        ("0 3 1 * *", "2026-11-20T20:34:00Z", "2026-12-01T04:00:00Z"),
+    ] {
+        let begin = ts(begin);
+        let watched = watched(json!({ "cron": cron }), 1, false, begin);
+        let found = ledger(&watched, &[ok(begin + 1.minutes())], begin, ts(now));
+        assert_eq!(found.iter().map(|of| of.state).collect::<Vec<_>>(), [ExpectedState::Silent], "{cron}");
+    }
+    // A long grace does not reach further than half of a period.
+    let begin = ts("2026-11-20T12:00:00Z");
+    let watched = watched(json!({"every": "1h"}), 1_440, false, begin);
+    let seen = |minutes: i64| ledger(&watched, &[ok(begin + minutes.minutes())], begin, begin + 1.hours());
+    assert_eq!([29, 30].map(|at| seen(at)[0].state), [ExpectedState::Waiting, ExpectedState::Ran]);
+}
+
+#[test]
 fn a_single_due_time() {
     let begin = ts("2026-11-20T12:00:00Z");
     let watched = watched(json!({"at": "2026-11-22T09:00"}), 60, false, begin);
     let now = ts("2027-01-01T00:00:00Z");
     for (report, expected) in [
-        ("2026-11-21T20:59:00Z", "22 09:00 silent"),
-        ("2026-11-21T21:00:00Z", "22 09:00 ran"),
+        ("2026-11-22T07:59:00Z", "22 09:00 silent"),
+        ("2026-11-22T08:00:00Z", "22 09:00 ran"),
         ("2026-11-22T10:00:00Z", "22 09:00 ran"),
         ("2026-12-20T10:00:00Z", "22 09:00 late"),
     ] {

@@ -10,16 +10,16 @@
 //! killed in between publishes it again and loses nothing. What the platform's look heals is not in the table, so a look that was killed before
 //! it had ended heals again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::accounts::profile::Account;
 use domain::accounts::quota::Month;
 use domain::actions::{Action, ReasonCode};
 use domain::ceilings::{Ceiling, CeilingOf};
-use domain::ids::{ActionId, NoticeId, Owner, WatchedId};
+use domain::ids::{NoticeId, Owner};
 use domain::jobs::{JobKind, JobRun};
-use domain::notices::plan::{Event, Happening};
-use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
+use domain::notices::of_watchdog::of_watchdog;
+use domain::notices::plan::Happening;
 use domain::schedule::{Schedule, zone_or_utc};
 use domain::watchdog::{
     ActionFacts, BudgetFacts, Check, CheckSettings, CounterOf, Heal, JobFacts, LOOK_EVERY, Observed,
@@ -244,7 +244,7 @@ async fn look(cx: &Cx, owner: &Owner, look: Timestamp) -> Result<()> {
         if deletion.is_some() || account.value.stop.is_some() {
             return Ok(());
         }
-        let (observed, complete) = facts(&seen, owner, &account.value).await?;
+        let Facts { observed, complete, names } = facts(&seen, owner, &account.value).await?;
         let Some(looked) = found.value.looked(&observed, complete, look) else { return Ok(()) };
         let now = cx.clock.now();
         let says_something = !looked.says.is_empty();
@@ -254,7 +254,7 @@ async fn look(cx: &Cx, owner: &Owner, look: Timestamp) -> Result<()> {
         }
         let mut writes = vec![Store::watchdog_write(owner, &looked.record, found.version, now)?];
         for say in looked.says {
-            writes.extend(tell(owner, look, &say, now)?);
+            writes.extend(tell(owner, look, &say, (&names, &looked.record.counters), now)?);
             writes.push(Store::watchdog_alert_write(owner, &WatchdogAlert { at: look, say })?);
         }
         let heals = looked.record.heals(&observed, look);
@@ -279,34 +279,25 @@ async fn look(cx: &Cx, owner: &Owner, look: Timestamp) -> Result<()> {
     }
 }
 
-/// The writes that tell a person what the watchdog says. They are part of the transaction that counts it, so a person is told once.
-fn tell(owner: &Owner, look: Timestamp, say: &Say, now: Timestamp) -> Result<Option<Write>> {
-    let (check, item, happening, what, remedy) = match say {
-        Say::Alert { check, item, what, remedy, .. } => {
-            (*check, item, Happening::Happened, what.as_str(), remedy.as_str())
-        }
-        Say::Recovery { check, item, .. } => (*check, item, Happening::Over, "", ""),
+/// The write that tells a person what the watchdog says. It is part of the transaction that counts it, so a person is told once.
+fn tell(
+    owner: &Owner,
+    look: Timestamp,
+    say: &Say,
+    about: (&Names, &[CounterOf]),
+    now: Timestamp,
+) -> Result<Option<Write>> {
+    let (names, counters) = about;
+    let (check, item, happening) = match say {
+        Say::Alert { check, item, .. } => (*check, item, Happening::Happened),
+        Say::Recovery { check, item, .. } => (*check, item, Happening::Over),
     };
-    // Of a run that fails, its person is told anyway.
-    if check == Check::ActionFails {
-        return Ok(None);
-    }
-    let action_id = item.parse::<ActionId>().ok();
-    let watched_id = item.parse::<WatchedId>().ok();
-    let leads_to = match (action_id, watched_id) {
-        (Some(action_id), _) => LeadsTo::Action { action_id },
-        (_, Some(watched_id)) => LeadsTo::Watched { watched_id },
-        _ => LeadsTo::Watch,
-    };
-    let cause = match action_id {
-        Some(_) => check.as_str().to_owned(),
-        None => format!("{check}:{item}"),
-    };
-    let key = NoticeKey { kind: NoticeKind::Watchdog, action_id, cause: Cause::new(&cause) };
-    let about = About::new(what, remedy, leads_to);
+    let counter = counters.iter().find(|of| of.check == check && of.item == *item);
+    let seen = counter.and_then(|of| of.counter.last3.first()).map_or("", |seen| seen.text.as_str());
+    let Some(event) = of_watchdog(say, names.get(item).map(String::as_str), seen) else { return Ok(None) };
     // A look that is repeated is the same event.
     let id = NoticeId::of(&format!("watchdog/{check}/{item}/{happening:?}"), look);
-    Ok(Some(Store::happened_write(owner, id, Event { key, happening, about }, now)?))
+    Ok(Some(Store::happened_write(owner, id, event, now)?))
 }
 
 fn event(owner: Option<&Owner>, at: Timestamp, say: &Say) -> BusEvent {
@@ -333,8 +324,18 @@ async fn missed_sync(cx: &Cx, owner: &Owner, now: Timestamp) -> Result<Option<Wr
     Ok(due.map(|due| Store::memory_due_write(owner, &due, now)).transpose()?)
 }
 
-/// What is to be seen of an owner, and whether that is everything.
-async fn facts(cx: &Cx, owner: &Owner, account: &Account) -> Result<(Vec<Observed>, bool)> {
+/// How the person calls the actions and the watched schedules, by their ids.
+type Names = BTreeMap<String, String>;
+
+/// What is to be seen of an owner.
+struct Facts {
+    observed: Vec<Observed>,
+    /// Whether that is everything.
+    complete: bool,
+    names: Names,
+}
+
+async fn facts(cx: &Cx, owner: &Owner, account: &Account) -> Result<Facts> {
     let now = cx.clock.now();
     let watched = async { Ok(cx.store.all_watched(owner, MAX_WATCHED).await?) };
     let jobs = async { Ok(cx.store.job_runs(owner, None, JOBS).await?) };
@@ -345,6 +346,10 @@ async fn facts(cx: &Cx, owner: &Owner, account: &Account) -> Result<(Vec<Observe
         watched,
         budget(cx, owner, account, now),
     )?;
+    let of_actions = actions.iter().map(|action| (action.id.to_string(), action.title.clone()));
+    let of_watched = watched.iter().map(|record| &record.watched);
+    let of_watched = of_watched.map(|watched| (watched.watched_id.to_string(), watched.name.clone()));
+    let names = of_actions.chain(of_watched).collect();
     let jobs: Vec<JobRun> = jobs.items.into_iter().map(|(_, found)| found.value).collect();
     let mut observed = of_jobs(&jobs, &missed, now);
     observed.push(judge_budget(budget, now));
@@ -364,7 +369,7 @@ async fn facts(cx: &Cx, owner: &Owner, account: &Account) -> Result<(Vec<Observe
         };
         observed.extend(cx.compute.answers.run(judge).await?);
     }
-    Ok((observed, complete))
+    Ok(Facts { observed, complete, names })
 }
 
 /// The synchronisations and tidyings of memory that were due and are not done.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use domain::ids::{Owner, ReportId, WatchedId};
 use domain::validate::FieldErrors;
-use domain::watched::{MAX_WATCHED, WatchedPatch, WatchedRecord, WatchedReport, WatchedView, find};
+use domain::watched::{
+    MAX_WATCHED, WatchedPatch, WatchedRecord, WatchedReport, WatchedView, find, is_same_name,
+};
 use domain::witness::{
     Expected, MAX_LEDGER, NewReport, NewWatched, Report, ledger, newest, reports_from, reports_until,
 };
@@ -14,6 +16,7 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use super::page::{self, Page, PageQuery};
@@ -22,8 +25,7 @@ use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::process::compute::Stop;
 use crate::request::caller::IfMatch;
-use crate::store::quota::Created;
-use crate::store::watched::{REPORT_LIFETIME, ReportsBetween};
+use crate::store::watched::{Named, REPORT_LIFETIME, ReportsBetween};
 use crate::store::{Once, Tries, Versioned};
 
 /// How long a write is tried while others change the same schedule.
@@ -77,7 +79,7 @@ async fn load(data: &Data, owner: &Owner, id: WatchedId) -> Result<Versioned<Wat
 }
 
 /// # Errors
-/// 400 with every invalid field and its limit; 409 if the owner has as many watched schedules as the limit allows.
+/// 400 with every invalid field and its limit; 409 if the owner has as many watched schedules as the limit allows, or one with this name.
 pub async fn create(cx: &Cx, owner: &Owner, once: &Once, input: NewWatched) -> Result<WatchedView> {
     let schedule = schedules::in_zone_of(cx, owner, None, input.schedule).await?;
     let (id, now) = (WatchedId::from_uuid(cx.clock.uuid()), cx.clock.now());
@@ -89,16 +91,23 @@ pub async fn create(cx: &Cx, owner: &Owner, once: &Once, input: NewWatched) -> R
     loop {
         tries.next().await?;
         match cx.store.create_watched(owner, once, &record, MAX_WATCHED).await? {
-            Created::Yes => return Ok(record.view(&[], now)),
-            Created::TooMany => {
+            Named::Yes => return Ok(record.view(&[], now)),
+            Named::TooMany => {
                 let told = format!(
                     "an account has at most {MAX_WATCHED} watched schedules, with paused ones: delete one first"
                 );
                 return Err(Error::conflict("too_many_watched", told));
             }
-            Created::Raced => {}
+            Named::Taken(id) => return Err(taken(&record, id)),
+            Named::Raced => {}
         }
     }
+}
+
+/// The name of a schedule is how `watch wrap` and agents call it, so no two have the same.
+fn taken(record: &WatchedRecord, id: WatchedId) -> Error {
+    let told = format!("{id} is called {:?}, too: choose another name", record.watched.name);
+    Error::conflict_with("name_taken", told, &json!({ "watched_id": id }))
 }
 
 /// # Errors
@@ -192,7 +201,7 @@ async fn newest_reports(
 }
 
 /// # Errors
-/// 404; 400 with every invalid field; 409 if `If-Match` is not the current version.
+/// 404; 400 with every invalid field; 409 if `If-Match` is not the current version, or if another schedule has the new name.
 pub async fn change(
     cx: &Cx,
     owner: &Owner,
@@ -209,8 +218,17 @@ pub async fn change(
         tries.next().await?;
         let current = load(cx, owner, id).await?;
         check_version(cx, owner, if_match, &current.value).await?;
+        let before = current.value.watched.name.clone();
         let record = current.value.patched(patch.clone(), cx.clock.now())?;
-        if cx.store.replace_watched(owner, &record, current.version).await?.done() {
+        let is_done = if is_same_name(&before, &record.watched.name) {
+            cx.store.replace_watched(owner, &record, current.version).await?.done()
+        } else {
+            match cx.store.rename_watched(owner, &record, current.version).await? {
+                Named::Taken(id) => return Err(taken(&record, id)),
+                named => named == Named::Yes,
+            }
+        };
+        if is_done {
             return view(cx, owner, record).await;
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use models::{InvalidEndpoint, Models, ModelsConfig};
 use serde_json::Value;
 
@@ -31,8 +32,12 @@ pub type ModelsFrom = fn(&ModelsConfig) -> std::result::Result<Models, InvalidEn
 pub enum Trigger {
     /// Requests through API Gateway. A streaming function uses the streaming runner for all its routes.
     Http { routes: fn() -> Router<Cx>, streaming: bool },
-    /// A timer, at a fixed interval.
-    Timer { every: Duration, handler: fn(Cx, Invocation) -> BoxFuture<'static, Result<Value>> },
+    /// A timer, at a fixed interval. `newest`: of a timer that fires at fixed times of the day, the newest of them at a moment.
+    Timer {
+        every: Duration,
+        newest: Option<fn(Timestamp) -> Timestamp>,
+        handler: fn(Cx, Invocation) -> BoxFuture<'static, Result<Value>>,
+    },
     /// A queue of JSON messages. The handler is called once per message.
     Queue { handler: fn(Cx, Invocation, Value) -> BoxFuture<'static, Result<()>> },
     /// A queue of S3 notifications. The handler is called once per uploaded object. The object's key determines the

@@ -4,20 +4,31 @@
 //! being deleted. A report does not change the record, so it never makes an edit fail.
 
 use domain::ids::{Owner, ReportId, WatchedId};
-use domain::watched::{WatchedRecord, WatchedReport};
+use domain::watched::{WatchedRecord, WatchedReport, namesake};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::idempotency::Once;
 use super::keys;
-use super::quota::Created;
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// How long a report is kept.
 pub const REPORT_LIFETIME: SignedDuration = SignedDuration::from_hours(400 * 24);
 
-/// The watched schedule that was created last.
+/// Whether a watched schedule has its name now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    Yes,
+    /// The owner has as many as the limit allows.
+    TooMany,
+    /// This other one has the name.
+    Taken(WatchedId),
+    /// Another call has changed something meanwhile.
+    Raced,
+}
+
+/// The watched schedule that was created or renamed last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct LastWatched {
     watched_id: WatchedId,
@@ -32,27 +43,58 @@ pub struct ReportsBetween {
 }
 
 impl Store {
-    /// Creates a watched schedule, unless its owner has `limit` of them. Every such creation replaces one item of the owner, so of
-    /// concurrent ones one succeeds, and the others count again: they get [`Created::Raced`].
+    /// Creates a watched schedule, unless its owner has `limit` of them or one with this name. Every creation and every new name replaces
+    /// one item of the owner, so of concurrent ones one succeeds, and the others look again: they get [`Named::Raced`].
     pub async fn create_watched(
         &self,
         owner: &Owner,
         once: &Once,
         record: &WatchedRecord,
         limit: usize,
-    ) -> Result<Created, StoreError> {
-        let key = keys::watched_creation(owner);
-        // Read before the schedules are counted.
-        let version = self.get::<LastWatched>(&key).await?.map_or(0, |found| found.version);
-        if self.all_watched(owner, limit).await?.len() >= limit {
-            return Ok(Created::TooMany);
+    ) -> Result<Named, StoreError> {
+        let (last, all) = self.last_named(owner, record).await?;
+        if all.len() >= limit {
+            return Ok(Named::TooMany);
         }
-        let watched_id = record.watched.watched_id;
-        let last = item(&LastWatched { watched_id }, &Extras::default())?;
-        let create =
-            Write::Create { key: keys::watched(owner, watched_id), item: item(record, &Extras::default())? };
-        let written = self.commit(once, vec![Write::over(key, version, last), create]).await?;
-        Ok(if written.done() { Created::Yes } else { Created::Raced })
+        let id = record.watched.watched_id;
+        if let Some(other) = namesake(&all, id, &record.watched.name) {
+            return Ok(Named::Taken(other));
+        }
+        let create = Write::Create { key: keys::watched(owner, id), item: item(record, &Extras::default())? };
+        let written = self.commit(once, vec![last, create]).await?;
+        Ok(if written.done() { Named::Yes } else { Named::Raced })
+    }
+
+    /// Replaces the record that was read at `version` by one with another name, unless another schedule has it.
+    pub async fn rename_watched(
+        &self,
+        owner: &Owner,
+        record: &WatchedRecord,
+        version: u64,
+    ) -> Result<Named, StoreError> {
+        let (last, all) = self.last_named(owner, record).await?;
+        let id = record.watched.watched_id;
+        if let Some(other) = namesake(&all, id, &record.watched.name) {
+            return Ok(Named::Taken(other));
+        }
+        let key = keys::watched(owner, id);
+        let replace = Write::over(key, version, item(record, &Extras::default())?);
+        let written = self.write_all(vec![last, replace]).await?;
+        Ok(if written.done() { Named::Yes } else { Named::Raced })
+    }
+
+    /// The write that says that this record was named last, and all watched schedules. It is refused if another one was named meanwhile.
+    async fn last_named(
+        &self,
+        owner: &Owner,
+        record: &WatchedRecord,
+    ) -> Result<(Write, Vec<WatchedRecord>), StoreError> {
+        let key = keys::watched_creation(owner);
+        // Read before the schedules.
+        let version = self.get::<LastWatched>(&key).await?.map_or(0, |found| found.version);
+        let all = self.all_watched(owner, usize::MAX).await?;
+        let last = item(&LastWatched { watched_id: record.watched.watched_id }, &Extras::default())?;
+        Ok((Write::over(key, version, last), all))
     }
 
     /// Also finds a schedule whose reports are being deleted.

@@ -213,7 +213,7 @@ async fn the_timer_sweeps_and_says_what_it_did() {
     due_actions(&h.platform.cx, 1, 2).await;
     clock.set(after(6));
     let function = catalog::ALL.iter().find(|function| function.name == "schedule-sweep").unwrap();
-    let Trigger::Timer { every, handler } = function.trigger else { panic!("it is woken by a timer") };
+    let Trigger::Timer { every, handler, .. } = function.trigger else { panic!("it is woken by a timer") };
     assert_eq!(every, Duration::from_secs(60));
     let answer = handler(h.platform.cx.clone(), Invocation { deadline: Timestamp::MAX }).await.unwrap();
     assert_eq!(answer, json!({"leased": 2, "published": 2, "failed": 0, "oldest_lag_ms": 60_000}));

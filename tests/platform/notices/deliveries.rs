@@ -217,7 +217,7 @@ async fn each_notice_is_accepted_or_shown_as_undelivered_in_each_channel() {
         let cause = Cause::new(&format!("thing:{n}"));
         let key = NoticeKey { kind: NoticeKind::Watchdog, action_id: None, cause };
         let about = About::new(&format!("Thing {n}"), "It is wrong.", LeadsTo::Watch);
-        let event = Event { key, happening: Happening::Happened, about };
+        let event = Event::new(key, Happening::Happened, about);
         let write = Store::happened_write(&stage.owner, NoticeId::of(&n.to_string(), now), event, now);
         assert!(store.write_all(vec![write.unwrap()]).await.unwrap().done());
         if n % 20 == 19 {

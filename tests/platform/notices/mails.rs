@@ -95,7 +95,7 @@ async fn an_address_that_takes_no_e_mails_is_switched_off_and_the_other_channels
     // Its person mends it.
     stage.h.patch(&path, json!({"state": "enabled"})).await.expect(200);
     stage.executors.work().await;
-    assert_eq!(told(&site), ["no notices go to me@example.com", "no notices go to me@example.com"]);
+    assert_eq!(told(&site), ["no notices go to me@example.com", "the channel to me@example.com"]);
     let (delivery, _) = sent(&stage, &path).await;
     assert_eq!(stage.h.get(&delivery).await.expect(200)["state"], "delivered");
 }

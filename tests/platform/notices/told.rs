@@ -1,9 +1,10 @@
 //! What people are told of runs: at once, with a count, in a digest, and once when it is right again.
 
 use domain::runs::RunKind;
+use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
-use shared::flows::notices;
+use shared::flows::{notices, watchdog};
 use shared::money::alerts;
 use shared::store::Store;
 use tests::made::{local, settle};
@@ -113,12 +114,20 @@ async fn a_failure_that_goes_on_is_told_every_six_hours() {
     }
     // Each action has a notice of its own.
     assert_eq!(said(&site), ["notice.failed 1", "notice.failed 1"]);
-    // A sweep brings what waits, without any run: the third failure has paused the action at three.
+    // The third failure pauses the action, and its person is told so at once, once.
+    stage.happens_at(180).await;
     for minute in [180, 300, 420, 421] {
         stage.happens_at(minute).await;
+        assert_eq!(said(&site)[2..], ["notice.failed 2", "notice.failed 2"], "minute {minute}");
     }
-    assert_eq!(said(&site)[2..], ["notice.failed 2", "notice.failed 2"]);
     assert!(stage.action(ids[0]).await.paused_because.is_some());
+    for posted in &site.posted()[2..] {
+        let data = &posted.json()["data"];
+        assert_eq!((&data["title"], &data["cause"]), (&json!("Report"), &json!("condition_not_met")));
+        let reason = data["reason"].as_str().unwrap();
+        assert!(reason.starts_with("It is paused after three equal failures: "), "{data:#}");
+        assert!(reason.ends_with("Mend the cause, and resume it."), "{data:#}");
+    }
 }
 
 #[tokio::test]
@@ -133,13 +142,15 @@ async fn quiet_hours_delay_and_a_snooze_too() {
     stage.happens_at(179).await;
     assert_eq!(said(&site), Vec::<String>::new());
     stage.happens_at(180).await;
-    // All are told when the quiet hours end. One more comes at that moment.
+    // All are told when the quiet hours end. One more comes at that moment, and pauses the action.
     assert!(["notice.failed 2", "notice.failed 3"].contains(&said(&site)[0].as_str()), "{:?}", said(&site));
+    let told = said(&site);
+    assert!(told.len() == 1 || told[1..] == ["notice.failed 1"], "{told:?}");
     // Rules that have changed hold for what waits.
     preferences(&stage, json!({"kinds": {"failed": "off"}})).await;
     stage.executors.work().await;
     stage.happens_at(600).await;
-    assert_eq!(said(&site).len(), 1);
+    assert_eq!(said(&site), told);
 }
 
 #[tokio::test]
@@ -199,4 +210,49 @@ async fn a_spending_alert_is_told_once_in_a_month() {
     let data = &site.posted()[0].json()["data"];
     assert_eq!(data["title"], "$0.50 of this month are spent", "{data:#}");
     assert!(data["url"].as_str().unwrap().ends_with("/#/account/usage"), "{data:#}");
+}
+
+#[tokio::test]
+async fn the_watchdog_names_what_it_means_and_says_what_was_wrong() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model) = stage(&site).await;
+    let name = "Backup <b>of</b> evil.com @all";
+    let new = json!({"name": name, "schedule": {"every": "1h"}, "grace_minutes": 10});
+    let made = stage.h.post("/watched", new).await.expect(201);
+    let cx = &stage.h.platform.cx;
+    let look = async |hour: i64| {
+        let quarter_past: Timestamp = "2026-11-21T16:16:00Z".parse().unwrap();
+        stage.clock.set(quarter_past + SignedDuration::from_hours(hour));
+        watchdog::send(cx, cx.clock.now() + SignedDuration::from_mins(5)).await.unwrap();
+        stage.executors.work().await;
+    };
+    look(0).await;
+    assert_eq!(said(&site), Vec::<String>::new());
+    look(2).await;
+    let path = format!("/watched/{}/reports", made["watched_id"].as_str().unwrap());
+    stage.h.post(&path, json!({})).await.expect(201);
+    look(2).await;
+    stage.clock.set("2026-11-21T20:01:00Z".parse().unwrap());
+    stage.h.post(&path, json!({})).await.expect(201);
+    look(4).await;
+    look(4).await;
+    assert_eq!(said(&site), ["notice.watchdog 1", "notice.watchdog 1 over"]);
+    let told: Vec<Value> = site.posted().iter().map(Posted::json).collect();
+    assert_eq!(told[0]["data"]["title"], format!("{name} is silent"));
+    let reason = told[0]["data"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("No report came within 10 minutes after the due time. Check "), "{reason}");
+    assert_eq!(
+        (&told[1]["data"]["title"], &told[1]["data"]["reason"]),
+        (&json!(name), &json!("It was silent."))
+    );
+    let list = stage.h.get("/deliveries").await.expect(200);
+    let subjects: Vec<&str> =
+        list["data"].as_array().unwrap().iter().map(|of| of["subject"].as_str().unwrap()).collect();
+    assert_eq!(
+        subjects,
+        [
+            "Backup <b>of</b> evil[.]com (at)all is right again",
+            "Watchdog: Backup <b>of</b> evil[.]com (at)all is silent",
+        ]
+    );
 }

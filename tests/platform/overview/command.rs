@@ -147,7 +147,7 @@ async fn a_day_in_the_shell() {
     assert!(inbox.contains(&format!("lamplighter accept {proposal}")), "{inbox}");
     assert_eq!(shell.run(&["inbox", "--json"]).await.json(), h.get("/inbox").await.expect(200));
     assert!(shell.run(&["accept", proposal]).await.ok().starts_with("Saved "));
-    shell.run(&["accept", proposal]).await.failed("answered 404");
+    shell.run(&["accept", proposal]).await.failed("it was accepted before");
     let asset = h.get("/assets").await.expect(200)["data"][0].clone();
     let content = h.request(Method::GET, &format!("/assets/{}/content", asset["asset_id"].as_str().unwrap()));
     let content = content.send().await.unwrap().text().await.unwrap();

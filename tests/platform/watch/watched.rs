@@ -295,6 +295,40 @@ async fn a_long_ledger_comes_in_parts() {
 }
 
 #[tokio::test]
+async fn no_two_have_the_same_name() {
+    let (h, _) = started().await;
+    let new = |name: &str| json!({"name": name, "schedule": {"every": "1h"}});
+    let once = |key: &'static str, name: &str| {
+        send(h.request(Method::POST, "/watched").header("idempotency-key", key).json(&new(name)))
+    };
+    let made = once("one", "Nightly backup").await.expect(201);
+    let id = text(&made["watched_id"]);
+    // The same request again gets the same answer, and another one is refused.
+    assert_eq!(once("one", "Nightly backup").await.expect(201), made);
+    for name in ["Nightly backup", " nightly BACKUP "] {
+        let refused = h.post("/watched", new(name)).await.refused(409, "name_taken");
+        assert_eq!(refused["current"], json!({ "watched_id": id }));
+        assert!(text(&refused["detail"]).contains(id), "{refused:#}");
+    }
+    // So is a new name, but not the own one in other letters, and not one that has become free.
+    let other = watched(&h, new("Mirror")).await;
+    let rename = async |name: &str| h.patch(&other, json!({ "name": name })).await;
+    assert_eq!(rename("NIGHTLY backup").await.refused(409, "name_taken")["current"]["watched_id"], id);
+    assert_eq!(rename("MIRROR").await.expect(200)["name"], "MIRROR");
+    assert_eq!(rename("Copy").await.expect(200)["name"], "Copy");
+    h.post("/watched", new("Mirror")).await.expect(201);
+    h.delete(&format!("/watched/{id}")).await.expect(204);
+    assert_eq!(rename("nightly backup").await.expect(200)["name"], "nightly backup");
+    // Of concurrent ones, one gets the name.
+    let creations = join_all((0..4).map(|_| h.post("/watched", new("Race")))).await;
+    assert_eq!(creations.iter().filter(|answer| answer.status == 201).count(), 1);
+    let paths = [watched(&h, new("a")).await, watched(&h, new("b")).await];
+    let renames = join_all(paths.iter().map(|path| h.patch(path, json!({"name": "Final"})))).await;
+    assert_eq!(renames.iter().filter(|answer| answer.status == 200).count(), 1);
+    assert!(renames.iter().any(|answer| answer.status == 409));
+}
+
+#[tokio::test]
 async fn an_account_has_a_bounded_number_of_them() {
     let (h, _) = started().await;
     let new = |n: usize| h.post("/watched", json!({"name": n.to_string(), "schedule": {"every": "1h"}}));

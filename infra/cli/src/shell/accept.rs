@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::api::Api;
+use super::api::{Api, parsed, patiently};
 use super::proposals;
 use super::screen::{line, print_json};
 use super::values::Fields;
@@ -18,7 +18,15 @@ use crate::url::segment;
 /// If there is no such proposal, or the server refuses it.
 pub fn run(api: &Api, args: &Accept) -> Result<(), Failure> {
     let id = proposals::id(api, &args.proposal)?;
-    let proposal = api.get(&format!("/proposals/{}", segment(&id)), &[])?;
+    let found = patiently(|| api.server.get(&format!("/proposals/{}", segment(&id)), &[]));
+    let proposal = match found {
+        Err(error) if error.status() == Some(404) => {
+            let told =
+                format!("there is no proposal {id}: it was accepted before, has expired, or never was");
+            return Err(Failure::Message(told));
+        }
+        found => parsed(&found?.body)?,
+    };
     let body = json!({ "proposal_id": id });
     let agent = segment(proposal.text("agent_id"));
     let made = match proposal.text("kind") {

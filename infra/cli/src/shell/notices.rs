@@ -22,11 +22,12 @@ const PATH: &str = "/notifications";
 const NEWEST: u32 = 1_000;
 
 /// What a person may be told, and how if nothing is set. A server may know other kinds; those that are set are shown, too.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: [(&str, &str); 7] = [
     ("needs_answer", "at_once"),
     ("failed", "at_once"),
     ("held", "at_once"),
     ("watchdog", "at_once"),
+    ("budget", "at_once"),
     ("succeeded", "digest"),
     ("nothing_new", "off"),
 ];

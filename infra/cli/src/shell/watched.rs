@@ -144,7 +144,8 @@ fn daily(time: &str) -> Result<String, Failure> {
 fn show(api: &Api, args: &ShowWatched) -> Result<(), Failure> {
     let path = path(api, &args.watched)?;
     let watched = api.get(&path, &[])?;
-    let ledger = api.get(&format!("{path}/ledger"), &[("from", args.from.as_deref())])?;
+    let from = args.from.as_deref().map(|text| api.instant(text, "--from", false)).transpose()?;
+    let ledger = api.get(&format!("{path}/ledger"), &[("from", from.as_deref())])?;
     if args.json.json {
         return print_json(&json!({ "watched": watched, "ledger": ledger }));
     }
@@ -163,6 +164,10 @@ fn show(api: &Api, args: &ShowWatched) -> Result<(), Failure> {
         (true, _) => text.push_str("it is paused\n"),
         (false, Some(next)) => text.push_str(&format!("due next {}\n", api.when(next))),
         (false, None) => text.push_str("it is not due any more\n"),
+    }
+    if let Some(at) = watched["last_report"].some("at") {
+        let said = if watched["last_report"].is("ok") { "a success" } else { "a failure" };
+        text.push_str(&format!("the newest report came {}: {said}\n", api.when(at)));
     }
     let data = ledger.items("data");
     let mut table = Table::new(api.screen, &["DUE", "STATE", "WHY", "SUMMARY", "LINK"]);

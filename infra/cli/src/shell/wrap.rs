@@ -59,7 +59,13 @@ pub fn run(args: &Wrap) -> ! {
     let (send, receive) = mpsc::channel();
     let ended = run_command(&args.command, &send);
     let (named, body) = (args.name.clone(), json!({ "exit_code": ended.code, "summary": ended.summary }));
-    thread::spawn(move || drop(send.send(Some(report(&named, &body)))));
+    thread::spawn(move || {
+        let told = match named.to_str() {
+            Some(named) => report(named, &body),
+            None => Err("its name is not UTF-8".to_owned()),
+        };
+        drop(send.send(Some(told)));
+    });
     let told = match receive.recv_timeout(REPORT) {
         Ok(Some(told)) => told,
         Ok(None) => Err("a signal has ended it".to_owned()),
@@ -67,7 +73,7 @@ pub fn run(args: &Wrap) -> ! {
         Err(RecvTimeoutError::Disconnected) => Err("it has failed".to_owned()),
     };
     if let Err(why) = told {
-        output::note(&format!("the run of {} was not reported: {why}", args.name));
+        output::note(&format!("the run of {} was not reported: {why}", args.name.to_string_lossy()));
     }
     std::process::exit(ended.code)
 }
@@ -194,8 +200,14 @@ fn report(named: &str, body: &Value) -> Result<(), String> {
     };
     loop {
         match once() {
-            Err(told) if told.may_pass && Instant::now() + PAUSE < until => thread::sleep(PAUSE),
-            done => return done.map_err(|told| told.why),
+            Ok(()) => return Ok(()),
+            Err(told) => match told
+                .again_after
+                .filter(|pause| *pause < until.saturating_duration_since(Instant::now()))
+            {
+                Some(pause) => thread::sleep(pause),
+                None => return Err(told.why),
+            },
         }
     }
 }
@@ -203,17 +215,22 @@ fn report(named: &str, body: &Value) -> Result<(), String> {
 /// Why a report was not taken.
 struct Told {
     why: String,
-    /// Whether the same call may succeed a little later.
-    may_pass: bool,
+    /// After which pause the same call may succeed.
+    again_after: Option<Duration>,
 }
 
 impl From<ServerError> for Told {
     fn from(error: ServerError) -> Self {
-        let may_pass = match error.status() {
-            None => true,
-            Some(status) => status >= 500,
+        let again_after = match &error {
+            ServerError::Refused { status: 429, retry_after, .. } => {
+                Some(retry_after.map_or(PAUSE, Duration::from_secs).max(PAUSE))
+            }
+            ServerError::Refused { status: ..500, .. } => None,
+            ServerError::Refused { .. } | ServerError::Unreachable { .. } | ServerError::Slow { .. } => {
+                Some(PAUSE)
+            }
         };
-        Self { why: error.to_string(), may_pass }
+        Self { why: error.to_string(), again_after }
     }
 }
 
@@ -221,7 +238,7 @@ impl From<watched::Unnamed> for Told {
     fn from(unnamed: watched::Unnamed) -> Self {
         match unnamed {
             watched::Unnamed::Server(error) => error.into(),
-            watched::Unnamed::Name(why) => Self { why, may_pass: false },
+            watched::Unnamed::Name(why) => Self { why, again_after: None },
         }
     }
 }

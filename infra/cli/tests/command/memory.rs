@@ -152,7 +152,7 @@ fn a_folder_is_sent_with_what_the_platform_knows() {
     std::os::unix::fs::symlink(folder.join("openclaw.json"), folder.join("workspace/memory/2026-02-02.md"))
         .unwrap();
     let said = bed.run(&["memory", "import", folder.to_str().unwrap()]);
-    let told = "brought in: 1 agents\nleft out: 2 files\na: left\\u{1b}[2J.\n";
+    let told = "brought in: 1 agent\nleft out: 2 files\na: left\\u{1b}[2J.\n";
     assert_eq!((said.code, said.out.as_str()), (0, told), "{said:?}");
     let requests = server.requests();
     let asked: Value = serde_json::from_slice(&requests[0].body).unwrap();
@@ -176,6 +176,7 @@ fn a_folder_is_sent_with_what_the_platform_knows() {
     let empty = bed.write("empty/readme.txt", "x");
     let said = bed.run(&["memory", "import", empty.parent().unwrap().to_str().unwrap()]);
     assert!(said.code == 1 && said.err.contains("has none of MEMORY.md"), "{said:?}");
+    bed.run(&["memory", "import", "/no/such"]).failed("there is no such file or folder: /no/such");
 }
 
 #[test]

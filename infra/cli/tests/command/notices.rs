@@ -158,9 +158,13 @@ fn what_is_told_and_what_was_done_is_listed() {
     let server = platform();
     let bed = Bed::new(&server.url);
     let told = bed.run(&["notices"]);
-    for part in
-        ["failed        in the digest\n", "nothing_new   not\n", "1 action has rules", "sent to 1 channel;"]
-    {
+    for part in [
+        "budget        at once\n",
+        "failed        in the digest\n",
+        "nothing_new   not\n",
+        "1 action has rules",
+        "sent to 1 channel;",
+    ] {
         assert!(told.out.contains(part), "{part}: {told:?}");
     }
     let jobs = bed.run(&["jobs", "--state", "failed", "--kind", "memory_daily", "--limit", "1"]);

@@ -154,6 +154,47 @@ fn a_server_that_starts_again_gets_the_report_once() {
 }
 
 #[test]
+fn a_limit_of_requests_is_waited_for_as_the_server_says() {
+    for (after, is_reported) in
+        [("2", true), ("0", true), ("60", false), ("x", true), ("18446744073709551615", false)]
+    {
+        let tried = std::sync::atomic::AtomicU32::new(0);
+        let server = Server::start(move |_| match tried.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => Reply::ServerResponse {
+                status: 429,
+                headers: vec![("retry-after", after.to_owned())],
+                body: b"{}".to_vec(),
+            },
+            _ => Reply::status(201, "{}"),
+        });
+        let began = Instant::now();
+        let ended = Bed::new(&server.url).run(&["watch", "wrap", ID, "--", "sh", "-c", "exit 3"]);
+        assert_eq!(ended.code, 3, "{ended:?}");
+        assert_eq!(ended.err.contains("was not reported"), !is_reported, "{after}: {ended:?}");
+        assert_eq!(server.requests().len(), if is_reported { 2 } else { 1 }, "{after}");
+        let least = if after == "2" { 2 } else { 0 };
+        let took = began.elapsed();
+        assert!(took >= Duration::from_secs(least) && took < Duration::from_secs(8), "{after}: {took:?}");
+    }
+}
+
+#[test]
+fn a_name_that_is_not_text_does_not_keep_the_command_from_running() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let server = platform();
+    let bed = Bed::new(&server.url);
+    let mut command = bed.command(&["watch", "wrap"]);
+    command.arg(OsStr::from_bytes(b"Back\xffup")).args(["--", "sh", "-c", "echo ran; exit 6"]);
+    let ended = command.output().unwrap();
+    assert_eq!((ended.status.code(), ended.stdout.as_slice()), (Some(6), b"ran\n".as_slice()));
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(told, "lamplighter: the run of Back\u{fffd}up was not reported: its name is not UTF-8\n");
+    assert!(server.requests().is_empty());
+}
+
+#[test]
 fn signals_reach_the_command() {
     for (name, number) in [("TERM", 15), ("HUP", 1), ("INT", 2), ("USR1", 10)] {
         // The command ends of the signal.
@@ -304,6 +345,15 @@ fn schedules_are_added_listed_and_reported() {
     run(&["watch", "delete", "Backup"]).failed("--yes");
     run(&["watch", "delete", "Backup", "--yes"]).printed("deleted\n");
     run(&["watch", "report", "Bakcup"]).failed("there are: Backup");
+    // Times are those that a person writes.
+    for (from, asked) in
+        [("2026-11-25", "2026-11-25T00%3A00%3A00Z"), ("2026-11-25 09:00", "2026-11-25T09%3A00%3A00Z")]
+    {
+        run(&["watch", "show", ID, "--from", from]);
+        let asked = format!("/watched/{ID}/ledger?from={asked}");
+        assert!(server.requests().iter().any(|request| request.target == asked), "{from}");
+    }
+    run(&["watch", "show", ID, "--from", "yesterday"]).failed("--from must be a time such as `09:00`");
     for wrong in [
         &["watch", "add", "x"][..],
         &["watch", "add", "x", "--daily", "25:00"],

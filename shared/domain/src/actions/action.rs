@@ -139,6 +139,13 @@ impl Action {
         }
     }
 
+    /// Whether the platform has paused it because this run failed like those before it.
+    #[must_use]
+    pub fn was_paused_by(&self, run: RunId) -> bool {
+        let is_newest = self.failures.as_ref().is_some_and(|failures| failures.run_id == run);
+        is_newest && self.paused_because.is_some()
+    }
+
     /// Forgets what sweeps have found: the due times have changed, all that have come are decided, or nobody processed what was
     /// found because the process ended.
     pub fn forget_found(&mut self) {

@@ -18,6 +18,7 @@ pub mod of_channel;
 pub mod of_costs;
 pub mod of_preflight;
 pub mod of_run;
+pub mod of_watchdog;
 pub mod plan;
 #[cfg(test)]
 mod plan_tests;

@@ -13,9 +13,11 @@ pub fn of_channel(id: ChannelId, target: &str, why: Option<&str>) -> Event {
         action_id: None,
         cause: Cause::new(&format!("channel:{id}")),
     };
-    let happening = if why.is_some() { Happening::Happened } else { Happening::Over };
-    let title = format!("no notices go to {target}");
-    Event { key, happening, about: About::new(&title, why.unwrap_or_default(), LeadsTo::Notices) }
+    let (happening, title, reason) = match why {
+        Some(why) => (Happening::Happened, format!("no notices go to {target}"), why),
+        None => (Happening::Over, format!("the channel to {target}"), "Notices go there again."),
+    };
+    Event::new(key, happening, About::new(&title, reason, LeadsTo::Notices))
 }
 
 #[cfg(test)]

@@ -11,11 +11,8 @@ pub fn of_costs(month: Month, threshold: i64, spent: i64) -> Event {
     let cause = Cause::new(&format!("month:{month}:{threshold}"));
     let title = format!("{} of this month are spent", dollars(threshold));
     let reason = format!("The spending alert of {month} is reached: {} were spent so far.", dollars(spent));
-    Event {
-        key: NoticeKey { kind: NoticeKind::Budget, action_id: None, cause },
-        happening: Happening::Happened,
-        about: About::new(&title, &reason, LeadsTo::Usage),
-    }
+    let key = NoticeKey { kind: NoticeKind::Budget, action_id: None, cause };
+    Event::new(key, Happening::Happened, About::new(&title, &reason, LeadsTo::Usage))
 }
 
 #[cfg(test)]

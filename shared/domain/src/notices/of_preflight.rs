@@ -21,8 +21,17 @@ pub fn of_preflight(before: &Action, found: &Preflight) -> Option<Event> {
     } else {
         return None;
     };
-    let title = format!("the next run will fail: {}", before.title);
-    Some(Event { key, happening, about: About::new(&title, &found.words(), leads_to) })
+    let about = match happening {
+        Happening::Happened => {
+            About::new(&format!("the next run will fail: {}", before.title), &found.words(), leads_to)
+        }
+        Happening::Over => About::new(
+            &before.title,
+            "Nothing is known any more that would make its next run fail.",
+            leads_to,
+        ),
+    };
+    Some(Event::new(key, happening, about))
 }
 
 /// Whether this key is that of a pre-flight.
@@ -50,7 +59,8 @@ mod tests {
         let action = Action { preflight: before, ..samples::approved(&json!({"every": "1h"})) };
         of_preflight(&action, found).map_or_else(String::new, |event| {
             assert!(is_preflight(&event.key));
-            assert_eq!(event.about.title, format!("the next run will fail: {}", action.title));
+            let before = if event.happening == Happening::Over { "" } else { "the next run will fail: " };
+            assert_eq!(event.about.title, format!("{before}{}", action.title));
             format!("{:?}: {}", event.happening, event.about.reason)
         })
     }
@@ -59,6 +69,7 @@ mod tests {
     fn each_problem_is_told_once_for_a_due_time_and_its_end_once() {
         use PreflightCode::{CeilingReached, ModelKeyRefused};
         let will_fail = |why: &str| format!("Happened: {why}");
+        let over = "Over: Nothing is known any more that would make its next run fail.".to_owned();
         let refused = || Some(found(1, &[ModelKeyRefused]));
         for (before, now, expected) in [
             (None, found(1, &[]), String::new()),
@@ -71,8 +82,8 @@ mod tests {
                 will_fail("it is model_key_refused; it is ceiling_reached"),
             ),
             (Some(found(1, &[ModelKeyRefused, CeilingReached])), found(1, &[CeilingReached]), String::new()),
-            (refused(), found(1, &[]), "Over: ".to_owned()),
-            (refused(), found(2, &[]), "Over: ".to_owned()),
+            (refused(), found(1, &[]), over.clone()),
+            (refused(), found(2, &[]), over.clone()),
             (Some(found(1, &[])), found(2, &[]), String::new()),
         ] {
             assert_eq!(said(before, &now), expected);

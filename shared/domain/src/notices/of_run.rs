@@ -4,27 +4,38 @@ use super::of_preflight::is_preflight;
 use super::plan::{Event, Happening};
 use super::waits::Waiting;
 use super::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
-use crate::actions::{Occurrence, OccurrenceState};
+use crate::actions::{Action, Occurrence, OccurrenceState};
+
+/// The cause of a due time that was missed.
+pub(super) const MISSED: &str = "missed";
 
 /// The events of an occurrence at rest, in the order in which they are noted.
 ///
-/// `title` is that of its action. `open` are the keys of this action whose rows are not over. `others_wait`: another run of the action
-/// waits for an answer, so questions of the action are still open.
+/// `action` is its action as it is now. `open` are the keys of this action whose rows are not over. `others_wait`: another run of the
+/// action waits for an answer, so questions of the action are still open.
 #[must_use]
-pub fn of_run(title: &str, occurrence: &Occurrence, open: &[NoticeKey], others_wait: bool) -> Vec<Event> {
+pub fn of_run(action: &Action, occurrence: &Occurrence, open: &[NoticeKey], others_wait: bool) -> Vec<Event> {
     let leads_to = LeadsTo::Run { run_id: occurrence.run_id };
-    let reason = occurrence.reason.as_deref().unwrap_or_default();
-    let about = About::new(title, reason, leads_to);
+    let has_paused = action.was_paused_by(occurrence.run_id);
+    let reason = match has_paused {
+        true => format!("It is {}. Mend the cause, and resume it.", action.paused_words()),
+        false => occurrence.reason.clone().unwrap_or_default(),
+    };
+    let about = About::new(&action.title, &reason, leads_to);
+    let over = |key: &NoticeKey| match is_preflight(key) {
+        true => About::new(&action.title, "Its run has not failed.", leads_to),
+        false => about.clone(),
+    };
     let mut events: Vec<Event> = open
         .iter()
         .filter(|key| key.action_id == Some(occurrence.action_id))
         .filter(|key| ends(key, occurrence, others_wait))
-        .map(|key| Event { key: key.clone(), happening: Happening::Over, about: about.clone() })
+        .map(|key| Event::new(key.clone(), Happening::Over, over(key)))
         .collect();
     if let Some(kind) = kind_of(occurrence.state) {
         let code = match (occurrence.state, &occurrence.error_code, occurrence.reason_code) {
             (OccurrenceState::Failed, Some(code), _) => code.clone(),
-            (OccurrenceState::Missed, ..) => "missed".to_owned(),
+            (OccurrenceState::Missed, ..) => MISSED.to_owned(),
             // Outputs of every run are one row, whatever was remarked about them.
             (OccurrenceState::Succeeded | OccurrenceState::NothingNew, ..) | (_, _, None) => {
                 occurrence.state.as_str().to_owned()
@@ -32,7 +43,7 @@ pub fn of_run(title: &str, occurrence: &Occurrence, open: &[NoticeKey], others_w
             (_, _, Some(code)) => code.code(),
         };
         let key = NoticeKey { kind, action_id: Some(occurrence.action_id), cause: Cause::new(&code) };
-        events.push(Event { key, happening: Happening::Happened, about });
+        events.push(Event { is_pressing: has_paused, ..Event::new(key, Happening::Happened, about) });
     }
     events
 }
@@ -84,6 +95,7 @@ mod tests {
     use super::*;
     use crate::actions::{Action, Reason, ReasonCode, samples};
     use crate::ids::RunId;
+    use crate::work::ActionState;
 
     const STATES: [OccurrenceState; 13] = OccurrenceState::ALL;
 
@@ -138,7 +150,7 @@ mod tests {
     #[test]
     fn a_success_ends_failures_and_any_run_ends_what_was_held() {
         let open = [key(NoticeKind::Failed, "overloaded"), key(NoticeKind::Held, "drifted")];
-        let events = of_run("Report", &occurrence(OccurrenceState::Succeeded), &open, false);
+        let events = of_run(&action(), &occurrence(OccurrenceState::Succeeded), &open, false);
         let id = action().id;
         assert_eq!(
             said(&events),
@@ -150,7 +162,7 @@ mod tests {
         );
         let mut failed = occurrence(OccurrenceState::Failed);
         failed.error_code = Some("overloaded".to_owned());
-        let events = of_run("Report", &failed, &open, false);
+        let events = of_run(&action(), &failed, &open, false);
         assert_eq!(
             said(&events),
             [format!("Over held/{id}/drifted"), format!("Happened failed/{id}/overloaded")]
@@ -158,11 +170,36 @@ mod tests {
         // What was held again has not run.
         let mut held = occurrence(OccurrenceState::Held);
         (held.started_at, held.reason_code) = (None, Some(ReasonCode::Drifted));
-        assert_eq!(said(&of_run("Report", &held, &open, false)), [format!("Happened held/{id}/drifted")]);
+        assert_eq!(said(&of_run(&action(), &held, &open, false)), [format!("Happened held/{id}/drifted")]);
         // Rows of other actions stay.
         let foreign = NoticeKey { action_id: None, ..key(NoticeKind::Failed, "overloaded") };
-        let events = of_run("Report", &occurrence(OccurrenceState::NothingNew), &[foreign], false);
+        let events = of_run(&action(), &occurrence(OccurrenceState::NothingNew), &[foreign], false);
         assert_eq!(said(&events), [format!("Happened nothing_new/{id}/nothing_new")]);
+    }
+
+    #[test]
+    fn the_failure_that_pauses_its_action_says_so_at_once() {
+        let mut failed = occurrence(OccurrenceState::Failed);
+        failed.error_code = Some("model_key_refused".to_owned());
+        let because = Reason::new(ReasonCode::EqualFailures, "after three equal failures: the key is wrong");
+        let mut paused = Action { state: ActionState::Paused, paused_because: Some(because), ..action() };
+        let failures = json!({"times": 3, "code": "model_key_refused", "cause": "", "run_id": failed.run_id, "at": at(0)});
+        paused.failures = Some(serde_json::from_value(failures).unwrap());
+        let open = [key(NoticeKind::Failed, "model_key_refused")];
+        let events = of_run(&paused, &failed, &open, false);
+        assert_eq!(said(&events), [format!("Happened failed/{}/model_key_refused", paused.id)]);
+        assert!(events[0].is_pressing);
+        assert_eq!(
+            events[0].about.reason,
+            "It is paused after three equal failures: the key is wrong. Mend the cause, and resume it."
+        );
+        // Another run that fails meanwhile, by hand, has not paused it.
+        let other = Occurrence { run_id: RunId::from_uuid(Uuid::from_u128(10)), ..failed.clone() };
+        let resumed = action();
+        for (action, failed) in [(&paused, &other), (&resumed, &failed)] {
+            let events = of_run(action, failed, &open, false);
+            assert!(!events[0].is_pressing && events[0].about.reason.is_empty(), "{events:?}");
+        }
     }
 
     #[test]
@@ -172,18 +209,18 @@ mod tests {
         let mut ended = occurrence(OccurrenceState::Cancelled);
         let of_others = [super::super::waits::approval(&action()).key];
         let told = Occurrence { told: Some("waiting@2".to_owned()), ..ended.clone() };
-        assert_eq!(said(&of_run("Report", &told, &of_others, false)), Vec::<String>::new());
+        assert_eq!(said(&of_run(&action(), &told, &of_others, false)), Vec::<String>::new());
         // Nobody was told of a question of this run.
-        assert_eq!(said(&of_run("Report", &ended, &open, false)), Vec::<String>::new());
+        assert_eq!(said(&of_run(&action(), &ended, &open, false)), Vec::<String>::new());
         ended.told = Some("waiting@2".to_owned());
-        assert_eq!(said(&of_run("Report", &ended, &open, true)), Vec::<String>::new());
-        assert_eq!(said(&of_run("Report", &ended, &open, false)), [format!("Over needs_answer/{id}/asked")]);
+        assert_eq!(said(&of_run(&action(), &ended, &open, true)), Vec::<String>::new());
+        assert_eq!(said(&of_run(&action(), &ended, &open, false)), [format!("Over needs_answer/{id}/asked")]);
         // A second question of the same run.
         let mut again = occurrence(OccurrenceState::Waiting);
         again.told = Some("waiting@2".to_owned());
         let reason = Reason::new(ReasonCode::Asked, "Which \u{202e}one?\nX");
         (again.reason_code, again.reason) = (Some(reason.code), Some(reason.text));
-        let events = of_run("Report", &again, &open, false);
+        let events = of_run(&action(), &again, &open, false);
         assert_eq!(
             said(&events),
             [format!("Over needs_answer/{id}/asked"), format!("Happened needs_answer/{id}/asked")]

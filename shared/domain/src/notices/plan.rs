@@ -5,7 +5,8 @@
 //!
 //! A *row* is everything from the first time that something happened until it is over. Three rules make it calm:
 //! - the first event of a row is said at once, and later ones at most every six hours, with a count. This also holds if rows follow each
-//!   other quickly, so something that breaks and recovers every minute does not send two notices a minute;
+//!   other quickly, so something that breaks and recovers every minute does not send two notices a minute. Only what is pressing is
+//!   said at once in any case;
 //! - "right again" is said only if the row was said. If a row begins and ends while nothing may be sent, one notice says both;
 //! - if something happens again before "right again" was sent, the row goes on.
 
@@ -38,6 +39,16 @@ pub struct Event {
     pub key: NoticeKey,
     pub happening: Happening,
     pub about: About,
+    /// It changes what the person must do, so it is said at once, also if the same was said a moment ago.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_pressing: bool,
+}
+
+impl Event {
+    #[must_use]
+    pub const fn new(key: NoticeKey, happening: Happening, about: About) -> Self {
+        Self { key, happening, about, is_pressing: false }
+    }
 }
 
 /// What waits for the digest of a date.
@@ -194,6 +205,9 @@ pub fn note(
             state.unsaid = state.unsaid.saturating_add(1);
             state.last_at = now;
             state.about = event.about.clone();
+            if event.is_pressing {
+                state.said_at = None;
+            }
         }
         Happening::Over => match state.key.kind {
             _ if state.total == 0 => return (state, Decision::Nothing(Silence::NotTold)),
@@ -206,6 +220,10 @@ pub fn note(
                     return (state, Decision::Nothing(Silence::NotTold));
                 }
                 state.over = true;
+                // What the watchdog says has other words when it is over.
+                if state.key.kind == NoticeKind::Watchdog {
+                    state.about = event.about.clone();
+                }
             }
         },
     }

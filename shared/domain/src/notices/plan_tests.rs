@@ -24,7 +24,7 @@ fn begin() -> Timestamp {
 
 fn event(kind: NoticeKind, cause: &str, happening: Happening) -> Event {
     let key = NoticeKey { kind, action_id: Some(ACTION), cause: Cause::new(cause) };
-    Event { key, happening, about: About::new("Report", "no answer", LeadsTo::Action { action_id: ACTION }) }
+    Event::new(key, happening, About::new("Report", "no answer", LeadsTo::Action { action_id: ACTION }))
 }
 
 /// A person, a key, and what is said about it.
@@ -79,6 +79,26 @@ impl Row {
     #[track_caller]
     fn says(&mut self, expected: &[&str]) {
         assert_eq!(std::mem::take(&mut self.said), expected);
+    }
+}
+
+#[test]
+fn what_is_pressing_is_said_at_once_but_not_in_quiet_hours() {
+    let quiet = json!({"quiet_hours": {"from": "13:00", "to": "20:00"}});
+    for (preferences, folded, minutes, expected) in
+        [(json!({}), "at 22T18:00", 2, "2"), (quiet, "at 22T20:00", 60, "at 22T20:00")]
+    {
+        let mut row = Row::new(NoticeKind::Failed, preferences);
+        row.happens(0);
+        row.happens(1);
+        row.says(&["1", folded]);
+        let pressing =
+            Event { is_pressing: true, ..event(NoticeKind::Failed, "timeout", Happening::Happened) };
+        let now = begin() + minutes.minutes();
+        let (state, decision) = note(row.state.take(), &pressing, &row.preferences, now, &TimeZone::UTC);
+        row.state = Some(state);
+        row.hear(decision);
+        row.says(&[expected]);
     }
 }
 

@@ -15,6 +15,7 @@ use url::Url;
 
 use super::codes::Code;
 use super::digest::{Digest, DigestItem};
+use super::of_run::MISSED;
 use super::plan::Notice;
 use super::{About, LeadsTo, NoticeKey, NoticeKind};
 use crate::quoting::breaks_line;
@@ -30,6 +31,9 @@ pub const TELEGRAM_MAX: usize = 4_096;
 
 /// The longest message for Slack, in characters. Slack takes 40,000, and folds long ones.
 pub const SLACK_MAX: usize = 10_000;
+
+/// The cause of a message that tries a channel out.
+pub const TEST: &str = "test";
 
 /// How many characters of a title and of a reason are shown, after they were made harmless. With every character escaped, both and the
 /// link fit into each channel, so no text can push the link out.
@@ -216,7 +220,7 @@ fn cut(text: &str, max: usize) -> String {
 }
 
 /// What happened, in a sentence without a full stop.
-fn headline(kind: NoticeKind, about: &About, count: u32, is_over: bool) -> String {
+fn headline(key: &NoticeKey, about: &About, count: u32, is_over: bool) -> String {
     let title = match cut(&inert(&about.title), SHOWN_TITLE) {
         title if title.is_empty() => "(without a name)".to_owned(),
         title => title,
@@ -225,19 +229,22 @@ fn headline(kind: NoticeKind, about: &About, count: u32, is_over: bool) -> Strin
         0 | 1 => format!("{title} {once}"),
         n => format!("{title} {once} {n} times"),
     };
-    match (kind, is_over) {
+    match (key.kind, is_over) {
         (NoticeKind::NeedsAnswer, _) => match count {
             0 | 1 => format!("{title} needs an answer"),
             n => format!("{title} needs {n} answers"),
         },
         (NoticeKind::Watchdog, false) => format!("Watchdog: {title}"),
-        (NoticeKind::Watchdog, true) => format!("Watchdog: right again: {title}"),
+        (NoticeKind::Watchdog, true) => format!("{title} is right again"),
+        (NoticeKind::Failed, false) if key.cause.as_str() == MISSED => times("has missed its due time"),
         (NoticeKind::Failed, false) => times("has failed"),
         (NoticeKind::Failed, true) => format!("{title} works again"),
         (NoticeKind::Held, false) => times("was held back"),
         (NoticeKind::Held, true) => format!("{title} is not held back any more"),
         (NoticeKind::Budget, false) => format!("Costs: {title}"),
         (NoticeKind::Budget, true) => format!("Costs: right again: {title}"),
+        // Whether it arrives is not known yet.
+        (NoticeKind::Succeeded, _) if key.cause.as_str() == TEST => title,
         (NoticeKind::Succeeded, _) => times("has succeeded"),
         (NoticeKind::NothingNew, _) => times("found nothing new"),
     }
@@ -274,7 +281,7 @@ impl Message<'_> {
     #[must_use]
     pub fn subject(&self) -> String {
         match self {
-            Self::Notice(notice) => headline(notice.key.kind, &notice.about, notice.count, notice.is_over),
+            Self::Notice(notice) => headline(&notice.key, &notice.about, notice.count, notice.is_over),
             Self::Digest { date, digest, .. } => {
                 let count = digest.lines() + digest.more;
                 format!("{date}: {count} {}", if count == 1 { "thing" } else { "things" })
@@ -292,7 +299,8 @@ impl Message<'_> {
                 }
                 let since = since.strftime("%Y-%m-%d %H:%M UTC");
                 if *is_over {
-                    lines.push(Line::text(format!("It began at {since} and happened {count} times.")));
+                    let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+                    lines.push(Line::text(format!("It began at {since} and happened {times}.")));
                 } else if *count > 1 {
                     lines.push(Line::text(format!("It began at {since}.")));
                 }
@@ -470,7 +478,7 @@ fn told(
 }
 
 fn digest_line(item: &DigestItem, site: &Site) -> Line {
-    let head = headline(item.key.kind, &item.about, item.count, item.is_over);
+    let head = headline(&item.key, &item.about, item.count, item.is_over);
     Line { text: head, link: Some(site.link(item.about.leads_to)), is_heading: false }
 }
 

@@ -245,7 +245,7 @@ fn every_kind_has_its_words() {
         (NoticeKind::NeedsAnswer, 1, false, "R needs an answer"),
         (NoticeKind::NeedsAnswer, 2, false, "R needs 2 answers"),
         (NoticeKind::Watchdog, 2, false, "Watchdog: R"),
-        (NoticeKind::Watchdog, 2, true, "Watchdog: right again: R"),
+        (NoticeKind::Watchdog, 2, true, "R is right again"),
         (NoticeKind::Failed, 1, false, "R has failed"),
         (NoticeKind::Failed, 2, true, "R works again"),
         (NoticeKind::Held, 1, false, "R was held back"),
@@ -256,6 +256,33 @@ fn every_kind_has_its_words() {
     ] {
         let notice = Notice { count, is_over, ..notice(kind, "R", "") };
         assert_eq!(Message::Notice(&notice).subject(), expected);
+    }
+}
+
+#[test]
+fn a_test_has_neither_succeeded_nor_failed() {
+    let mut test = notice(NoticeKind::Succeeded, "A test of this channel", "");
+    test.key.cause = Cause::new(TEST);
+    assert_eq!(Message::Notice(&test).subject(), "A test of this channel");
+}
+
+#[test]
+fn a_missed_due_time_has_not_failed_and_once_is_not_1_times() {
+    let mut missed = notice(NoticeKind::Failed, "R", "");
+    missed.key.cause = Cause::new("missed");
+    for (count, is_over, expected) in [
+        (1, false, "R has missed its due time"),
+        (631, false, "R has missed its due time 631 times"),
+        (2, true, "R works again"),
+    ] {
+        let missed = Notice { count, is_over, ..missed.clone() };
+        assert_eq!(Message::Notice(&missed).subject(), expected);
+    }
+    for (count, expected) in [(1, "happened once."), (2, "happened 2 times.")] {
+        let over = Notice { count, is_over: true, ..notice(NoticeKind::Watchdog, "R", "It was silent.") };
+        let text = Message::Notice(&over).email(&site(), None).text;
+        assert!(text.starts_with("R is right again\nIt was silent.\nIt began at "), "{text}");
+        assert!(text.contains(expected), "{text}");
     }
 }
 

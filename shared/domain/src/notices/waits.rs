@@ -71,7 +71,7 @@ pub fn proposals(run: RunId, action: Option<ActionId>, who: &str) -> Event {
 
 fn event(action_id: Option<ActionId>, cause: String, about: About) -> Event {
     let key = NoticeKey { kind: NoticeKind::NeedsAnswer, action_id, cause: Cause::new(&cause) };
-    Event { key, happening: Happening::Happened, about }
+    Event::new(key, Happening::Happened, about)
 }
 
 /// What is noted when it is said that something waits. It began to wait after everything before it was answered, so it is a new question.

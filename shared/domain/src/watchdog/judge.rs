@@ -27,6 +27,11 @@ pub const SAME_IN_A_ROW: u32 = 3;
 /// How far ahead of now a sign of life may be: the clocks of two machines differ.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(5);
 
+/// What is wrong with a watched schedule.
+const SILENT: &str = "It is silent";
+const LATE: &str = "It was late";
+const EMPTY: &str = "It had no result";
+
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// By how many thousandths of a ceiling the costs may be ahead of the time.
@@ -337,17 +342,32 @@ pub fn judge_watched(watched: &Watched, ledger: &[Expected], now: Timestamp) -> 
     let Some(newest) = newest else { return Observed::unknown(Check::WatchedSchedule, &item) };
     let (what, remedy) = match newest.state {
         ExpectedState::Ran | ExpectedState::Waiting => return Observed::fine(Check::WatchedSchedule, &item),
-        ExpectedState::Late => ("It was late", "Look at what delays it, or allow more minutes."),
-        ExpectedState::Silent => {
-            ("It is silent", "Check that the program runs and that it can reach the platform.")
-        }
-        ExpectedState::Empty => {
-            ("It had no result", "Look at what it did. A report needs a summary or a link.")
-        }
+        ExpectedState::Late => (LATE, "Look at what delays it, or allow more minutes."),
+        ExpectedState::Silent => (SILENT, "Check that the program runs and that it can reach the platform."),
+        ExpectedState::Empty => (EMPTY, "Look at what it did. A report needs a summary or a link."),
         ExpectedState::Failed => ("It has failed", "Read the log of the program."),
     };
     let what = format!("{what}. {}", newest.why);
     Observed::anomaly(Check::WatchedSchedule, &item, &what, remedy, now)
+}
+
+/// What was wrong, in words for a time when it is right again. `seen`: the text of the newest anomaly.
+#[must_use]
+pub fn was(check: Check, seen: &str) -> String {
+    let words = match check {
+        Check::WatchedSchedule if seen.starts_with(SILENT) => "It was silent.",
+        Check::WatchedSchedule if seen.starts_with(LATE) => "It was late.",
+        Check::WatchedSchedule if seen.starts_with(EMPTY) => "It had no result.",
+        Check::WatchedSchedule | Check::ActionFails => "It had failed.",
+        Check::JobFailed => "It had failed, or had not ended in time.",
+        Check::Stale => "It had not begun in time.",
+        Check::EmptySuccess => "It had written nothing, although there was work.",
+        Check::BudgetBurn => "The ceiling was reached, or nearly.",
+        Check::ActionRepeats => "It had delivered the same output several times in a row.",
+        Check::ActionWithoutNext => "It had no next time.",
+        Check::TimerDisabled | Check::QueueAge | Check::DeadLetters | Check::Heartbeat => seen,
+    };
+    words.to_owned()
 }
 
 fn ago(at: Timestamp, now: Timestamp) -> String {
@@ -355,7 +375,7 @@ fn ago(at: Timestamp, now: Timestamp) -> String {
 }
 
 /// A text with a capital at its beginning.
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -24,10 +24,11 @@ use crate::jobs::JobKind;
 use crate::quoting::short_line;
 use crate::validate::FieldErrors;
 
+pub(crate) use judge::capital;
 pub use judge::{
     ActionFacts, BudgetFacts, FAILS_IN_A_ROW, JobFacts, LONGEST_JOB, OLDEST_MESSAGE, QueueFacts,
     SAME_IN_A_ROW, STALE_AFTER, judge_action, judge_budget, judge_heartbeat, judge_job, judge_queue,
-    judge_timer, judge_watched,
+    judge_timer, judge_watched, was,
 };
 
 pub use record::{CounterOf, Looked, MAX_COUNTERS, WatchdogRecord};

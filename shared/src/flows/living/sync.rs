@@ -128,8 +128,8 @@ fn told(owner: &Owner, sync: &Sync, id: Uuid, now: Timestamp) -> Result<Option<W
         LeadsTo::Docs { project_id: sync.project_id },
     );
     let cause = Cause::new(&format!("docs:{}", sync.project_id));
-    let event =
-        Event { key: NoticeKey { kind: NoticeKind::Failed, action_id: None, cause }, happening, about };
+    let key = NoticeKey { kind: NoticeKind::Failed, action_id: None, cause };
+    let event = Event::new(key, happening, about);
     let id = domain::ids::NoticeId::from_uuid(id);
     Ok(Some(Store::happened_write(owner, id, event, now)?))
 }

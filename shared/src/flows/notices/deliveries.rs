@@ -8,7 +8,7 @@ use domain::ids::{ChannelId, DeliveryId, NoticeId, Owner};
 use domain::notices::channels::{self, Answer, Channel, ChannelKind, Next};
 use domain::notices::deliveries::{DeliveryRecord, DeliveryState, Said};
 use domain::notices::plan::Notice;
-use domain::notices::render::Message;
+use domain::notices::render::{Message, TEST};
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use domain::secrets::signature::{self, SigningSecret};
 use futures::FutureExt;
@@ -132,7 +132,7 @@ pub async fn test_channel(cx: &Cx, owner: &Owner, once: &Once, id: ChannelId) ->
     let now = cx.clock.now();
     let notice = Notice {
         notice_id: NoticeId::from_uuid(cx.clock.uuid()),
-        key: NoticeKey { kind: NoticeKind::Succeeded, action_id: None, cause: Cause::new("test") },
+        key: NoticeKey { kind: NoticeKind::Succeeded, action_id: None, cause: Cause::new(TEST) },
         about: About::new("A test of this channel", "You are told here.", LeadsTo::Watch),
         count: 1,
         since: now,

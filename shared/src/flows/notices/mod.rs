@@ -215,7 +215,7 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
                 .collect();
             let others_wait =
                 found.value.has_told_a_question() && others_wait(cx, owner, action, run).await?;
-            let events = of_run(&of.value.title, &found.value, &open, others_wait);
+            let events = of_run(&of.value, &found.value, &open, others_wait);
             note_all(owner, &to, states, &events, now, &mut planned)?;
         }
         if planned.store(cx, owner).await? {

@@ -63,7 +63,13 @@ pub fn export(api: &Api, file: &Path, force: bool) -> Result<(), Failure> {
 /// # Errors
 /// If the folder has none of the files, or if the server refuses them or does not answer.
 pub fn import(api: &Api, from: &Path, json: bool) -> Result<(), Failure> {
-    let mut archive = match fs::metadata(from)?.is_dir() {
+    let about = match fs::metadata(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Failure::Message(format!("there is no such file or folder: {}", shown(from))));
+        }
+        found => found?,
+    };
+    let mut archive = match about.is_dir() {
         true => zip_of(from)?,
         false => File::open(from)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", shown(from))))?,
@@ -116,7 +122,9 @@ fn told(import: &Value) -> String {
     for (name, kind) in [("records", "brought in"), ("left_out", "left out")] {
         let counts = import[name].as_object();
         for (what, count) in counts.into_iter().flatten() {
-            text.push_str(&format!("{kind}: {count} {}\n", line(&what.replace('_', " "))));
+            let what = line(&what.replace('_', " "));
+            let what = if count.as_i64() == Some(1) { one_of(&what) } else { what };
+            text.push_str(&format!("{kind}: {count} {what}\n"));
         }
     }
     import
@@ -125,6 +133,14 @@ fn told(import: &Value) -> String {
         .filter_map(Value::as_str)
         .for_each(|note| text.push_str(&format!("{}\n", line(note))));
     if text.is_empty() { "nothing was brought in\n".to_owned() } else { text }
+}
+
+/// The singular of "files" or "memories".
+fn one_of(many: &str) -> String {
+    match (many.strip_suffix("ies"), many.strip_suffix('s')) {
+        (Some(stem), _) => format!("{stem}y"),
+        (None, one) => one.unwrap_or(many).to_owned(),
+    }
 }
 
 /// The files of a folder that the platform knows, as a zip.
@@ -230,4 +246,18 @@ fn entries(
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_is_not_called_many() {
+        let import = json!({"records": {"memories": 1, "cards": 2}, "left_out": {"files": 1, "watched": 1}});
+        assert_eq!(
+            told(&import),
+            "brought in: 2 cards\nbrought in: 1 memory\nleft out: 1 file\nleft out: 1 watched\n"
+        );
+    }
 }
