@@ -130,7 +130,7 @@ pub enum Refused {
     WrongState { command: &'static str, state: ActionState },
     #[error("the action has no approval")]
     NotApproved { state: ActionState },
-    #[error("the approval is for {given}, but the action is now {current}")]
+    #[error("the action has changed: the approval is for {}, and it is now {}", short(given), short(current))]
     ApprovalMismatch { state: ActionState, given: String, current: String },
     #[error("the action has the live run {run}")]
     RunLive { state: ActionState, run: RunId },
@@ -141,6 +141,14 @@ pub enum Refused {
          (`schedule: null`), approve the action and run it now"
     )]
     InThePast { state: ActionState, at: Timestamp },
+}
+
+/// The first digits of a hash, for a sentence.
+fn short(hash: &str) -> String {
+    match hash.char_indices().nth(12) {
+        Some((at, _)) => format!("{}…", &hash[..at]),
+        None => hash.to_owned(),
+    }
 }
 
 impl Refused {

@@ -214,7 +214,10 @@ fn a_stale_approval_is_refused_with_both_hashes() {
     let refused =
         transition(&action, Command::Approve { hash: "0123", briefing: &briefing() }, noon()).unwrap_err();
     let current = approval_hash(&action, &briefing());
-    assert_eq!(refused.to_string(), format!("the approval is for 0123, but the action is now {current}"));
+    assert_eq!(
+        refused.to_string(),
+        format!("the action has changed: the approval is for 0123, and it is now {}…", &current[..12])
+    );
     let state = ActionState::Defined;
     assert_eq!(refused, Refused::ApprovalMismatch { state, given: "0123".into(), current });
 }

@@ -432,8 +432,12 @@ fn of_action(
         let state = spoken(action.state);
         let sentence = match approval {
             ApprovalNow::Withdrawn => {
+                let since = match action.state {
+                    ActionState::Defined => "it was not approved again".to_owned(),
+                    _ => format!("it is {state}"),
+                };
                 format!(
-                    "Nothing {ran} {asked}: the approval of the action was withdrawn, and it is {state}.{passed}"
+                    "Nothing {ran} {asked}: the approval of the action was withdrawn, and {since}.{passed}"
                 )
             }
             ApprovalNow::Never | ApprovalNow::Drifted | ApprovalNow::Holds => {

@@ -4,7 +4,7 @@ use super::of_preflight::is_preflight;
 use super::plan::{Event, Happening};
 use super::waits::Waiting;
 use super::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
-use crate::actions::{Action, Occurrence, OccurrenceState};
+use crate::actions::{Action, Occurrence, OccurrenceState, ReasonCode};
 
 /// The cause of a due time that was missed.
 pub(super) const MISSED: &str = "missed";
@@ -40,6 +40,8 @@ pub fn of_run(action: &Action, occurrence: &Occurrence, open: &[NoticeKey], othe
             (OccurrenceState::Succeeded | OccurrenceState::NothingNew, ..) | (_, _, None) => {
                 occurrence.state.as_str().to_owned()
             }
+            // The run that finds that the action is no longer what was approved, and the due times after it, are one thing.
+            (OccurrenceState::Held, _, Some(ReasonCode::Drifted)) => ReasonCode::NeedsApproval.code(),
             (_, _, Some(code)) => code.code(),
         };
         let key = NoticeKey { kind, action_id: Some(occurrence.action_id), cause: Cause::new(&code) };
@@ -93,7 +95,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::actions::{Action, Reason, ReasonCode, samples};
+    use crate::actions::{Action, Reason, samples};
     use crate::ids::RunId;
     use crate::work::ActionState;
 
@@ -170,7 +172,10 @@ mod tests {
         // What was held again has not run.
         let mut held = occurrence(OccurrenceState::Held);
         (held.started_at, held.reason_code) = (None, Some(ReasonCode::Drifted));
-        assert_eq!(said(&of_run(&action(), &held, &open, false)), [format!("Happened held/{id}/drifted")]);
+        let again = said(&of_run(&action(), &held, &open, false));
+        assert_eq!(again, [format!("Happened held/{id}/needs_approval")]);
+        held.reason_code = Some(ReasonCode::NeedsApproval);
+        assert_eq!(said(&of_run(&action(), &held, &open, false)), again);
         // Rows of other actions stay.
         let foreign = NoticeKey { action_id: None, ..key(NoticeKind::Failed, "overloaded") };
         let events = of_run(&action(), &occurrence(OccurrenceState::NothingNew), &[foreign], false);
