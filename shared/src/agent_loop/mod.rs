@@ -592,7 +592,7 @@ impl<K: Kind> Driver<K> {
 }
 
 /// A text as one item of the table holds it. The chat has the whole text.
-fn shortened(mut text: String) -> String {
+pub(crate) fn shortened(mut text: String) -> String {
     const MARK: &str = "\n\n(shortened)";
     if text.len() > MAX_PIECE + MARK.len() {
         text.truncate(text.floor_char_boundary(MAX_PIECE));

@@ -83,6 +83,8 @@ pub struct Recorder {
     pending_since: Option<Instant>,
     /// The number of the current step, from 1.
     step: u32,
+    /// The text of this step so far.
+    said: String,
     /// The bytes of thinking that were stored in this step.
     thought: usize,
     cancel_checked: Instant,
@@ -104,6 +106,7 @@ impl Recorder {
             next_event: last_event + 1,
             pending: String::new(),
             pending_kind: EventKind::MessageDelta,
+            said: String::new(),
             thought: 0,
             pending_since: None,
             step: 1,
@@ -144,7 +147,14 @@ impl Recorder {
     /// Begins a step: text and usage that follow belong to it.
     pub fn begin_step(&mut self, step: u32) {
         self.step = step;
+        self.said.clear();
         self.thought = 0;
+    }
+
+    /// What readers have seen of the reply so far: the text of the steps that are done, and of the one that is under way.
+    #[must_use]
+    pub fn text_so_far(&self) -> String {
+        format!("{}{}", self.run.message, self.said).trim().to_owned()
     }
 
     /// The number of the current step, from 1.
@@ -158,6 +168,7 @@ impl Recorder {
     /// # Errors
     /// If the text can't be stored.
     pub async fn text(&mut self, delta: &str) -> Result<()> {
+        self.said.push_str(delta);
         self.collect(EventKind::MessageDelta, delta).await
     }
 

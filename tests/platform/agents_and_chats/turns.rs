@@ -155,10 +155,19 @@ async fn a_run_is_cancelled() {
         h.request(Method::POST, &format!("/agents/{agent}/chat")).header("accept", "text/event-stream");
     let response = request.json(&json!({"message": "Write a long brief"})).send().await.unwrap();
     let location = response.headers()["location"].to_str().unwrap().to_owned();
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert_eq!(h.post(&format!("{location}/cancel"), json!({})).await.status, 202);
     let seen = events(&response.text().await.unwrap());
     assert_eq!(seen.last().unwrap().name, "run.cancelled");
-    assert_eq!(h.get(&location).await.expect(200)["state"], "cancelled");
+    let run = h.get(&location).await.expect(200);
+    assert_eq!(run["state"], "cancelled");
+    // What was read stays, and the conversation goes on after it.
+    assert_eq!(run["message"].as_str().unwrap(), text(&seen).trim());
+    assert!(!run["message"].as_str().unwrap().is_empty(), "{run:#}");
+    let chat = format!("/chats/{}", run["chat_id"].as_str().unwrap());
+    let stored = h.get(&chat).await.expect(200);
+    let said: Vec<_> = stored["messages"].as_array().unwrap().iter().map(|one| &one["content"]).collect();
+    assert_eq!(said, [&json!("Write a long brief"), &run["message"]]);
     // Cancelling an ended run changes nothing.
     assert_eq!(h.post(&format!("{location}/cancel"), json!({})).await.expect(202)["state"], "cancelled");
 }

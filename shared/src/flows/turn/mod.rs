@@ -36,7 +36,7 @@ use super::runs::Begun;
 use super::{messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
-use crate::agent_loop::{Driver, PUT_DOWN_BEFORE, Rest};
+use crate::agent_loop::{Driver, PUT_DOWN_BEFORE, Rest, shortened};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::money::alerts;
@@ -493,6 +493,16 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
         if !run.proposals.is_empty() {
             let waits = waits::proposals(run_id, run.action_id, kind.who());
             more.push(Store::waits_write(&owner, waits, cx.clock.now())?);
+        }
+    }
+    if state == RunState::Cancelled && may_add {
+        // What the person has read stays, also for the model. Its calls go, because they have no results.
+        let text = recorder.text_so_far();
+        if !text.is_empty() {
+            let said = messages::new(&cx, Role::Assistant, vec![Block::text(text.as_str())], Some(run_id));
+            more.extend(messages::writes(&cx, &owner, thread, vec![said]).await?);
+            more.push(kind.conversation.still_there(&owner));
+            recorder.run_mut().message = shortened(text);
         }
     }
     if let Some(agent) = kind.agent.as_ref().filter(|_| cost > 0) {
