@@ -71,6 +71,8 @@ pub(super) fn foreign(text: &str, hosts: &Hosts) -> Vec<String> {
             b'h' | b'H' | b's' | b'S' | b'f' | b'F' => {
                 attribute(&text[at..], hosts).or_else(|| with_scheme(rest(), hosts))
             }
+            b'a'..=b'd' | b'A'..=b'D' | b'p' | b'P' => attribute(&text[at..], hosts),
+            b'u' | b'U' | b'@' => in_styles(rest(), hosts),
             b'w' | b'W' if begins(&text[at..], "www.") && may_begin(&text[..at]) => {
                 let url = format!("http://{}", rest());
                 with_scheme(&url, hosts)
@@ -193,9 +195,13 @@ fn scheme_of(text: &str) -> Option<&str> {
     is_scheme.then(|| &text[..end])
 }
 
+/// The attributes of HTML and SVG that have links, or whose names end so: `formaction`, `xlink:href`.
+const ATTRIBUTES: [&str; 10] =
+    ["href", "srcset", "src", "action", "background", "cite", "content", "data", "ping", "poster"];
+
 /// `href="link"`, `src='link'` and `srcset=link`, at the name of the attribute.
 fn attribute(text: &str, hosts: &Hosts) -> Option<String> {
-    let name = ["href", "srcset", "src"].into_iter().find(|name| begins(text, name))?;
+    let name = ATTRIBUTES.into_iter().find(|name| begins(text, name))?;
     let space = |char: char| char <= ' ';
     let value =
         window(text, name.len()).trim_start_matches(space).strip_prefix('=')?.trim_start_matches(space);
@@ -208,10 +214,28 @@ fn attribute(text: &str, hosts: &Hosts) -> Option<String> {
         }
         _ => &value[..value.find(|char: char| char <= ' ' || char == '>').unwrap_or(value.len())],
     };
-    if name == "srcset" {
-        return value.split([',', ' ', '\t', '\n']).find_map(|link| judge(link, hosts));
+    match name {
+        "srcset" | "ping" => value.split([',', ' ', '\t', '\n']).find_map(|link| judge(link, hosts)),
+        // `<meta http-equiv="refresh" content="0; url=link">`. What else stands in `content` is no link.
+        "content" => {
+            let at = value.as_bytes().windows(4).position(|four| four.eq_ignore_ascii_case(b"url="))?;
+            judge(value[at + 4..].trim_matches(['"', '\'', ' ']), hosts)
+        }
+        _ => judge(value, hosts),
     }
-    judge(value, hosts)
+}
+
+/// `url(link)` and `@import "link"` of CSS.
+fn in_styles(text: &str, hosts: &Hosts) -> Option<String> {
+    let quotes = ['"', '\'', '\\'];
+    if begins(text, "url(") {
+        let link = &text["url(".len()..];
+        let link = &link[..link.find(')').unwrap_or(link.len())];
+        return judge(link.trim_matches(|char: char| char <= ' ' || quotes.contains(&char)), hosts);
+    }
+    let link = text.get("@import".len()..).filter(|_| begins(text, "@import"))?;
+    let link = link.trim_start_matches(|char: char| char <= ' ').strip_prefix(quotes)?;
+    judge(&link[..link.find(quotes).unwrap_or(link.len())], hosts)
 }
 
 /// A URL in the text, at its scheme.
