@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::Failure;
+use crate::config::Places;
 use crate::output::{self, escaped};
-use crate::server::ServerError;
-use crate::shell::api::Api;
+use crate::server::{Patience, Server, ServerError};
 
 #[derive(Deserialize)]
 struct Stopped {
@@ -46,8 +46,7 @@ struct Missed {
 /// # Errors
 /// If the server refuses it or does not answer.
 pub fn stop() -> Result<(), Failure> {
-    let api = Api::open()?;
-    let answer = api.server.post_json("/account/stop", &json!({}))?;
+    let answer = server()?.post_json("/account/stop", &json!({}))?;
     let Stopped { stopped_at, runs_ended } = parse(&answer.body)?;
     let ended = match runs_ended {
         1 => "1 run was ended".to_owned(),
@@ -55,7 +54,7 @@ pub fn stop() -> Result<(), Failure> {
     };
     output::print(format!(
         "the account has been stopped since {}; {ended}\nnothing runs until `lamplighter start`\n",
-        api.when(&stopped_at)
+        escaped(&stopped_at)
     ))?;
     Ok(())
 }
@@ -66,12 +65,11 @@ pub fn stop() -> Result<(), Failure> {
 /// If the server refuses it or does not answer, or if `missed` is needed.
 pub fn start(missed: Option<&str>) -> Result<(), Failure> {
     let body = missed.map_or_else(|| json!({}), |missed| json!({ "missed": missed }));
-    let api = Api::open()?;
-    let answer = match api.server.post_json("/account/start", &body) {
+    let answer = match server()?.post_json("/account/start", &body) {
         Ok(answer) => answer,
         Err(ServerError::Refused { conflict: Some(conflict), .. }) if conflict.code == "missed_runs" => {
             let missed: MissedList = serde_json::from_value(conflict.current).map_err(|_| unexpected())?;
-            output::print(missed.lines(&api))?;
+            output::print(missed.lines())?;
             return Err(Failure::Message(
                 "the account is still stopped, because these due times were missed; say what becomes of them:\n\
                  lamplighter start --missed run-newest     runs the newest of each action, and skips the others\n\
@@ -86,7 +84,7 @@ pub fn start(missed: Option<&str>) -> Result<(), Failure> {
     let Some(stopped_at) = stopped_at else {
         return Ok(output::print("the account was not stopped\n")?);
     };
-    let mut told = format!("the account runs again; it was stopped {}\n", api.when(&stopped_at));
+    let mut told = format!("the account runs again; it was stopped at {}\n", escaped(&stopped_at));
     if !list.data.is_empty() {
         let became = match missed {
             Some("run_newest") => {
@@ -96,20 +94,19 @@ pub fn start(missed: Option<&str>) -> Result<(), Failure> {
             _ => "the schedules of these actions decide about the due times",
         };
         let _ = writeln!(told, "{became}:");
-        told.push_str(&list.lines(&api));
+        told.push_str(&list.lines());
     }
     Ok(output::print(told)?)
 }
 
 impl MissedList {
     /// One line for each action.
-    fn lines(&self, api: &Api) -> String {
+    fn lines(&self) -> String {
         let mut lines = String::new();
         for Missed { action_id, title, due_times, first_due_at, last_due_at } in &self.data {
-            let (first, last) = (api.when(first_due_at), api.when(last_due_at));
             let when = match due_times {
-                1 => format!("1 due time, {first}"),
-                times => format!("{times} due times, {first} to {last}"),
+                1 => format!("1 due time, {first_due_at}"),
+                times => format!("{times} due times, {first_due_at} to {last_due_at}"),
             };
             lines.push_str(&escaped(&format!("{action_id}  {when}  {title}")));
             lines.push('\n');
@@ -119,6 +116,13 @@ impl MissedList {
         }
         lines
     }
+}
+
+/// The server that the settings name.
+fn server() -> Result<Server, Failure> {
+    let settings = Places::look().read()?;
+    output::warn(&settings.warnings);
+    Ok(Server::new(&settings, Patience::PERSON))
 }
 
 fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {

@@ -254,7 +254,11 @@ impl World {
         let said = self.shell(&["stop"]).await;
         let stopped_at = self.get("/account").await["stopped_at"].clone();
         self.same("a stop by the command", &json!(said.ok), &json!(true));
-        self.same("since when it is stopped", &said.time_after("the account is stopped since "), &stopped_at);
+        self.same(
+            "since when it is stopped",
+            &said.time_after("the account has been stopped since "),
+            &stopped_at,
+        );
     }
 
     async fn starts_by_command(&mut self) {
