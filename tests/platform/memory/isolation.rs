@@ -359,8 +359,8 @@ impl<'a> Person<'a> {
         for mark in others {
             paths.push(format!("/memory/search?q={mark}&depth=raw"));
         }
-        let some = others.iter().next().unwrap();
-        paths.push(format!("/search?q={some}"));
+        // A person who has imported everything of the others knows all marks.
+        paths.extend(others.first().map(|some| format!("/search?q={some}")));
         for path in paths {
             self.get(&path).await;
         }
@@ -566,8 +566,10 @@ async fn sequence(seed: u64, counts: &mut Counts) {
     for at in 0..people.len() {
         let mut me = people.remove(at);
         for other in &people {
-            // The check of what is told would notice if one of them got an answer to the other.
-            assert!(!marks(&other.told).is_subset(&me.knows), "{} knows all of {}", me.owner, other.owner);
+            // After imports, one may know all of the other. Then no answer would tell anything.
+            if marks(&other.told).is_subset(&me.knows) {
+                continue;
+            }
             counts.foreign_ids += tries_foreign_ids(&mut me, other).await;
         }
         people.insert(at, me);

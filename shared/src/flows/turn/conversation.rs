@@ -17,8 +17,8 @@ use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::{actions, assets, chats};
-use crate::store::table::{Order, Write};
-use crate::store::{Store, keys};
+use crate::store::table::{Condition, Order, Write};
+use crate::store::{Store, Versioned, keys};
 
 /// How many assets and how many actions the model gets to see.
 const IN_VIEW: usize = 10;
@@ -36,13 +36,6 @@ pub enum Topic {
     Setup(Option<ChatId>),
     Agent(AgentId, Option<ChatId>),
     Action(ActionId),
-}
-
-impl Topic {
-    /// Whether the turn begins a new conversation.
-    pub(super) const fn is_new(self) -> bool {
-        matches!(self, Self::Setup(None) | Self::Agent(_, None))
-    }
 }
 
 /// The conversation in its state at the beginning of the turn.
@@ -98,6 +91,18 @@ impl Conversation {
         match self {
             Self::Chat(_) => None,
             Self::Action(action) => Some(action.id),
+        }
+    }
+
+    /// The condition that the conversation still exists, for the transaction that ends a turn. A turn that is about to begin sees that
+    /// this one has ended.
+    pub fn ends_turn(&self, owner: &Owner) -> Write {
+        match self {
+            Self::Chat(chat) => {
+                let (key, only_if) = (keys::chat(owner, chat.chat_id), Condition::Exists);
+                Write::Add { key, numbers: Vec::new(), only_if, expires: None }
+            }
+            Self::Action(_) => self.still_there(owner),
         }
     }
 
@@ -173,10 +178,10 @@ impl Conversation {
     }
 }
 
-async fn existing(cx: &Cx, owner: &Owner, id: Option<ChatId>) -> Result<Option<Chat>> {
+async fn existing(cx: &Cx, owner: &Owner, id: Option<ChatId>) -> Result<Option<Versioned<Chat>>> {
     match id {
         None => Ok(None),
-        Some(id) => chats::load(cx, owner, id).await.map(|chat| Some(chat.value)),
+        Some(id) => chats::load(cx, owner, id).await.map(Some),
     }
 }
 
@@ -184,13 +189,15 @@ fn or_new(
     cx: &Cx,
     owner: &Owner,
     agent_id: Option<AgentId>,
-    chat: Option<Chat>,
+    chat: Option<Versioned<Chat>>,
     message: &str,
 ) -> Result<(Chat, Vec<Write>)> {
     match chat {
-        Some(chat) if chat.agent_id == agent_id => {
-            let there = Write::Exists { key: keys::chat(owner, chat.chat_id) };
-            Ok((chat, vec![there]))
+        Some(Versioned { value: chat, version }) if chat.agent_id == agent_id => {
+            // If another turn ends before this one is stored, its reply would come after the message of this one. Then this one
+            // begins again.
+            let unchanged = Write::Unchanged { key: keys::chat(owner, chat.chat_id), version };
+            Ok((chat, vec![unchanged]))
         }
         Some(_) => Err(Error::NotFound("chat")),
         None => {

@@ -241,15 +241,8 @@ async fn begin(
                 tries.next().await?;
                 charge = quota.beyond().map_err(Error::QuotaExceeded)?;
             }
-            // It was deleted after it was read.
-            Written::Refused(_) => {
-                let is_new = said.topic.is_new();
-                return Err(Error::NotFound(match conversation {
-                    Conversation::Action(_) => "action",
-                    Conversation::Chat(_) if is_new => "agent",
-                    Conversation::Chat(_) => "chat",
-                }));
-            }
+            // A turn of the conversation has just ended, or the conversation or its agent was deleted after it was read.
+            Written::Refused(_) => tries.next().await?,
         }
     }
 }
@@ -488,7 +481,7 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
         let said = transcript.history().into_iter();
         let said = said.map(|said| messages::new(&cx, said.role, said.content, Some(run_id))).collect();
         more.extend(messages::writes(&cx, &owner, thread, said).await?);
-        more.push(kind.conversation.still_there(&owner));
+        more.push(kind.conversation.ends_turn(&owner));
         let run = recorder.run();
         if !run.proposals.is_empty() {
             let waits = waits::proposals(run_id, run.action_id, kind.who());
@@ -501,7 +494,7 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
         if !text.is_empty() {
             let said = messages::new(&cx, Role::Assistant, vec![Block::text(text.as_str())], Some(run_id));
             more.extend(messages::writes(&cx, &owner, thread, vec![said]).await?);
-            more.push(kind.conversation.still_there(&owner));
+            more.push(kind.conversation.ends_turn(&owner));
             recorder.run_mut().message = shortened(text);
         }
     }
