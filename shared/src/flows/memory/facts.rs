@@ -17,7 +17,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::shown::FactView;
-use super::{cards, forgotten, index, shown, sources};
+use super::{cards, index, repetitions, shown, sources};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::edit;
@@ -187,7 +187,7 @@ async fn forget_one(cx: &Cx, owner: &Owner, fact: &Fact, date: jiff::civil::Date
     leave_block(cx, owner, fact).await?;
     // People repeat themselves, and a model repeats what it was told. Such messages are hidden like those that the fact came from.
     let mut quoted = fact.sources.clone();
-    quoted.extend(forgotten::repetitions(cx, owner, &fact.text).await?);
+    quoted.extend(repetitions::of(cx, owner, &fact.text).await?);
     let tombstone = tombstone(fact, TombstoneKind::Deleted, (date, quoted));
     let mut writes = vec![Write::Delete { key: keys::memory_fact(owner, id), must_exist: false }];
     writes.extend(kept_away(owner, &tombstone)?);

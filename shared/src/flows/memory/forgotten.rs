@@ -7,20 +7,12 @@ use domain::memory::recall::Recalled;
 use domain::memory::tombstone::{Tombstone, TombstoneKind};
 use domain::memory::{Quoted, Source};
 use jiff::civil::Date;
-use memory::{Index, Kind, Query};
 
-use super::{index, schedules};
-use crate::context::{Cx, Data};
+use crate::context::Data;
 use crate::error::Result;
 
 /// A message of a conversation.
 type MessageRef = (Source, String);
-
-/// How many messages may be hidden because they say the same as a deleted fact.
-const MOST_REPETITIONS: usize = 40;
-
-/// A message repeats a fact if it has this share of the fact's words.
-const REPEATS: f32 = 0.75;
 
 /// What must not be found, shown or told any more.
 #[derive(Debug, Default)]
@@ -90,34 +82,6 @@ pub async fn still_known(data: &Data, owner: &Owner, mut recalled: Vec<Recalled>
         recalled.retain(|one| forgotten.keeps(one));
     }
     Ok(recalled)
-}
-
-/// The messages that say nearly the same as a fact, in any conversation: people repeat themselves, and a model repeats what it was
-/// told.
-///
-/// # Errors
-/// If the index can't be read.
-pub(super) async fn repetitions(cx: &Cx, owner: &Owner, fact: &str) -> Result<Vec<Quoted>> {
-    let index = index::current(cx, owner).await?;
-    let zone = schedules::zone_of(cx, owner, None).await?;
-    let (now, fact) = (cx.clock.now(), fact.to_owned());
-    let found = move || {
-        let query = Query { limit: MOST_REPETITIONS, kinds: &[Kind::Raw], ..Query::new(&fact, now, zone) };
-        repeated(&index, &query)
-    };
-    cx.compute.answers.run(move |_| Ok(found())).await
-}
-
-fn repeated(index: &Index, query: &Query<'_>) -> Vec<Quoted> {
-    let mut messages: BTreeMap<Source, Vec<String>> = BTreeMap::new();
-    for hit in index.search(query).hits {
-        if memory::share_of_words(query.text, hit.text) >= REPEATS
-            && let Ok(source) = hit.session.parse()
-        {
-            messages.entry(source).or_default().push(hit.document.to_owned());
-        }
-    }
-    messages.into_iter().map(|(source, message_ids)| Quoted { source, message_ids }).collect()
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod index;
 mod learn;
 pub mod outside;
 pub mod recall;
+mod repetitions;
 pub mod search;
 pub mod shown;
 mod sources;
