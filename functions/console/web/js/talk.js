@@ -453,13 +453,15 @@ function runEnd(ctx, talk, runId, proposals, record) {
   const state = own && ENDED.has(own.state) ? own.state : (record?.state ?? own?.state);
   const error = own?.error ?? record?.error;
   const sources = own?.sources ?? [];
+  const isNewest = talk.messages.at(-1)?.run_id === runId;
   return [
     ...stored.map((one) => proposalCard(ctx, one, { reader: readContent })),
     fresh > 0 && h("p", { class: "muted", key: "fresh" }, `${counted(fresh, "draft")} written.`),
     ...outcomeLines(ctx, runId),
     ...(own?.cards ?? []).filter((card) => card.state === "waiting").map((card) => callCard(ctx, { ...card, run_id: runId })),
     sources.length > 0 && h("details", { class: "step", key: "sources" }, h("summary", {}, counted(sources.length, "source")), h("p", { class: "muted" }, "Strangers have written these pages."), h("ul", { class: "plain" }, sources.map((one) => h("li", {}, foreignLink({ to: one.url }, [one.title || one.url]))))),
-    own || talk.path === "/setup/chat" ? knewView(ctx, own?.recalled) : (!record || talk.live !== record) && knewLater(ctx, runId),
+    // The record of the newest run is read anyway.
+    own || isNewest || talk.path === "/setup/chat" ? knewView(ctx, own?.recalled) : (!record || talk.live !== record) && knewLater(ctx, runId),
     own?.cut_off && h("p", { class: "line muted", key: "cut" }, "The reply ends here because it reached the limit of its length."),
     state === "cancelled" && h("p", { class: "line muted", key: "cancelled" }, "Stopped."),
     state === "failed" && error && runFailed(ctx, talk, runId, error),
