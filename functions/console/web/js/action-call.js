@@ -1,7 +1,7 @@
 // The form of a call: the request that an action sends instead of asking a model.
 
 import { linesOf } from "./format.js";
-import { choiceOf, field, press } from "./parts.js";
+import { choiceOf, field, press, withValue } from "./parts.js";
 import { h } from "./view.js";
 
 const METHODS = ["POST", "PUT", "PATCH", "GET", "DELETE"].map((name) => [name, name]);
@@ -20,7 +20,7 @@ export const callChoice = (call) => ({
   minutes: String(call.expect_report_within_minutes ?? ""),
 });
 
-/** The call that the form means, with all that the platform would answer of it. */
+/** The call that the form means, as the API takes it. What is empty is left out. */
 export function callOf(choice) {
   const headers = linesOf(choice.headers).map((line) => [line.slice(0, line.indexOf(":")).trim(), line.slice(line.indexOf(":") + 1).trim()]);
   const secretHeaders = choice.secretHeaders.map(({ name, secret, prefix }) => [name.trim(), prefix ? { secret, prefix } : { secret }]);
@@ -58,7 +58,7 @@ export function callFields(state, shown, secrets) {
   const input = (name, label, props, more = {}) => field(label, h("input", { type: "text", value: call[name], spellcheck: "false", oninput: (event) => set({ [name]: event.target.value }), ...props }), { error: shown[name], ...more });
   const text = (name, label, rows, more = {}) => field(label, h("textarea", { rows, class: "mono", spellcheck: "false", value: call[name], oninput: (event) => set({ [name]: event.target.value }) }), { error: shown[name], ...more });
   const setHeader = (index, change) => set({ secretHeaders: state.form.call.secretHeaders.map((one, at) => (at === index ? { ...one, ...change } : one)) });
-  const secretOf = (label, value, none, onchange, props) => choiceOf(label, value, [["", none], ...secrets.map(({ name }) => [name, name]), ...(value && !secrets.some(({ name }) => name === value) ? [[value, value]] : [])], onchange, props);
+  const secretOf = (label, value, none, onchange, props) => choiceOf(label, value, [["", none], ...withValue(secrets.map(({ name }) => [name, name]), value)], onchange, props);
   const header = (one, index) =>
     h(
       "li",

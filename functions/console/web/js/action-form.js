@@ -5,7 +5,7 @@ import { edit, get, post } from "./api.js";
 import { reading } from "./app.js";
 import { changeView, fieldName } from "./changes.js";
 import { clock, dayMonthYear, linesOf, listed, shownZone, weekdayShort } from "./format.js";
-import { choiceOf, draftOf, failureOf, field, press, section } from "./parts.js";
+import { choiceOf, draftOf, failureOf, field, press, section, withValue } from "./parts.js";
 import { h } from "./view.js";
 
 const FORM_DAYS = [
@@ -547,8 +547,6 @@ function watchFields(state, assets, projects) {
     watches.length < MOST_WATCHES && h("div", {}, press("Watch something", () => state.set({ watches: [...state.form.watches, { kind: "url", url: "" }] }))),
   );
 }
-
-const withValue = (options, value) => (value && !options.some(([name]) => name === value) ? [...options, [value, value]] : options);
 
 const CONDITION_KINDS = [
   ["min_words", "has at least so many words"],

@@ -229,6 +229,9 @@ export function field(label, control, { hint, error } = {}) {
 export const choiceOf = (label, value, options, onchange, props = {}) =>
   h("select", { "aria-label": label, value, onchange: (event) => onchange(event.target.value), ...props }, options.map(([name, text]) => h("option", { value: name, key: name }, text)));
 
+/** These options, and the value that is chosen already if it is not among them. */
+export const withValue = (options, value) => (value && !options.some(([name]) => name === value) ? [...options, [value, value]] : options);
+
 /** A dialog in front of the page. Esc and the backdrop close it, and focus goes back to where it was. */
 export function dialog({ title, kind = "", onclose }, ...content) {
   return h(
