@@ -8,13 +8,13 @@ use words::{Language, Lexicon, TermId};
 use crate::cues::{self, Offered};
 use crate::dates::{self, Day, Times};
 use crate::language::Guess;
-use crate::tokens::{self, Words};
+use crate::tokens::{self, Words, Writing};
 
 /// What the index knows of a text.
 pub(crate) struct Analysis {
     /// Each term once, with its count, in the order of the terms' numbers.
     pub terms: Vec<(TermId, u8)>,
-    /// The number of terms, with repetitions.
+    /// The number of terms, with repetitions and without frequent words.
     pub len: u32,
     pub language: Language,
     pub times: Times,
@@ -29,6 +29,8 @@ pub(crate) struct Analyser {
     /// Per language.
     seen: [FxHashMap<Box<str>, Option<TermId>>; Language::ALL.len()],
     found: Vec<TermId>,
+    /// The terms of frequent words.
+    marked: Vec<TermId>,
 }
 
 /// Word forms that are longer or more than this are not remembered.
@@ -41,7 +43,9 @@ impl Analyser {
         self.words.read(&text);
         let language = language_of(&self.words);
         self.found.clear();
-        for (word, lower) in self.words.iter() {
+        self.marked.clear();
+        let writing = Writing::of(&text, &self.words);
+        for (place, (word, lower)) in self.words.iter().enumerate() {
             if word.is_run {
                 let (lexicon, found) = (&mut self.lexicon, &mut self.found);
                 tokens::terms_of_run(lower, |term| found.push(lexicon.intern(term)));
@@ -58,9 +62,17 @@ impl Analyser {
                     term
                 }
             };
+            if term.is_none() && lower.len() <= tokens::MAX_WORD_BYTES {
+                self.marked.push(self.lexicon.intern(&tokens::marked(tokens::FREQUENT, lower)));
+                if writing.is_like_a_name(place) && !cues::is_person(lower, language) {
+                    self.marked.push(self.lexicon.intern(&tokens::marked(tokens::LIKE_A_NAME, lower)));
+                }
+            }
             self.found.extend(term);
         }
+        // Words that say little make no text longer.
         let len = self.found.len() as u32;
+        self.found.append(&mut self.marked);
         self.found.sort_unstable();
         let mut terms: Vec<(TermId, u8)> = Vec::with_capacity(self.found.len());
         for &term in &self.found {

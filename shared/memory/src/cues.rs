@@ -185,6 +185,11 @@ fn says(table: &[(Language, &str)], word: &str, language: Language) -> bool {
     of.flat_map(|(_, words)| words.split(' ')).any(|known| known == word)
 }
 
+/// Whether a word means the one who speaks or the one who is asked. Such a word is no name, however it is written.
+pub(crate) fn is_person(word: &str, language: Language) -> bool {
+    says(ME, word, language) || says(YOU, word, language)
+}
+
 /// Signs of a question in scripts without spaces.
 const TIME_IN_RUNS: &[&str] =
     &["什么时候", "何时", "几号", "哪天", "いつ", "何時", "何日", "언제", "เมื่อไหร่", "เมื่อไร"];
@@ -280,6 +285,11 @@ fn ending(gap: &str) -> Option<bool> {
         return Some(true);
     }
     gap.contains(['.', '!', '\n', '。', '！', '।', '…']).then_some(false)
+}
+
+/// Whether the signs between two words end a sentence.
+pub(crate) fn ends_a_sentence(gap: &str) -> bool {
+    ending(gap).is_some()
 }
 
 fn is_number_word(word: &str) -> bool {

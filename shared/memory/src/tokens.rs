@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
 use words::{Language, fold, is_letter};
 
+use crate::cues;
 use crate::language::{is_stop_word, stemmer};
 
 /// Longer sequences of letters are data, not words.
@@ -155,6 +156,48 @@ fn class(c: char) -> Class {
 
 fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{323AF}')
+}
+
+/// What stands before the term of a word that is too frequent in its language to be one of the usual terms, or that is a single letter.
+/// So "us" and "US" are found if somebody means them, and no other term changes.
+pub(crate) const FREQUENT: char = '=';
+
+/// The same before the term of one that is written like a name.
+pub(crate) const LIKE_A_NAME: char = '^';
+
+/// The term of such a word.
+pub(crate) fn marked(mark: char, lower: &str) -> String {
+    format!("{mark}{}", fold(lower))
+}
+
+/// How words are written in a text.
+pub(crate) struct Writing<'a> {
+    text: &'a str,
+    words: &'a Words,
+    /// All letters are capital letters, so they say nothing.
+    shouts: bool,
+}
+
+impl<'a> Writing<'a> {
+    pub fn of(text: &'a str, words: &'a Words) -> Self {
+        Self { text, words, shouts: !text.chars().any(char::is_lowercase) }
+    }
+
+    /// Whether a word is written like a name: `US`, `The Who`, `R`. At the beginning of a sentence, one capital letter says nothing.
+    pub fn is_like_a_name(&self, place: usize) -> bool {
+        let Some((word, _)) = self.words.get(place) else { return false };
+        let written = &self.text[word.start..word.end];
+        if self.shouts || !written.starts_with(char::is_uppercase) {
+            return false;
+        }
+        let is_abbreviation = written.chars().nth(1).is_some() && !written.chars().any(char::is_lowercase);
+        is_abbreviation || !self.begins_a_sentence(place, word)
+    }
+
+    fn begins_a_sentence(&self, place: usize, word: Word) -> bool {
+        let before = place.checked_sub(1).and_then(|before| self.words.get(before));
+        before.is_none_or(|(before, _)| cues::ends_a_sentence(&self.text[before.end..word.start]))
+    }
 }
 
 /// The term of a word in a script with spaces. `None` for stop words, single letters and data.

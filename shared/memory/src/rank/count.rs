@@ -61,7 +61,7 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
             all += found.len() as u32;
         }
         // A word that only occurs in other forms is as rare as these.
-        let idf_here = idf(scope.documents, if exact > 0 { exact } else { all });
+        let idf_here = idf(scope.documents, if exact > 0 { exact } else { all }) * group.weight;
         mass += idf_here;
         if !group.is_date {
             words += 1;
@@ -84,7 +84,7 @@ pub(super) fn count(index: &Index, question: &Question, scope: &Scope, weights: 
                 sessions[session as usize] += hit.exact as f32;
             }
         }
-        let session_idf = idf(scope.sessions, touched.len() as u32);
+        let session_idf = idf(scope.sessions, touched.len() as u32) * group.weight;
         session_mass += session_idf;
         for at in touched.drain(..) {
             let count = std::mem::take(&mut sessions[at as usize]);

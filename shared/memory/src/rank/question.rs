@@ -11,7 +11,7 @@ use crate::index::{Index, Loaded, NOBODY};
 use crate::language::{Languages, is_stop_word};
 use crate::search::Query;
 use crate::segment::DocumentRow;
-use crate::tokens::{self, Words};
+use crate::tokens::{self, Words, Writing};
 
 /// Terms with this many letters or more are also compared by their beginning.
 const PREFIX: usize = 5;
@@ -28,7 +28,19 @@ pub(super) struct Group {
     pub prefix: Option<Vec<u8>>,
     /// It is part of a date, which counts by itself.
     pub is_date: bool,
+    /// How much it counts: 1 for usual words.
+    pub weight: f32,
 }
+
+/// A frequent word counts this much if it is only rare in this memory, and nothing else says that it is meant.
+const ONLY_RARE: f32 = 0.3;
+
+/// A frequent word is rare in a memory if at most this part of the documents has it.
+const RARE: u32 = 100;
+/// The same for one that is written like a name, or that another language has as a usual word. In a small memory,
+/// [`FEW`] documents may have it.
+const RARE_NAME: u32 = 20;
+const FEW: u32 = 3;
 
 pub(super) struct Question {
     pub groups: Vec<Group>,
@@ -53,6 +65,9 @@ impl Question {
         let mut speakers = Vec::new();
         let (mut groups, mut names): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
         let mut seen = FxHashSet::default();
+        // Words that are frequent in the language of the query, or single letters, and whether they are written like names.
+        let mut frequent: Vec<(&str, bool)> = Vec::new();
+        let writing = Writing::of(&text, &words);
         let languages = scope.languages.and(Languages::of(language)).and(Languages::of(Language::English));
         for (place, (word, lower)) in words.iter().enumerate() {
             if groups.len() + names.len() >= MAX_GROUPS {
@@ -71,7 +86,7 @@ impl Question {
                 tokens::terms_of_run(lower, |term| {
                     let terms = vec![term.as_bytes().to_vec()];
                     if groups.len() < MAX_GROUPS && groups.iter().all(|group| group.terms != terms) {
-                        groups.push(Group { terms, prefix: None, is_date: false });
+                        groups.push(Group { terms, prefix: None, is_date: false, weight: 1.0 });
                     }
                 });
                 continue;
@@ -81,7 +96,13 @@ impl Question {
             // "Will" and "May" are also names.
             let is_capital = place > 0 && text[word.start..].starts_with(char::is_uppercase);
             let is_word = !is_stop_word(lower, language) || (is_capital && index.names.contains_key(lower));
-            if !is_word || (is_date && dates::is_relative_day(lower, language)) {
+            if is_date && dates::is_relative_day(lower, language) {
+                continue;
+            }
+            if !is_word || is_single_letter(lower) {
+                if frequent.len() < MAX_GROUPS && !is_date && !cues::is_person(lower, language) {
+                    frequent.push((lower, writing.is_like_a_name(place)));
+                }
                 continue;
             }
             let is_name = name(index, scope, lower, &mut speakers);
@@ -98,6 +119,20 @@ impl Question {
                 && is_visible(index, scope, number as u32)
             {
                 mark(&mut speakers, index, number as u32);
+            }
+        }
+        let says_nothing_else = groups.is_empty() && names.is_empty() && ranges.is_empty();
+        let others = scope.languages.and(Languages::of(Language::English));
+        // In "the US", only one of the two is meant.
+        let any_may_be_meant =
+            says_nothing_else && !frequent.iter().any(|(_, is_like_a_name)| *is_like_a_name);
+        for (lower, is_like_a_name) in frequent {
+            let is_meant = any_may_be_meant || is_like_a_name;
+            let rare_counts = speakers.is_empty() || !says_nothing_else;
+            if groups.len() + names.len() < MAX_GROUPS
+                && let Some(group) = frequent_group((index, scope), lower, others, (is_meant, rare_counts))
+            {
+                groups.push(group);
             }
         }
         // A day without a year may be of any year that the index has.
@@ -176,5 +211,56 @@ fn group(lower: &str, language: Language, languages: Languages, is_date: bool) -
     }
     let prefix =
         own.char_indices().nth(PREFIX - 1).map(|(at, last)| own.as_bytes()[..at + last.len_utf8()].to_vec());
-    Some(Group { terms, prefix, is_date })
+    Some(Group { terms, prefix, is_date, weight: 1.0 })
+}
+
+fn is_single_letter(lower: &str) -> bool {
+    lower.len() < 2 && !lower.as_bytes().first().is_some_and(u8::is_ascii_digit)
+}
+
+/// A word that is frequent in the language of the query, or a single letter, if it is rare in what the query may see. `is_meant`: it is
+/// written like a name, or the query has nothing else. Then it also counts where others have written it like a name, and where another
+/// language has it as a usual word: `NAS` is no "nas", and nobody can tell the language of one word.
+fn frequent_group(
+    (index, scope): (&Index, &Scope),
+    lower: &str,
+    languages: Languages,
+    (is_meant, rare_counts): (bool, bool),
+) -> Option<Group> {
+    let is_rare = |term: &[u8], most: u32| (1..=most).contains(&having(index, scope, term, most));
+    let most_of_names = (scope.documents / RARE_NAME).max(FEW);
+    let mut terms: Vec<Vec<u8>> = Vec::new();
+    if is_meant {
+        let like_a_name = tokens::marked(tokens::LIKE_A_NAME, lower).into_bytes();
+        let usual = languages.iter().filter_map(|language| tokens::term_of(lower, language));
+        for term in [like_a_name].into_iter().chain(usual.map(|term| term.as_bytes().to_vec())) {
+            if !terms.contains(&term) && is_rare(&term, most_of_names) {
+                terms.push(term);
+            }
+        }
+    }
+    let weight = if terms.is_empty() { ONLY_RARE } else { 1.0 };
+    let frequent = tokens::marked(tokens::FREQUENT, lower).into_bytes();
+    if rare_counts && is_rare(&frequent, scope.documents / RARE) {
+        terms.push(frequent);
+    }
+    (!terms.is_empty()).then_some(Group { terms, prefix: None, is_date: false, weight })
+}
+
+/// How many documents that the query may see have a term. It stops to count after `most`.
+fn having(index: &Index, scope: &Scope, term: &[u8], most: u32) -> u32 {
+    let mut count = 0;
+    for (loaded, allowed) in index.segments.iter().zip(&scope.allowed) {
+        let segment = &loaded.segment;
+        let Some(place) = segment.find(term) else { continue };
+        for (document, _) in segment.postings_of(place..place + 1) {
+            if allowed[segment.documents[document as usize].part as usize] {
+                count += 1;
+                if count > most {
+                    return count;
+                }
+            }
+        }
+    }
+    count
 }

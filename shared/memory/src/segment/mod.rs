@@ -16,7 +16,7 @@ pub(crate) use write::{Builder, NewDocument, NewPart};
 
 pub(crate) const MAGIC: [u8; 4] = *b"LLMI";
 /// Increment this with every change of the layout or of the tokenizer. Older segments are built again.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 pub(crate) const HEADER_BYTES: usize = 12;
 
 /// A posting holds a document's number in 24 bits.

@@ -103,3 +103,71 @@ fn a_question_finds_texts_of_its_language_in_an_english_index() {
     assert_eq!(found(&index, &query("Ist eine Wohnung teuer?"))[0], "1");
     assert_eq!(found(&index, &query("flat"))[0], "2");
 }
+
+/// What a memory says besides: most of it has the frequent words.
+fn everyday(count: usize) -> Vec<Part> {
+    const SENTENCES: [&str; 6] = [
+        "Ruth visited us in the garden and it was warm.",
+        "We go to the market with them when it rains.",
+        "Wir waren in der Stadt und haben ein Brot gekauft.",
+        "As chaves estavam nas caixas e não nas gavetas.",
+        "Compré una mesa y una silla para la cocina.",
+        "Who was at the door, and what did he tell us?",
+    ];
+    let text = |n: usize| format!("{} Number {n}.", SENTENCES[n % SENTENCES.len()]);
+    let document = |n: usize| said(&format!("e{n}"), "", "", &text(n));
+    (0..count).map(|n| part(&format!("every {n}"), vec![document(n)])).collect()
+}
+
+#[test]
+fn a_frequent_word_that_is_rare_in_a_memory_is_found() {
+    const MEANT: &[(&str, &str, &[&str])] = &[
+        ("nas", "The new NAS is in the cellar.", &["NAS", "nas", "Where is the NAS?", "Onde está o NAS?"]),
+        ("us", "My visa for the US expires soon.", &["US", "the US", "What about the US?"]),
+        ("it", "Petra works in IT since spring.", &["IT", "Who is in IT?"]),
+        ("una", "Una called about the boat.", &["Una", "una", "Where is Una?"]),
+        ("go", "The parser is written in Go.", &["Go", "What is in Go?"]),
+        ("r", "In the evening I learn R with a friend.", &["R", "r", "Do I learn R?"]),
+        ("who", "I have tickets for The Who.", &["The Who", "the who"]),
+    ];
+    for count in [20, 600] {
+        let texts =
+            MEANT.iter().map(|(key, text, _)| part(&format!("part {key}"), vec![said(key, "", "", text)]));
+        let index = index(texts.chain(everyday(count)));
+        let mut wrong = Vec::new();
+        for (key, _, questions) in MEANT {
+            for question in *questions {
+                let found = found(&index, &query(question));
+                if found.first().map(String::as_str) != Some(key) {
+                    wrong.push(format!("{question} should find {key} of {count}, and found {found:?}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        // Where nothing is meant, nothing is found.
+        for question in ["What about it?", "who", "Was ist das?", "And then?", "¿Y la otra?"] {
+            let found = found(&index, &query(question));
+            assert!(
+                found.iter().all(|key| MEANT.iter().any(|(meant, ..)| meant == key)),
+                "{question}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn frequent_words_of_other_namespaces_change_nothing() {
+    let own = || vec![part("own", vec![said("1", "", "", "My visa for the US expires soon.")])];
+    let other = Part {
+        namespace: "work".to_owned(),
+        ..part(
+            "other",
+            (0..9).map(|n| said(&format!("o{n}"), "", "", "The US office of US sales.")).collect(),
+        )
+    };
+    let mine = Query { namespace: Some(""), ..query("US") };
+    let alone = index(own());
+    let together = index(own().into_iter().chain([other]));
+    assert_eq!(found(&together, &mine), ["1"]);
+    assert_eq!(alone.search(&mine).hits, together.search(&mine).hits);
+}
