@@ -113,6 +113,13 @@ pub struct Learned {
     pub block_id: BlockId,
 }
 
+/// Unconfirmed copies that the person's own words replace, as they were read, and the blocks that they were in, without them.
+#[derive(Debug, Default)]
+pub struct Replaced {
+    pub facts: Vec<Versioned<Fact>>,
+    pub blocks: Vec<Versioned<Block>>,
+}
+
 /// Who has changed the long-term memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -345,13 +352,14 @@ impl Store {
         Ok(self.all_of(&keys::all_learned(owner)).await?.into_iter().map(|found| found.value).collect())
     }
 
-    /// Stores a block with its facts, and that the conversation was learned up to here. `before`: the version of what was learned of it
+    /// Stores a block with its facts in place of `replaced`, and that the conversation was learned up to here. `before`: the version of what was learned of it
     /// last, 0 if nothing was. Refused if that has changed, so the same state is not learned twice, whatever its day and wherever its
     /// block is now.
     pub async fn create_block(
         &self,
         owner: &Owner,
         (block, facts): (&Block, &[Fact]),
+        replaced: Replaced,
         before: u64,
         stamp: Uuid,
     ) -> Result<Written, StoreError> {
@@ -369,24 +377,36 @@ impl Store {
             },
             Write::over(keys::learned(owner, &block.source), before, item(&learned, &plain)?),
         ];
-        writes.extend(Self::fact_writes(owner, facts, stamp, block.created_at)?);
+        writes.extend(Self::fact_writes(owner, facts)?);
+        let mut changed: Vec<FactId> = facts.iter().map(|fact| fact.fact_id).collect();
+        for Versioned { value, version } in replaced.facts {
+            writes.push(Write::Remove { key: keys::memory_fact(owner, value.fact_id), version });
+            changed.push(value.fact_id);
+        }
+        for block in replaced.blocks {
+            writes.push(Self::block_write(owner, &block)?);
+        }
+        writes.extend(Self::fact_marks(owner, changed, stamp, block.created_at)?);
         self.write_all(writes).await
     }
 
-    /// The writes of new facts, with the marks of their parts.
-    pub fn fact_writes(
-        owner: &Owner,
-        facts: &[Fact],
-        stamp: Uuid,
-        now: Timestamp,
-    ) -> Result<Vec<Write>, StoreError> {
+    /// The writes of new facts. Their parts are to be marked, too.
+    pub fn fact_writes(owner: &Owner, facts: &[Fact]) -> Result<Vec<Write>, StoreError> {
         let put = |fact: &Fact| {
             let item = item(fact, &Extras::default())?;
-            Ok::<_, StoreError>(Write::Put { key: keys::memory_fact(owner, fact.fact_id), item })
+            Ok(Write::Put { key: keys::memory_fact(owner, fact.fact_id), item })
         };
-        let mut writes: Vec<Write> = facts.iter().map(put).collect::<Result<_, _>>()?;
-        writes.extend(Self::fact_marks(owner, facts.iter().map(|fact| fact.fact_id), stamp, now)?);
-        Ok(writes)
+        facts.iter().map(put).collect()
+    }
+
+    /// The write of a block over the one that was read, where it is.
+    pub fn block_write(owner: &Owner, block: &Versioned<Block>) -> Result<Write, StoreError> {
+        let Versioned { value, version } = block;
+        let key = match value.archived_by {
+            None => keys::memory_block(owner, value.date, value.block_id),
+            Some(_) => keys::archived_block(owner, value.date, value.block_id),
+        };
+        Ok(Write::Replace { key, version: *version, item: item(value, &Extras::default())? })
     }
 
     /// The marks of the parts of these facts.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use domain::memory::{FactState, Origin, Source};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::blobs::BlobKey;
@@ -182,6 +183,85 @@ async fn what_an_outside_session_says_waits_for_the_person() {
     let confirm = format!("/memory/facts/{}/confirm", id(&facts[1]));
     assert_eq!(stage.h.post(&confirm, json!({})).await.expect(200)["state"], "current");
     stage.h.post(&confirm, json!({})).await.refused(409, "not_unconfirmed");
+}
+
+#[tokio::test]
+async fn what_the_person_says_here_replaces_a_copy_of_an_outside_session() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    let said = |namespace: &str, id: &str| {
+        let message = |n: u32, text: &str| json!({"id": format!("{id}{n}"), "role": "user", "text": text});
+        json!({"namespace": namespace, "messages": [message(1, "I like green tea"), message(2, "I keep two goats")]})
+    };
+    stage.h.post("/memory/sessions/laptop/messages", said("", "l")).await.expect(200);
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    stage.h.post("/memory/sessions/office/messages", said("shop", "o")).await.expect(200);
+    let synced = stage.h.post("/memory/sync", json!({})).await.expect(200);
+    assert_eq!(
+        synced["sources"][0]["rejected"][0]["reason"]["code"], "known",
+        "a copy of a copy: {synced:#}"
+    );
+    let of = async |text: &str| {
+        let store = &stage.h.platform.cx.store;
+        let mut facts = store.all_facts(&stage.owner).await.unwrap();
+        facts.retain(|fact| fact.text.contains(text));
+        facts
+    };
+    assert_eq!(of("goats").await[0].state, FactState::Unconfirmed);
+
+    stage.says(None, &["I like green tea", "I live in Lisbon"]).await;
+    let synced = stage.h.post("/memory/sync", json!({})).await.expect(200);
+    assert_eq!(synced["sources"][0]["facts"], 2, "{synced:#}");
+    let tea = of("green tea").await;
+    assert_eq!((tea.len(), tea[0].state, tea[0].origin), (1, FactState::Current, Origin::Conversation));
+    // The copy is a further witness: first the person's message here, then the one from outside.
+    let sources: Vec<(bool, &[String])> = tea[0]
+        .sources
+        .iter()
+        .map(|quoted| (matches!(quoted.source, Source::Outside(_)), quoted.message_ids.as_slice()))
+        .collect();
+    assert_eq!(sources.len(), 2, "{sources:?}");
+    assert!(!sources[0].0 && sources[1] == (true, ["l1".to_owned()].as_slice()), "{sources:?}");
+    // The block of the outside session no longer counts it.
+    let day = stage.h.get("/memory/days/2026-11-21").await.expect(200);
+    let blocks = day["blocks"].as_array().unwrap();
+    let of_laptop = blocks.iter().find(|block| block["source"] == "ext:laptop").unwrap();
+    assert_eq!(texts(&of_laptop["facts"]), ["The user keep two goats"], "{day:#}");
+    let days = stage.h.get("/memory/days").await.expect(200);
+    assert_eq!(days["data"][0]["facts"], 3, "{days:#}");
+    // So it reaches the long-term memory and the week, and the same again is known.
+    stage.h.post("/memory/tidy", json!({})).await.expect(200);
+    for path in ["/memory/long-term", "/memory/weeks/2026-11-16"] {
+        let answer = stage.h.get(path).await.expect(200).to_string();
+        assert!(answer.contains("green tea") && !answer.contains("goats"), "{path}: {answer}");
+    }
+    stage.says(None, &["I like green tea", "I have a bike"]).await;
+    let synced = stage.h.post("/memory/sync", json!({})).await.expect(200);
+    assert_eq!(synced["sources"][0]["rejected"][0]["reason"]["code"], "known", "{synced:#}");
+    // What is deleted stays away with all its witnesses.
+    stage.h.delete(&format!("/memory/facts/{}", tea[0].fact_id)).await.expect(204);
+    assert_eq!(stage.finds("green tea").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_program_knows_in_its_namespace_is_not_known_here() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    let said = json!({"namespace": "shop", "messages": [
+        {"id": "1", "role": "user", "text": "I deploy on Fridays"}, {"id": "2", "role": "user", "text": "I keep two goats"},
+    ]});
+    stage.h.post("/memory/sessions/office/messages", said).await.expect(200);
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let day = stage.h.get("/memory/days/2026-11-21").await.expect(200);
+    let confirm = format!("/memory/facts/{}/confirm", id(&day["blocks"][0]["facts"][1]));
+    stage.h.post(&confirm, json!({})).await.expect(200);
+    stage.says(None, &["I deploy on Fridays", "I keep two goats"]).await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let facts = stage.h.platform.cx.store.all_facts(&stage.owner).await.unwrap();
+    let own: Vec<&str> =
+        facts.iter().filter(|fact| fact.namespace.is_empty()).map(|fact| fact.text.as_str()).collect();
+    assert_eq!(own, ["The user deploy on Fridays", "The user keep two goats"]);
+    assert_eq!(facts.len(), 4, "those of the namespace stay there: {facts:?}");
 }
 
 #[tokio::test]

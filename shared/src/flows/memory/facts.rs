@@ -351,10 +351,8 @@ pub async fn write_long_term(
         tidy::check_by_hand(&memory)?;
         let next = LongTermRecord { memory, by: LongTermBy::Person, tidy_id: None, at: now };
         let mut writes = Store::long_term_writes(owner, before.as_ref(), &next)?;
-        for fact in &new {
-            let key = keys::memory_fact(owner, fact.fact_id);
-            writes.push(Write::Put { key, item: item(fact, &Extras::default())? });
-        }
+        // The facts that are new are listed from now on, which marks their parts.
+        writes.extend(Store::fact_writes(owner, &new)?);
         writes.extend(relisted(cx, owner, &old, &next.memory)?);
         if cx.store.write_all(writes).await?.done() {
             return shown::long_term(cx, owner).await;

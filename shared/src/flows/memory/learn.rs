@@ -4,7 +4,7 @@ use domain::ids::{FactId, Owner};
 use domain::memory::learn::{self, NewFact, Reason, Rejected};
 use domain::memory::session::{Said, Session, live_branch};
 use domain::memory::tombstone::{Tombstone, TombstoneKind, text_sha256};
-use domain::memory::{Block, Fact, FactState, Origin, Quoted, Source, UNTITLED};
+use domain::memory::{Block, Fact, FactState, MAX_SOURCES, Origin, Quoted, Source, UNTITLED};
 use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, SystemBlock, ToolChoice, ToolSpec};
 use jiff::Timestamp;
@@ -83,19 +83,38 @@ impl Worker {
 
 /// What is known already, so that it is not learned twice and what was deleted stays away.
 pub(super) struct Known {
-    facts: Vec<[u32; 16]>,
+    facts: Vec<KnownFact>,
     tombstones: Vec<Tombstone>,
+}
+
+struct KnownFact {
+    shingles: [u32; 16],
+    namespace: String,
+    /// It comes from an outside session, and nobody has confirmed it.
+    copy: Option<Fact>,
+}
+
+impl KnownFact {
+    fn of(fact: &Fact) -> Self {
+        let is_copy = fact.origin == Origin::Outside && fact.state == FactState::Unconfirmed;
+        Self {
+            shingles: memory::fingerprint(&fact.text),
+            namespace: fact.namespace.clone(),
+            copy: is_copy.then(|| fact.clone()),
+        }
+    }
 }
 
 impl Known {
     pub async fn of(cx: &Cx, owner: &Owner) -> Result<Self, crate::error::Error> {
         let (facts, tombstones) = futures::try_join!(cx.store.all_facts(owner), cx.store.tombstones(owner))?;
-        let facts = facts.iter().map(|fact| memory::fingerprint(&fact.text)).collect();
+        let facts = facts.iter().map(KnownFact::of).collect();
         Ok(Self { facts, tombstones })
     }
 
-    /// Why a fact is not stored.
-    fn refuses(&self, text: &str, sources: &[Quoted]) -> Option<Reason> {
+    /// The unconfirmed copies that a new fact of this conversation replaces, or why it is not stored. What the person says here is a
+    /// better source than an outside session. What is known in the namespace of a program is not known to the person's agents.
+    fn takes(&mut self, text: &str, sources: &[Quoted], session: &Session) -> Result<Vec<Fact>, Reason> {
         let shingles = memory::fingerprint(text);
         let is_same = |other: &[u32; 16]| memory::similarity(&shingles, other) >= SAME;
         let sha = text_sha256(text);
@@ -104,9 +123,19 @@ impl Known {
                 || <[u32; 16]>::try_from(tombstone.shingles.as_slice()).is_ok_and(|it| is_same(&it))
         };
         if self.tombstones.iter().any(is_away) {
-            return Some(Reason::Forgotten);
+            return Err(Reason::Forgotten);
         }
-        self.facts.iter().any(is_same).then_some(Reason::Known)
+        let is_own = !matches!(session.source, Source::Outside(_));
+        let concerns = |fact: &KnownFact| {
+            (fact.namespace.is_empty() || fact.namespace == session.namespace) && is_same(&fact.shingles)
+        };
+        if self.facts.iter().any(|fact| concerns(fact) && !(is_own && fact.copy.is_some())) {
+            return Err(Reason::Known);
+        }
+        let copies: Vec<KnownFact> = self.facts.extract_if(.., |fact| concerns(fact)).collect();
+        let (shingles, namespace) = (shingles, session.namespace.clone());
+        self.facts.push(KnownFact { shingles, namespace, copy: None });
+        Ok(copies.into_iter().filter_map(|fact| fact.copy).collect())
     }
 
     /// Whether a fact of this conversation was deleted.
@@ -116,16 +145,14 @@ impl Known {
                 && tombstone.sources.iter().any(|quoted| quoted.source == *source)
         })
     }
-
-    fn add(&mut self, text: &str) {
-        self.facts.push(memory::fingerprint(text));
-    }
 }
 
 /// What a conversation has taught.
 pub(super) struct Lesson {
     pub block: Block,
     pub facts: Vec<Fact>,
+    /// The unconfirmed copies that these facts replace.
+    pub replaced: Vec<Fact>,
     pub rejected: Vec<Rejected>,
 }
 
@@ -150,21 +177,26 @@ pub(super) async fn from(
         input_schema: learn::tool_schema(),
     };
     let answer = worker.ask(cx, owner, ModelTier::Fast, (learn::RULES, tool, question)).await?;
+    // The copies that each new fact replaces, in the order of the facts.
+    let mut copies: Vec<Vec<Fact>> = Vec::new();
     let refuses = |fact: &NewFact| {
         let sources = [Quoted { source: session.source.clone(), message_ids: fact.message_ids.clone() }];
-        let refused = known.refuses(&fact.text, &sources);
-        if refused.is_none() {
-            known.add(&fact.text);
+        match known.takes(&fact.text, &sources, session) {
+            Ok(replaced) => {
+                copies.push(replaced);
+                None
+            }
+            Err(reason) => Some(reason),
         }
-        refused
     };
     let learned = learn::read(&answer, session, shown, zone, refuses);
     let learned = learned.map_err(|error| Unfinished::Unusable { reason: error.to_string() })?;
     let now = cx.clock.now();
     let block_id = domain::memory::session::block_id(owner, &session.source, &fingerprint);
     let mut facts = Vec::new();
-    for NewFact { text, message_ids, said_at } in learned.facts {
-        let sources = vec![Quoted { source: session.source.clone(), message_ids }];
+    for (NewFact { text, message_ids, said_at }, copies) in learned.facts.into_iter().zip(&copies) {
+        let mut sources = vec![Quoted { source: session.source.clone(), message_ids }];
+        add_witnesses(&mut sources, copies);
         // A person has not read what another program wrote in an outside session.
         let (origin, state) = match session.source {
             Source::Outside(_) => (Origin::Outside, FactState::Unconfirmed),
@@ -196,5 +228,19 @@ pub(super) async fn from(
         created_at: now,
         archived_by: None,
     };
-    Ok(Lesson { block, facts, rejected: learned.rejected })
+    let replaced = copies.into_iter().flatten().collect();
+    Ok(Lesson { block, facts, replaced, rejected: learned.rejected })
+}
+
+/// Adds the messages of copies as further evidence, as many as a fact may have.
+fn add_witnesses(sources: &mut Vec<Quoted>, copies: &[Fact]) {
+    let mut room =
+        MAX_SOURCES - sources.iter().map(|quoted| quoted.message_ids.len()).sum::<usize>().min(MAX_SOURCES);
+    for quoted in copies.iter().flat_map(|copy| &copy.sources) {
+        let message_ids: Vec<String> = quoted.message_ids.iter().take(room).cloned().collect();
+        room -= message_ids.len();
+        if !message_ids.is_empty() {
+            sources.push(Quoted { source: quoted.source.clone(), message_ids });
+        }
+    }
 }

@@ -3,13 +3,13 @@
 //! A block, its facts and the fingerprint of the conversation are written in one transaction, and the block's id is derived from the
 //! fingerprint. So the same state of a conversation has one block, whatever crashes and however many synchronisations run at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use domain::ids::{BlockId, Owner};
+use domain::ids::{BlockId, FactId, Owner};
 use domain::jobs::Outcome;
-use domain::memory::Source;
 use domain::memory::learn::Rejected;
 use domain::memory::session::{Skip, worth_learning};
+use domain::memory::{Block, Fact, Source};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -22,7 +22,8 @@ use crate::context::Cx;
 use crate::error::Result;
 use crate::flows::lease::ClaimedJob;
 use crate::flows::schedules;
-use crate::store::memory::{MemoryKept, MemoryMark};
+use crate::store::Versioned;
+use crate::store::memory::{MemoryKept, MemoryMark, Replaced};
 
 /// How far a synchronisation looks back: two hours more than a day, so that nothing falls between two of them.
 const LOOKS_BACK: SignedDuration = SignedDuration::from_hours(26);
@@ -182,7 +183,9 @@ async fn one(
     let of = (&session, fingerprint, up_to);
     let lesson = learn::from(cx, owner, worker, all_known, of, (date, zone)).await?;
     let new = (&lesson.block, lesson.facts.as_slice());
-    if !cx.store.create_block(owner, new, before, cx.clock.uuid()).await?.done() {
+    let replaced = replaced(cx, owner, &lesson.replaced).await?;
+    let Some(replaced) = replaced else { return Err(Interrupted::Lost.into()) };
+    if !cx.store.create_block(owner, new, replaced, before, cx.clock.uuid()).await?.done() {
         // Another synchronisation has learned from it meanwhile. If it has read another state, this one is left to do.
         let learned = cx.store.learned(owner, source).await?;
         if learned.is_none_or(|learned| learned.value.fingerprint != lesson.block.fingerprint) {
@@ -198,6 +201,28 @@ async fn one(
         facts: lesson.facts.len(),
         rejected: lesson.rejected,
     }))
+}
+
+/// The copies as they are now, and the blocks that they belong to. `None` if one of them is no unconfirmed copy any more: the person has
+/// just confirmed, corrected or deleted it.
+async fn replaced(cx: &Cx, owner: &Owner, copies: &[Fact]) -> Result<Option<Replaced>> {
+    let mut replaced = Replaced::default();
+    for copy in copies {
+        let found = cx.store.fact(owner, copy.fact_id).await?;
+        let Some(found) = found.filter(|found| found.value.state == copy.state) else { return Ok(None) };
+        replaced.facts.push(found);
+    }
+    let ids: BTreeSet<FactId> = copies.iter().map(|copy| copy.fact_id).collect();
+    if !ids.is_empty() {
+        let (open, archived) =
+            futures::try_join!(cx.store.open_blocks(owner), cx.store.archived_blocks(owner, None))?;
+        let has = |block: &Versioned<Block>| block.value.facts.iter().any(|id| ids.contains(id));
+        for mut block in open.into_iter().chain(archived).filter(has) {
+            block.value.facts.retain(|id| !ids.contains(id));
+            replaced.blocks.push(block);
+        }
+    }
+    Ok(Some(replaced))
 }
 
 /// Synchronises now, because a person or a client asks for it. The day counts as not yet synchronised, so its own time comes all the
