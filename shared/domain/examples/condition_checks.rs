@@ -139,6 +139,13 @@ fn kinds() -> Vec<Kind> {
                 ("backslashes", much("\\[\\(")),
                 ("references", much("[a]: b\n")),
                 ("quotes", much("> [a](<b")),
+                ("hosts", much("example.com,")),
+                ("tables", much("|[x](/a)|\n|-|\n")),
+                ("raw elements", much("<svg><title>")),
+                ("srcset", format!("<img srcset='{}'>", much("/a.png 1x, "))),
+                ("a page in a page", format!("<iframe srcdoc='{}'>", much("<a href=/a>"))),
+                ("styles", format!("<style>{}</style>", much("a{b:url(/c)}"))),
+                ("JSON", format!("{{\"a\":[{}1]}}", much("\"b.c\","))),
             ],
         },
     ]

@@ -128,7 +128,8 @@ fn in_words(condition: &Condition) -> String {
             "At least one output is JSON, without a code fence or other text around it, that matches this JSON Schema: {schema}"
         ),
         Condition::LinksOnlyTo { hosts } => format!(
-            "In all outputs, all links and URLs lead to these hosts or their subdomains: {}. Links within an output are permitted.",
+            "In all outputs, all links and URLs lead to these hosts or their subdomains: {}. The text names no other host, also not \
+             without https://. Links within an output are permitted. Scripts are not.",
             hosts.join(", ")
         ),
     }

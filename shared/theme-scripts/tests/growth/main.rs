@@ -8,11 +8,13 @@ mod shapes;
 
 use std::collections::BTreeMap;
 
+use domain::actions::conditions::Check;
 use domain::chats::signals::{Reply, SignalReader};
 use domain::context::import;
 use domain::log::{Entry, InstanceId, SessionId, hook, name};
 use domain::schedule::{Cron, Length, Moment, Schedule, ScheduleInput};
 use domain::watch::{feed, page};
+use domain::work::Condition;
 use jiff::Timestamp;
 use measure::Shape;
 use theme::ThemeIndex;
@@ -59,6 +61,14 @@ fn indexed(path: &'static str) -> Read {
     })
 }
 
+/// The links of an output of a run. All are permitted hosts, because the search ends after some others.
+fn links(text: &str) {
+    let hosts = vec!["good.com".to_owned()];
+    let mut check = Check::new(&[Condition::LinksOnlyTo { hosts }], jiff::civil::date(2026, 11, 25));
+    check.output("A", text);
+    drop(check.report());
+}
+
 fn readers() -> Vec<Reader> {
     // No power of two: there, buffers grow by jumps.
     let kib = 900;
@@ -83,6 +93,7 @@ fn readers() -> Vec<Reader> {
         ("index template", 10 * kib, indexed("templates/a.json")),
         ("index settings", 10 * kib, indexed("config/settings_schema.json")),
         ("index locale", 10 * kib, indexed("locales/fr.json")),
+        ("links", 20 * kib, Box::new(links)),
         (
             "request",
             8 * kib,
