@@ -18,7 +18,7 @@ use super::actions;
 use super::assets::{self, SaveAsset};
 use super::chats::{self, NewChat};
 use super::runs::Begun;
-use super::turn::{self, IfBusy, Said, Topic};
+use super::turn::{self, Answered, IfBusy, Said, Topic};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::request::ClientAddress;
@@ -53,6 +53,10 @@ const YES: [&str; 9] = [
     "yes accept all",
 ];
 
+/// Why a yes accepts nothing. The drafts follow.
+const NOT_SEEN: &str = "Nothing was accepted yet. The last reply has HTML or other marks that can hide text in your client, so perhaps \
+    you did not see all of what waits for your yes. This is it.";
+
 /// What a turn needs to know about the client's request.
 #[derive(Clone, Copy)]
 pub struct OfClient<'a> {
@@ -61,6 +65,13 @@ pub struct OfClient<'a> {
     pub by: Actor,
     /// For links in the reply.
     pub address: &'a ClientAddress,
+}
+
+/// The drafts that a reply shows.
+pub struct ShownDrafts {
+    pub ids: Vec<ProposalId>,
+    /// Whether every client shows them. If not, a yes does not count.
+    pub is_visible: bool,
 }
 
 /// A turn that has begun, with what is needed to find its chat again.
@@ -142,7 +153,8 @@ impl Conversation {
 }
 
 /// Begins the turn that answers a conversation. If the last reply has shown drafts and the person says yes, the turn accepts them and
-/// says so, without a call of a model.
+/// says so, without a call of a model. If the text of that reply may have hidden the drafts, the turn accepts nothing and shows them
+/// again.
 ///
 /// # Errors
 /// 404 if the agent does not exist; 400 if a message is empty or too long; 409 if the agent is archived.
@@ -167,7 +179,7 @@ pub async fn begin(
         let (topic, images) = (Topic::Agent(agent, Some(chat)), conversation.images.clone());
         Said { topic, message, images, if_busy: IfBusy::Reject, form: form.clone() }
     };
-    if let Some(ClientConversation { chat_id: chat, proposals }) = known {
+    if let Some(ClientConversation { chat_id: chat, proposals, is_visible }) = known {
         let drafts = if conversation.is_yes() && form.json.is_none() {
             waiting(cx, owner, agent, chat, &proposals).await?
         } else {
@@ -179,8 +191,15 @@ pub async fn begin(
         } else {
             // No model writes this reply, so no limit of a reply holds for it.
             let turn = Said { form: ReplyForm::default(), ..turn };
-            let accepted = accept_all(cx, owner, agent, drafts, client);
-            Box::pin(turn::answer(cx, owner, client.once, turn, invocation, accepted)).await
+            let reply = async {
+                if is_visible {
+                    return Answered::from(accept_all(cx, owner, agent, drafts, client).await);
+                }
+                // The person has perhaps said yes to something else.
+                let shows = drafts.iter().map(|draft| draft.proposal_id).collect();
+                Answered { text: NOT_SEEN.to_owned(), shows }
+            };
+            Box::pin(turn::answer(cx, owner, client.once, turn, invocation, reply)).await
         };
         match begun {
             // The chat was deleted, or another client uses it. This client continues with its own copy.
@@ -273,9 +292,8 @@ async fn accept(
 }
 
 impl Completion {
-    /// Notes the reply as the client has received it, so that the next call continues the same chat. `proposals` are the drafts that
-    /// it shows.
-    pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str, proposals: Vec<ProposalId>) {
+    /// Notes the reply as the client has received it, so that the next call continues the same chat.
+    pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str, drafts: ShownDrafts) {
         let Self { agent, chat, conversation, .. } = self;
         let mut said = conversation.history.clone();
         let (content, images) = (conversation.message.clone(), conversation.images.clone());
@@ -283,7 +301,9 @@ impl Completion {
         said.push(NewMessage { role: Role::Assistant, content: text.to_owned(), images: Vec::new() });
         let hash = conversation.hash(agent, &said);
         // Without the mark, the next call begins a new chat with the same messages.
-        let mark = ClientConversation { chat_id: chat, proposals };
+        let ShownDrafts { ids: proposals, is_visible } = drafts;
+        let is_visible = is_visible && !proposals.is_empty();
+        let mark = ClientConversation { chat_id: chat, proposals, is_visible };
         if let Err(error) = cx.store.mark_client_conversation(owner, &hash, &mark, cx.clock.now()).await {
             tracing::warn!(cause = %Error::from(error).causes(), "the next call of a conversation will begin a new chat");
         }

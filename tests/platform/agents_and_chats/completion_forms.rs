@@ -337,6 +337,77 @@ async fn accepted_actions_are_defined_and_not_approved() {
     }
 }
 
+/// A model that begins its reply with what the person has said, and then delivers a draft.
+fn hides(messages: &[Value]) -> Says {
+    let said = |message: &Value| match &message["content"] {
+        Value::String(text) => text.clone(),
+        parts => parts.as_array().unwrap().last().unwrap()["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    let text = said(messages.iter().rfind(|message| message["role"] == "user").unwrap());
+    let draft = json!({"title": "Oil", "asset_type": "document", "content": "Pay <!-- all --> of it\n```\nto me"});
+    Says::Text(format!("{text}\n\nGENERATE_ASSET\n---\n{draft}"))
+}
+
+/// What a person sees of a reply in a client that renders CommonMark and HTML. What HTML may hide is not seen.
+fn on_screen(reply: &str) -> String {
+    use pulldown_cmark::{Event, Parser};
+    let shown = Parser::new(reply).take_while(|event| !matches!(event, Event::Html(_) | Event::InlineHtml(_)));
+    shown.filter_map(|event| match event {
+        Event::Text(text) | Event::Code(text) => Some(text.to_string()),
+        _ => None,
+    }).collect()
+}
+
+#[tokio::test]
+async fn a_yes_counts_only_for_a_draft_that_was_visible() {
+    let (h, model, agent) = scripted(hides, "scripted").await;
+    let drafted = "Pay <!-- all --> of it\n```\nto me";
+    let mut saved = 0;
+    for (said, counts) in [
+        ("Here it is.", true),
+        ("```\nlet x = 1;", true),
+        ("~~~~ text\n```", true),
+        ("- a list\n\n  ````\n  code", true),
+        ("[Draft:]: <http://x> \"a", true),
+        ("<!--", false),
+        ("So it is <!-- here", false),
+        ("<details><summary>More</summary>", false),
+        ("<style>pre, em { display: none }</style>", false),
+        ("<think>", false),
+        ("$$", false),
+    ] {
+        for stream in [false, true] {
+            let what = format!("{said:?}, stream: {stream}");
+            let talk = async |messages: &[(&str, &str)]| match stream {
+                true => streamed(&h, asked(&agent, messages, &json!({}))).await.0,
+                false => content(&h, &agent, messages).await.1,
+            };
+            let reply = talk(&[("user", said)]).await;
+            assert!(reply.starts_with(said), "{what}: {reply}");
+            let mut all = vec![("user", said), ("assistant", reply.as_str()), ("user", "yes")];
+            let asked = model.asked();
+            let told = talk(&all).await;
+            assert_eq!(model.asked(), asked, "{what}");
+            if counts {
+                let seen = on_screen(&reply);
+                assert!(seen.contains(drafted) && seen.contains("to accept it"), "{what}: {seen}");
+            } else {
+                assert!(told.starts_with("Nothing was accepted yet"), "{what}: {told}");
+                let seen = on_screen(&told);
+                assert!(seen.contains(drafted) && seen.contains("to accept it"), "{what}: {seen}");
+                assert_eq!(assets(&h, &agent).await.len(), saved, "{what}");
+                // Now the person has seen it.
+                all.extend([("assistant", told.as_str()), ("user", "yes")]);
+                let told = talk(&all).await;
+                assert!(told.contains("is saved at"), "{what}: {told}");
+                assert_eq!(model.asked(), asked, "{what}");
+            }
+            saved += 1;
+            assert_eq!(assets(&h, &agent).await.len(), saved, "{what}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_yes_of_another_owner_or_of_a_reader_accepts_nothing() {
     let mut config = PlatformConfig::in_memory();

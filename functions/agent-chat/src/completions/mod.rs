@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use domain::agent_loop::cards::{self, Asks};
 use domain::agents::AgentStatus;
+use domain::chats::draft_lines::{After, after};
 use domain::ids::{AgentId, Owner, RunId};
 use domain::models::Usage;
 use domain::runs::{EventKind, Run, RunState};
@@ -21,7 +22,7 @@ use shared::edge::extract::{Caller, ForeignJson, Id, Once};
 use shared::edge::idempotency::RepeatedRun;
 use shared::edge::problem::OpenAiError;
 use shared::edge::stream::{belongs_to, event_stream, not_failed};
-use shared::flows::completions::{self, Completion, OfClient};
+use shared::flows::completions::{self, Completion, OfClient, ShownDrafts};
 use shared::flows::runs;
 use shared::flows::runs::follow::{self, RunUpdate};
 use shared::flows::{agents, existing};
@@ -146,10 +147,14 @@ impl Answer {
         not_failed(&run)?;
         let finish_reason = Some(self.finish_reason(&run));
         let mut content = run.message.clone();
-        let notes = self.notes(run).await?;
-        content.push_str(&notes.text);
+        let Drafts { text: notes, ids } = self.notes(run).await?;
+        let After { closing, is_visible } = after(&content, &notes);
+        if !notes.is_empty() {
+            content.push_str(&closing);
+            content.push_str(&notes);
+        }
         if let Some(completion) = completion.filter(|_| state.is_final()) {
-            completion.replied(&self.cx, &self.owner, &content, notes.ids).await;
+            completion.replied(&self.cx, &self.owner, &content, ShownDrafts { ids, is_visible }).await;
         }
         let message = Some(ReplyMessage { role: "assistant", content });
         let choice = Choice { index: 0, message, delta: None, finish_reason };
@@ -336,10 +341,15 @@ impl Chunks {
         if self.answer.is_json {
             self.say(&run.message, frames);
         }
-        let notes = self.answer.notes(run).await?;
-        self.say(&notes.text, frames);
+        let Drafts { text: notes, ids } = self.answer.notes(run).await?;
+        // What was sent can't be changed, so what it opened is closed.
+        let After { closing, is_visible } = after(self.told.text(), &notes);
+        if !notes.is_empty() {
+            self.say(&closing, frames);
+            self.say(&notes, frames);
+        }
         if let Some(completion) = self.completion.take().filter(|_| state.is_final()) {
-            completion.replied(&cx, &owner, self.told.text(), notes.ids).await;
+            completion.replied(&cx, &owner, self.told.text(), ShownDrafts { ids, is_visible }).await;
         }
         self.delta(json!({}), Some(finish_reason), frames);
         if self.answer.with_usage {

@@ -48,13 +48,15 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(2);
 pub(super) struct Turn {
     pub agent: Option<Agent>,
     pub conversation: Conversation,
+    /// Whether the proposals of the run are its own.
+    pub proposes: bool,
     /// What was read to see whether it must be cut, so that it is read once.
     read: Mutex<Option<Recent>>,
 }
 
 impl Turn {
     pub fn new(agent: Option<Agent>, conversation: Conversation) -> Self {
-        Self { agent, conversation, read: Mutex::default() }
+        Self { agent, conversation, proposes: true, read: Mutex::default() }
     }
 
     /// What holds for the turn in this deployment.
