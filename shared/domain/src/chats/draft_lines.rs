@@ -15,8 +15,9 @@ const WIDTH: usize = 100;
 /// What closes a block of HTML that CommonMark reads up to an end of its own.
 const ENDS_OF_HTML: [&str; 5] = ["-->", "?>", "]]>", "</script></style></textarea></pre>", ">"];
 
-/// Marks that some clients read as the begin and the end of a formula or a comment, also over several paragraphs.
-const PAIRS: [(&str, &str); 4] = [("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("%%", "%%")];
+/// Marks that some clients read as the begin and the end of a formula, a comment or a box, also over several paragraphs.
+const PAIRS: [(&str, &str); 5] =
+    [("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("%%", "%%"), (":::", ":::")];
 
 /// What comes between a text and the lines after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
