@@ -9,7 +9,7 @@ use domain::actions::{ActionPatch, DefineAction};
 use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE, MAX_TITLE, NewMessage};
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, ChatId, Owner, ProposalId};
-use domain::models::{ImageInput, Role};
+use domain::models::{ImageInput, Role, Sampling, SamplingParameter};
 use domain::runs::form::ReplyForm;
 use domain::validate::FieldErrors;
 use sha2::{Digest, Sha256};
@@ -21,6 +21,7 @@ use super::runs::Begun;
 use super::turn::{self, Answered, IfBusy, Said, Topic};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::model_choice;
 use crate::request::ClientAddress;
 use crate::request::Invocation;
 use crate::request::caller::Actor;
@@ -213,6 +214,30 @@ pub async fn begin(
     let chat = chats::create(cx, owner, &Once::none(), agent, new).await?.chat.chat_id;
     let begun = turn::start(cx, owner, client.once, said(chat, message), invocation).await?;
     Ok(Completion { begun, agent, chat, conversation })
+}
+
+/// The names of the parameters that do not go to each of the models that the agent may use.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn not_sampled(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    sampling: &Sampling,
+) -> Result<Vec<&'static str>> {
+    if sampling.is_empty() {
+        return Ok(Vec::new());
+    }
+    // If the agent does not exist, the turn says so.
+    let Some(agent) = cx.store.agent(owner, agent).await? else { return Ok(Vec::new()) };
+    let ask = turn::asks_of_chat(&agent.value);
+    let route = Box::pin(model_choice::route(cx, owner, &ask, 0)).await?;
+    let candidates = route.map(|route| route.candidates).unwrap_or_default();
+    let takes = |parameter: &SamplingParameter| {
+        !candidates.is_empty() && candidates.iter().all(|model| model.samples().contains(parameter))
+    };
+    Ok(sampling.keys().filter(|parameter| !takes(parameter)).map(|parameter| parameter.name()).collect())
 }
 
 /// The proposals of these that still wait in the chat.

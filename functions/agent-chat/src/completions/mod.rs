@@ -46,7 +46,8 @@ const MAX_MODELS: usize = 1_000;
 /// `model` is the agent's id. The client keeps the conversation and sends all of it with each request, as with OpenAI. The
 /// conversation is also stored as a chat of the agent. Drafts of assets and actions wait as proposals. The reply shows them with their
 /// addresses, and the next message `yes` accepts them. If a process dies while it streams, another one writes the unfinished step
-/// again. If the new text differs, a line says that the reply begins again.
+/// again. If the new text differs, a line says that the reply begins again. The header `x-lamplighter-ignored` names the fields of the
+/// request that have no effect, if there are any.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "chats", operation_id = "create_chat_completion",
     request_body = CompletionRequest,
@@ -67,6 +68,9 @@ async fn complete(
 ) -> Result<Response> {
     let (agent, conversation, form) = request.read()?;
     let is_json = form.json.is_some();
+    let mut ignored = completions::not_sampled(&cx, &caller.owner, agent, &form.sampling).await?;
+    ignored.extend(request.without_effect());
+    let ignored = HeaderValue::from_str(&ignored.join(", ")).ok().filter(|names| !names.is_empty());
     let (run, created, completion) = match repeated {
         Some(Extension(RepeatedRun(run))) => {
             (run, existing::run(&cx, &caller.owner, run).await?.value.created_at, None)
@@ -89,16 +93,24 @@ async fn complete(
         with_usage: request.stream_options.is_some_and(|options| options.include_usage == Some(true)),
         cx,
     };
-    if request.stream != Some(true) {
-        return Ok(match answer.whole(completion).await {
+    let mut response = if request.stream == Some(true) {
+        let mut response = answer.stream(completion);
+        belongs_to(&mut response, run);
+        response
+    } else {
+        match answer.whole(completion).await {
             Ok(reply) => axum::Json(reply).into_response(),
             Err(error) => refused(error),
-        });
+        }
+    };
+    if let Some(names) = ignored {
+        response.headers_mut().insert(IGNORED, names);
     }
-    let mut response = answer.stream(completion);
-    belongs_to(&mut response, run);
     Ok(response)
 }
+
+/// Names the fields of the request that have no effect.
+const IGNORED: HeaderName = HeaderName::from_static("x-lamplighter-ignored");
 
 /// OpenAI's clients repeat every call whose answer is a 5xx, unless this header forbids it.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");

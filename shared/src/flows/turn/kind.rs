@@ -82,7 +82,7 @@ impl Turn {
                     Ask { role: AgentRole::Specialist, work: Some(Work::Explain), ..Ask::default() }
                 }
                 (Conversation::Chat(_), None) => Ask { work: Some(Work::Generate), ..Ask::default() },
-                (Conversation::Chat(_), Some(_)) => Ask { tier: Some(tier), ..Ask::default() },
+                (Conversation::Chat(_), Some(agent)) => asks_of_chat(agent),
             },
             ceiling_micros: ceiling_micros.unwrap_or(config.budget.run_micros),
             month: MonthCeilings {
@@ -100,6 +100,11 @@ impl Turn {
             has_documents: agent.is_some_and(|agent| agent.docs_project_id.is_some()),
         }
     }
+}
+
+/// Which models a chat with an agent asks for.
+pub fn asks_of_chat(agent: &Agent) -> Ask {
+    Ask { tier: Some(agent.model_tier), ..Ask::default() }
 }
 
 impl Turn {

@@ -53,6 +53,7 @@ use crate::store::{Once, Store, Tries, Versioned};
 use conversation::Conversation;
 pub use conversation::Topic;
 use kind::Turn;
+pub use kind::asks_of_chat;
 
 /// With `if_busy: queue` or `interrupt`: how long a turn tries to begin while other turns hold the conversation.
 const BUSY_FOR: SignedDuration = SignedDuration::from_secs(120);
