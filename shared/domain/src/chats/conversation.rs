@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::signals::{Deliverable, Reply};
 use crate::ids::{AgentId, ChatId, MessageId, RunId};
 use crate::models::image::{self, Image, ImageInput};
 use crate::models::{Block, Message, Role};
@@ -14,6 +15,8 @@ pub const MAX_MESSAGE: usize = 32_000;
 /// The most messages in one append. DynamoDB accepts a hundred writes in a transaction. One of them marks the request as done, and
 /// three tell memory of the messages.
 pub const MAX_APPEND: usize = 96;
+/// What a person reads of a reply that has proposed something without a word.
+pub const READY: &str = "It is ready and waits for your yes.";
 /// The longest title of a chat, in characters.
 pub const MAX_TITLE: usize = 200;
 
@@ -56,10 +59,18 @@ pub struct ChatMessage {
 }
 
 impl ChatMessage {
-    /// The text for people. Empty for tool calls and their results.
+    /// The text for people: what was said, as it was streamed. A signal and its payload are no part of it. It is empty for tool calls
+    /// and their results.
     #[must_use]
     pub fn text(&self) -> String {
-        self.content.iter().filter_map(Block::as_text).collect()
+        let text: String = self.words().collect();
+        // Other texts were not read for signals.
+        let may_signal = self.role == Role::Assistant && self.run_id.is_some();
+        if may_signal { around_signals(text) } else { text }
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().filter_map(Block::as_text)
     }
 
     /// Checks what keys of objects are built from: an image's name must begin with the id of its message.
@@ -158,6 +169,22 @@ pub(super) fn begins_a_turn(message: &ChatMessage) -> bool {
         && !message.content.iter().any(|block| matches!(block, Block::ToolResult { .. }))
 }
 
+/// A reply without its signals. If it only delivered something, the sentence that was streamed.
+fn around_signals(text: String) -> String {
+    let Reply { text: around, deliverables } = Reply::parse(&text);
+    if deliverables.is_empty() {
+        return text;
+    }
+    let delivers = |one: &Deliverable| matches!(one, Deliverable::Asset(_) | Deliverable::Actions { .. });
+    if !around.trim().is_empty() {
+        around
+    } else if deliverables.iter().any(delivers) {
+        READY.to_owned()
+    } else {
+        String::new()
+    }
+}
+
 pub(super) fn block_bytes(block: &Block) -> usize {
     match block {
         Block::Text { text } => text.len(),
@@ -182,6 +209,32 @@ mod tests {
             content,
             created_at: Timestamp::UNIX_EPOCH,
             run_id: None,
+        }
+    }
+
+    fn of_run(role: Role, text: &str) -> ChatMessage {
+        let run_id = Some(RunId::from_uuid(uuid::Uuid::from_u128(1)));
+        ChatMessage { run_id, ..message(role, vec![Block::text(text)]) }
+    }
+
+    #[test]
+    fn people_read_what_stands_around_a_signal() {
+        let asset = "GENERATE_ASSET\n---\n{\"title\": \"Oil\", \"content\": \"a\"}";
+        for (text, expected) in [
+            ("Hello".to_owned(), "Hello"),
+            (format!("Here it is:\n\n{asset}"), "Here it is:\n\n"),
+            (format!("One.\n{asset}\nTwo."), "One.\nTwo."),
+            (asset.to_owned(), READY),
+            (format!("```\n{asset}\n```"), READY),
+            ("GENERATE_ASSET\n---\n{broken".to_owned(), ""),
+            ("USE_TOOL: query_actions\n{}".to_owned(), ""),
+            ("READY_TO_CREATE\n---\nTITLE: a\nGOAL: b\nSUCCESS_CRITERIA: c\nTIMELINE: d".to_owned(), ""),
+            ("Write GENERATE_ASSET to get one.".to_owned(), "Write GENERATE_ASSET to get one."),
+        ] {
+            assert_eq!(of_run(Role::Assistant, &text).text(), expected, "{text:?}");
+            // What a person or another program has written is shown as it is.
+            assert_eq!(of_run(Role::User, &text).text(), text);
+            assert_eq!(message(Role::Assistant, vec![Block::text(text.as_str())]).text(), text);
         }
     }
 

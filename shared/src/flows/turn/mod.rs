@@ -15,7 +15,7 @@ use domain::accounts::quota::Charge;
 use domain::agent_loop::{Outcome, Purpose, Reply, Step};
 use domain::agents::Agent;
 use domain::attempts;
-use domain::chats::conversation::{MAX_MESSAGE, said as words_of};
+use domain::chats::conversation::{MAX_MESSAGE, READY, said as words_of};
 use domain::ids::{ChatId, Owner, ProposalId, RunId};
 use domain::memory::Source;
 use domain::models::image::{self, ImageInput};
@@ -488,7 +488,7 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
     let (run_id, run_kind, cost) = (run.run_id, run.kind, run.cost_micros);
     let may_add = run.form.is_free();
     if state == RunState::Completed && may_add && run.message.is_empty() && !run.proposals.is_empty() {
-        let text = "It is ready and waits for your yes.".to_owned();
+        let text = READY.to_owned();
         recorder.run_mut().message.clone_from(&text);
         recorder.text(&text).await?;
     }
