@@ -53,3 +53,37 @@ async fn a_stored_reply_is_shown_as_it_was_streamed() {
         assert_eq!(said(&h, &run["chat_id"]).await, expected, "{message}");
     }
 }
+
+#[tokio::test]
+async fn what_the_platform_tells_a_model_is_not_shown_as_the_persons() {
+    let (h, model, agent) = scripted(delivers, "scripted").await;
+    for (message, told, replies) in [
+        ("Break it", "could not be read", ["One moment.", "Again:"]),
+        ("What is due?", "Result of query_actions", ["I look.", "Nothing is due."]),
+    ] {
+        let asked = model.sent().len();
+        let run = h.post(&format!("/agents/{agent}/chat"), json!({ "message": message })).await.expect(200);
+        assert!(model.sent()[asked..].iter().any(|sent| sent["messages"].to_string().contains(told)), "{told}");
+        let said = said(&h, &run["chat_id"]).await;
+        let of = |role: &str| -> Vec<&str> {
+            said.iter().filter(|(by, _)| by == role).map(|(_, text)| text.trim()).collect()
+        };
+        assert_eq!(of("user"), [message]);
+        assert_eq!(of("assistant"), replies);
+
+        // The model still gets it with the next message.
+        let asked = model.sent().len();
+        let again = json!({"message": "Thanks", "chat_id": run["chat_id"]});
+        h.post(&format!("/agents/{agent}/chat"), again).await.expect(200);
+        assert!(model.sent()[asked]["messages"].to_string().contains(told), "{told}");
+
+        // Memory reads the conversation as people do.
+        for (words, is_there) in [(message, true), (told, false)] {
+            let query = words.replace(' ', "+");
+            let found = h.get(&format!("/memory/search?q={query}&depth=raw&limit=100")).await.expect(200);
+            let texts: Vec<&str> =
+                found["hits"].as_array().unwrap().iter().map(|hit| hit["text"].as_str().unwrap()).collect();
+            assert_eq!(texts.iter().any(|text| text.contains(words)), is_there, "{texts:?}");
+        }
+    }
+}

@@ -8,6 +8,7 @@ use super::signals::{Deliverable, Reply};
 use crate::ids::{AgentId, ChatId, MessageId, RunId};
 use crate::models::image::{self, Image, ImageInput};
 use crate::models::{Block, Message, Role};
+use crate::prompts;
 use crate::validate::FieldErrors;
 
 /// The longest message of a person, in characters.
@@ -56,13 +57,28 @@ pub struct ChatMessage {
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// Who wrote a message of the role `user`. Messages of earlier versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
+}
+
+/// Who wrote a message that a model reads as one of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    Person,
+    /// The results of calls, and requests to repair a call.
+    Platform,
 }
 
 impl ChatMessage {
-    /// The text for people: what was said, as it was streamed. A signal and its payload are no part of it. It is empty for tool calls
-    /// and their results.
+    /// The text for people: what was said, as it was streamed. A signal and its payload are no part of it. It is empty for tool calls,
+    /// their results, and what the platform tells the model.
     #[must_use]
     pub fn text(&self) -> String {
+        if self.is_of_platform() {
+            return String::new();
+        }
         let text: String = self.words().collect();
         // Other texts were not read for signals.
         let may_signal = self.role == Role::Assistant && self.run_id.is_some();
@@ -71,6 +87,20 @@ impl ChatMessage {
 
     fn words(&self) -> impl Iterator<Item = &str> {
         self.content.iter().filter_map(Block::as_text)
+    }
+
+    /// Whether the platform wrote this message, although a model reads it as one of the user.
+    #[must_use]
+    pub fn is_of_platform(&self) -> bool {
+        if self.role != Role::User {
+            return false;
+        }
+        match self.author {
+            Some(author) => author == Author::Platform,
+            // A person sends no results.
+            None if self.content.iter().any(|block| matches!(block, Block::ToolResult { .. })) => true,
+            None => self.run_id.is_some() && self.words().count() > 0 && self.words().all(prompts::is_told_by_platform),
+        }
     }
 
     /// Checks what keys of objects are built from: an image's name must begin with the id of its message.
@@ -165,8 +195,7 @@ pub fn window(messages: &[ChatMessage], max_bytes: usize) -> Vec<Message> {
 }
 
 pub(super) fn begins_a_turn(message: &ChatMessage) -> bool {
-    message.role == Role::User
-        && !message.content.iter().any(|block| matches!(block, Block::ToolResult { .. }))
+    message.role == Role::User && !message.is_of_platform()
 }
 
 /// A reply without its signals. If it only delivered something, the sentence that was streamed.
@@ -209,6 +238,7 @@ mod tests {
             content,
             created_at: Timestamp::UNIX_EPOCH,
             run_id: None,
+            author: None,
         }
     }
 
@@ -236,6 +266,35 @@ mod tests {
             assert_eq!(of_run(Role::User, &text).text(), text);
             assert_eq!(message(Role::Assistant, vec![Block::text(text.as_str())]).text(), text);
         }
+    }
+
+    #[test]
+    fn what_the_platform_tells_a_model_is_not_a_persons() {
+        let repair = prompts::repair("`title` is missing");
+        let result = "Result of query_actions:\n[]";
+        for (text, is_of_platform) in [
+            (repair.as_str(), true),
+            (result, true),
+            ("Result of the vote:\nyes", false),
+            ("Why did you say: What you tried to deliver could not be read?", false),
+            ("What you tried to deliver could not be read: why?", false),
+            ("", false),
+        ] {
+            // Messages of earlier versions.
+            let early = of_run(Role::User, text);
+            assert_eq!(early.is_of_platform(), is_of_platform, "{text:?}");
+            assert_eq!((early.text().is_empty(), begins_a_turn(&early)), (is_of_platform || text.is_empty(), !is_of_platform));
+            assert!(!message(Role::User, vec![Block::text(text)]).is_of_platform(), "{text:?}");
+            // Later ones say who wrote them.
+            let persons = ChatMessage { author: Some(Author::Person), ..of_run(Role::User, text) };
+            assert_eq!(persons.text(), text);
+            let platforms = ChatMessage { author: Some(Author::Platform), ..of_run(Role::User, text) };
+            assert_eq!((platforms.text().as_str(), begins_a_turn(&platforms)), ("", false));
+        }
+        let stored = json!({"message_id": MessageId::from_uuid(uuid::Uuid::nil()), "role": "user", "created_at": Timestamp::UNIX_EPOCH,
+            "content": [{"type": "text", "text": "Hello"}]});
+        let early: ChatMessage = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!((early.author, serde_json::to_value(&early).unwrap()), (None, stored));
     }
 
     fn conversation() -> Vec<ChatMessage> {

@@ -497,7 +497,7 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
     let thread = kind.conversation.thread();
     if state == RunState::Completed {
         let said = transcript.history().into_iter();
-        let said = said.map(|said| messages::new(&cx, said.role, said.content, Some(run_id))).collect();
+        let said = said.map(|said| messages::of_turn(&cx, said, run_id)).collect();
         more.extend(messages::writes(&cx, &owner, thread, said).await?);
         more.push(kind.conversation.ends_turn(&owner));
         let run = recorder.run();
