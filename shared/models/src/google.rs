@@ -7,7 +7,7 @@ use domain::models::error::classify_event;
 use domain::models::prices::{self, EmbeddingModel, Thinks};
 use domain::models::{
     Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
-    ToolChoice, Usage, WebSource, estimate,
+    SamplingParameter, ToolChoice, Usage, WebSource, estimate,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -16,6 +16,9 @@ use serde_json::{Map, Value, json};
 use super::call::{self, Call, Decode, Endpoint};
 use super::embeddings::{self, Format};
 use super::{Embedding, EventStream, Model};
+
+/// What every Gemini model takes. Some of them refuse penalties.
+const SAMPLES: [SamplingParameter; 2] = [SamplingParameter::Temperature, SamplingParameter::TopP];
 
 const SIGNATURE: &str = "thoughtSignature";
 
@@ -44,6 +47,10 @@ impl Model for Google {
 
     fn embed(&self, model: &'static EmbeddingModel, texts: Vec<String>) -> Option<Embedding> {
         Some(embeddings::embed(self.endpoint.clone(), Format::Google, model, texts).boxed())
+    }
+
+    fn samples(&self) -> &'static [SamplingParameter] {
+        &SAMPLES
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
@@ -92,6 +99,11 @@ pub fn encode(model: &ModelId, request: &ModelRequest) -> Result<Value, ModelErr
         "contents": contents,
         "generationConfig": {"maxOutputTokens": request.max_output_tokens},
     });
+    for (parameter, name) in SAMPLES.into_iter().zip(["temperature", "topP"]) {
+        if let Some(value) = request.sampling.get(&parameter) {
+            body["generationConfig"][name] = value.clone().into();
+        }
+    }
     if let Some(effort) = request.effort.filter(|_| prices::thinks(model) == Some(Thinks::Level)) {
         body["generationConfig"]["thinkingConfig"] =
             json!({"thinkingLevel": effort, "includeThoughts": true});

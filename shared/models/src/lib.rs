@@ -35,7 +35,7 @@ mod image_tests;
 mod sample;
 
 use domain::models::prices::EmbeddingModel;
-use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider};
+use domain::models::{ModelError, ModelEvent, ModelId, ModelRequest, Provider, SamplingParameter};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
@@ -67,6 +67,12 @@ pub trait Model: Send + Sync {
     /// In the future: why there was no list. [`ModelError::Authentication`] says that the provider does not accept the key.
     fn list(&self) -> Option<BoxFuture<'static, Result<(), ModelError>>> {
         None
+    }
+
+    /// The parameters of [`ModelRequest::sampling`] that it sends to all of its models. Others are left out, because some models refuse
+    /// them.
+    fn samples(&self) -> &'static [SamplingParameter] {
+        &[]
     }
 
     /// Turns texts into vectors. `None` if the provider has no model for it.

@@ -5,8 +5,8 @@ use domain::chats::signals;
 use domain::models::error::classify_event;
 use domain::models::prices::EmbeddingModel;
 use domain::models::{
-    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, StopReason, SystemBlock,
-    ToolChoice, Usage, estimate, prices,
+    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, Role, SamplingParameter, StopReason,
+    SystemBlock, ToolChoice, Usage, estimate, prices,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -43,6 +43,11 @@ impl Dialect {
         Self { max_completion_tokens: true, stream_usage: true, cache_key: false, native_tools: true };
     pub const COMPATIBLE: Self =
         Self { max_completion_tokens: false, stream_usage: true, cache_key: false, native_tools: true };
+
+    /// The models of OpenAI and xAI that reason refuse these parameters.
+    const fn samples(self) -> &'static [SamplingParameter] {
+        if self.max_completion_tokens { &[] } else { &SamplingParameter::ALL }
+    }
 }
 
 /// A server that uses the Chat Completions format.
@@ -80,6 +85,10 @@ impl Model for OpenAi {
 
     fn embed(&self, model: &'static EmbeddingModel, texts: Vec<String>) -> Option<Embedding> {
         Some(embeddings::embed(self.endpoint.clone(), Format::OpenAi, model, texts).boxed())
+    }
+
+    fn samples(&self) -> &'static [SamplingParameter] {
+        self.dialect.samples()
     }
 
     fn stream(&self, model: &ModelId, request: &ModelRequest) -> EventStream {
@@ -129,6 +138,9 @@ pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Resu
     if let Some(schema) = request.output_schema.as_ref().filter(|_| prices::takes_schema(model)) {
         let format = json!({"name": "reply", "strict": true, "schema": schema});
         body["response_format"] = json!({"type": "json_schema", "json_schema": format});
+    }
+    for (parameter, value) in request.sampling.iter().filter(|(parameter, _)| dialect.samples().contains(parameter)) {
+        body[parameter.name()] = value.clone().into();
     }
     if has_breakpoints {
         body["prompt_cache_options"] = breakpoints::options(request);

@@ -8,8 +8,8 @@ use domain::models::breaker::{Gate, Verdict};
 use domain::models::prices::EmbeddingModel;
 use domain::models::routing::{self, Ask, Level, Wishes};
 use domain::models::{
-    Catalog, ModelClass, ModelError, ModelId, ModelPrice, ModelRef, ModelRequest, Provider, ServerName,
-    Vendor,
+    Catalog, ModelClass, ModelError, ModelId, ModelPrice, ModelRef, ModelRequest, Provider,
+    SamplingParameter, ServerName, Vendor,
 };
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -58,6 +58,12 @@ impl Candidate {
     #[must_use]
     pub fn provider(&self) -> Provider {
         self.client.provider()
+    }
+
+    /// The parameters of sampling that it takes.
+    #[must_use]
+    pub fn samples(&self) -> &'static [SamplingParameter] {
+        self.client.samples()
     }
 
     #[must_use]

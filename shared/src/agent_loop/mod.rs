@@ -28,7 +28,7 @@ use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpos
 use domain::ids::{Owner, ProposalId};
 use domain::models::reduce::{Reduction, reduce};
 use domain::models::routing::{AgentRole, Ask, TaskTier};
-use domain::models::{Message, ModelError, ModelRequest, ModelTier, ProviderTool, SystemBlock, ToolChoice};
+use domain::models::{Message, ModelError, ModelRequest, ModelTier, ProviderTool, Sampling, SystemBlock, ToolChoice};
 use domain::prompts;
 use domain::runs::form::JsonForm;
 use domain::runs::{EventKind, Run, RunError, RunModel};
@@ -486,6 +486,7 @@ impl<K: Kind> Driver<K> {
             effort: Some(self.terms.tier.into()),
             context_editing: true,
             output_schema: self.recorder.run().form.json.as_ref().and_then(JsonForm::for_provider),
+            sampling: self.recorder.run().form.sampling.clone(),
         }
     }
 
@@ -518,6 +519,7 @@ impl<K: Kind> Driver<K> {
             effort: None,
             context_editing: false,
             output_schema: Some(Verdict::schema()),
+            sampling: Sampling::default(),
         })
     }
 

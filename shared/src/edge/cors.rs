@@ -26,7 +26,7 @@ pub const REQUEST_HEADERS: [HeaderName; 11] = [
 ];
 
 /// The response headers that a page may read, besides those that browsers always allow.
-pub const RESPONSE_HEADERS: [HeaderName; 12] = [
+pub const RESPONSE_HEADERS: [HeaderName; 13] = [
     header::CONTENT_DISPOSITION,
     header::ETAG,
     header::LOCATION,
@@ -38,6 +38,7 @@ pub const RESPONSE_HEADERS: [HeaderName; 12] = [
     HeaderName::from_static("ratelimit-remaining"),
     HeaderName::from_static("ratelimit-reset"),
     HeaderName::from_static("x-content-sha256"),
+    HeaderName::from_static("x-lamplighter-ignored"),
     HeaderName::from_static("x-request-id"),
 ];
 

@@ -9,7 +9,7 @@ use domain::actions::{ActionPatch, DefineAction};
 use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE, MAX_TITLE, NewMessage};
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, ChatId, Owner, ProposalId};
-use domain::models::{ImageInput, Role};
+use domain::models::{ImageInput, Role, Sampling, SamplingParameter};
 use domain::runs::form::ReplyForm;
 use domain::validate::FieldErrors;
 use sha2::{Digest, Sha256};
@@ -18,9 +18,10 @@ use super::actions;
 use super::assets::{self, SaveAsset};
 use super::chats::{self, NewChat};
 use super::runs::Begun;
-use super::turn::{self, IfBusy, Said, Topic};
+use super::turn::{self, Answered, IfBusy, Said, Topic};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::model_choice;
 use crate::request::ClientAddress;
 use crate::request::Invocation;
 use crate::request::caller::Actor;
@@ -53,6 +54,10 @@ const YES: [&str; 9] = [
     "yes accept all",
 ];
 
+/// Why a yes accepts nothing. The drafts follow.
+const NOT_SEEN: &str = "Nothing was accepted yet. The last reply has HTML or other marks that can hide text in your client, so perhaps \
+    you did not see all of what waits for your yes. This is it.";
+
 /// What a turn needs to know about the client's request.
 #[derive(Clone, Copy)]
 pub struct OfClient<'a> {
@@ -61,6 +66,13 @@ pub struct OfClient<'a> {
     pub by: Actor,
     /// For links in the reply.
     pub address: &'a ClientAddress,
+}
+
+/// The drafts that a reply shows.
+pub struct ShownDrafts {
+    pub ids: Vec<ProposalId>,
+    /// Whether every client shows them. If not, a yes does not count.
+    pub is_visible: bool,
 }
 
 /// A turn that has begun, with what is needed to find its chat again.
@@ -142,7 +154,8 @@ impl Conversation {
 }
 
 /// Begins the turn that answers a conversation. If the last reply has shown drafts and the person says yes, the turn accepts them and
-/// says so, without a call of a model.
+/// says so, without a call of a model. If the text of that reply may have hidden the drafts, the turn accepts nothing and shows them
+/// again.
 ///
 /// # Errors
 /// 404 if the agent does not exist; 400 if a message is empty or too long; 409 if the agent is archived.
@@ -167,7 +180,7 @@ pub async fn begin(
         let (topic, images) = (Topic::Agent(agent, Some(chat)), conversation.images.clone());
         Said { topic, message, images, if_busy: IfBusy::Reject, form: form.clone() }
     };
-    if let Some(ClientConversation { chat_id: chat, proposals }) = known {
+    if let Some(ClientConversation { chat_id: chat, proposals, is_visible }) = known {
         let drafts = if conversation.is_yes() && form.json.is_none() {
             waiting(cx, owner, agent, chat, &proposals).await?
         } else {
@@ -179,8 +192,15 @@ pub async fn begin(
         } else {
             // No model writes this reply, so no limit of a reply holds for it.
             let turn = Said { form: ReplyForm::default(), ..turn };
-            let accepted = accept_all(cx, owner, agent, drafts, client);
-            Box::pin(turn::answer(cx, owner, client.once, turn, invocation, accepted)).await
+            let reply = async {
+                if is_visible {
+                    return Answered::from(accept_all(cx, owner, agent, drafts, client).await);
+                }
+                // The person has perhaps said yes to something else.
+                let shows = drafts.iter().map(|draft| draft.proposal_id).collect();
+                Answered { text: NOT_SEEN.to_owned(), shows }
+            };
+            Box::pin(turn::answer(cx, owner, client.once, turn, invocation, reply)).await
         };
         match begun {
             // The chat was deleted, or another client uses it. This client continues with its own copy.
@@ -194,6 +214,30 @@ pub async fn begin(
     let chat = chats::create(cx, owner, &Once::none(), agent, new).await?.chat.chat_id;
     let begun = turn::start(cx, owner, client.once, said(chat, message), invocation).await?;
     Ok(Completion { begun, agent, chat, conversation })
+}
+
+/// The names of the parameters that do not go to each of the models that the agent may use.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn not_sampled(
+    cx: &Cx,
+    owner: &Owner,
+    agent: AgentId,
+    sampling: &Sampling,
+) -> Result<Vec<&'static str>> {
+    if sampling.is_empty() {
+        return Ok(Vec::new());
+    }
+    // If the agent does not exist, the turn says so.
+    let Some(agent) = cx.store.agent(owner, agent).await? else { return Ok(Vec::new()) };
+    let ask = turn::asks_of_chat(&agent.value);
+    let route = Box::pin(model_choice::route(cx, owner, &ask, 0)).await?;
+    let candidates = route.map(|route| route.candidates).unwrap_or_default();
+    let takes = |parameter: &SamplingParameter| {
+        !candidates.is_empty() && candidates.iter().all(|model| model.samples().contains(parameter))
+    };
+    Ok(sampling.keys().filter(|parameter| !takes(parameter)).map(|parameter| parameter.name()).collect())
 }
 
 /// The proposals of these that still wait in the chat.
@@ -273,9 +317,8 @@ async fn accept(
 }
 
 impl Completion {
-    /// Notes the reply as the client has received it, so that the next call continues the same chat. `proposals` are the drafts that
-    /// it shows.
-    pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str, proposals: Vec<ProposalId>) {
+    /// Notes the reply as the client has received it, so that the next call continues the same chat.
+    pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str, drafts: ShownDrafts) {
         let Self { agent, chat, conversation, .. } = self;
         let mut said = conversation.history.clone();
         let (content, images) = (conversation.message.clone(), conversation.images.clone());
@@ -283,7 +326,9 @@ impl Completion {
         said.push(NewMessage { role: Role::Assistant, content: text.to_owned(), images: Vec::new() });
         let hash = conversation.hash(agent, &said);
         // Without the mark, the next call begins a new chat with the same messages.
-        let mark = ClientConversation { chat_id: chat, proposals };
+        let ShownDrafts { ids: proposals, is_visible } = drafts;
+        let is_visible = is_visible && !proposals.is_empty();
+        let mark = ClientConversation { chat_id: chat, proposals, is_visible };
         if let Err(error) = cx.store.mark_client_conversation(owner, &hash, &mark, cx.clock.now()).await {
             tracing::warn!(cause = %Error::from(error).causes(), "the next call of a conversation will begin a new chat");
         }

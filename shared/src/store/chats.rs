@@ -26,6 +26,9 @@ pub struct ClientConversation {
     /// The drafts that the last reply has shown. Records of earlier versions have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposals: Vec<ProposalId>,
+    /// Whether every client shows these drafts. In records of earlier versions, nobody has judged that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_visible: bool,
 }
 
 /// How long a client finds its chat again.

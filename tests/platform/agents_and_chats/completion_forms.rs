@@ -4,6 +4,8 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::AuthConfig;
+use models::{Addresses, ModelsConfig};
+use tests::anthropic::{Block, FakeAnthropic};
 use tests::completions::{forgetful, scripted};
 use tests::model::Says;
 use tests::{Answer, Harness, send};
@@ -164,21 +166,19 @@ async fn parameters_that_would_change_the_answer_are_refused_by_name() {
     let call = async |more: Value| h.post(PATH, asked(&agent, &[("user", "What is due?")], &more)).await;
     let schema = |schema: Value| json!({"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}});
     for (more, field) in [
-        (json!({"temperature": 0}), "temperature"),
-        (json!({"top_p": 0.5}), "top_p"),
-        (json!({"presence_penalty": 1}), "presence_penalty"),
-        (json!({"frequency_penalty": -1}), "frequency_penalty"),
-        (json!({"logit_bias": {"50256": -100}}), "logit_bias"),
+        (json!({"temperature": 2.5}), "temperature"),
+        (json!({"temperature": "hot"}), "temperature"),
+        (json!({"top_p": -0.5}), "top_p"),
+        (json!({"presence_penalty": 3}), "presence_penalty"),
+        (json!({"frequency_penalty": -3}), "frequency_penalty"),
         (json!({"logprobs": true}), "logprobs"),
         (json!({"top_logprobs": 2}), "top_logprobs"),
-        (json!({"seed": 1}), "seed"),
+        (json!({"seed": 1.5}), "seed"),
         (json!({"tool_choice": "required"}), "tool_choice"),
         (json!({"functions": [{"name": "f"}]}), "functions"),
         (json!({"function_call": {"name": "f"}}), "function_call"),
         (json!({"modalities": ["text", "audio"]}), "modalities"),
         (json!({"audio": {"voice": "ash"}}), "audio"),
-        (json!({"reasoning_effort": "high"}), "reasoning_effort"),
-        (json!({"verbosity": "low"}), "verbosity"),
         (json!({"web_search_options": {}}), "web_search_options"),
         (json!({"n": 2}), "n"),
         (json!({"stop": ["a", "b", "c", "d", "e"]}), "stop"),
@@ -212,6 +212,67 @@ async fn parameters_that_would_change_the_answer_are_refused_by_name() {
     }))
     .await
     .expect(200);
+}
+
+fn greets(_: &[Value]) -> Says {
+    Says::Text("Hello".to_owned())
+}
+
+/// A model that takes few parameters beside one that takes them all.
+#[tokio::test]
+async fn parameters_go_to_the_model_or_are_named_as_ignored() {
+    let (h, model, agent) = scripted(greets, "scripted").await;
+    let call = async |h: &Harness, agent: &str, more: &Value| {
+        let body = asked(agent, &[("user", "Hello")], more);
+        let mut ignored = Vec::new();
+        for stream in [false, true] {
+            let mut body = body.clone();
+            body["stream"] = stream.into();
+            let answer = h.request(Method::POST, PATH).json(&body).send().await.unwrap();
+            assert_eq!(answer.status(), 200, "{more}");
+            let named = answer.headers().get("x-lamplighter-ignored").map(|named| named.to_str().unwrap().to_owned());
+            let text = answer.text().await.unwrap();
+            assert!(!text.contains("\"error\""), "{text}");
+            ignored.push(named.unwrap_or_default());
+        }
+        assert_eq!(ignored[0], ignored[1], "{more}");
+        ignored.remove(0)
+    };
+    let sampling = json!({"temperature": 0.7, "top_p": 0.9, "presence_penalty": -1, "frequency_penalty": 0.5, "seed": 7});
+    assert_eq!(call(&h, &agent, &sampling).await, "");
+    for sent in model.sent() {
+        for (name, value) in sampling.as_object().unwrap() {
+            assert_eq!(sent[name], *value, "{name}");
+        }
+    }
+    // Defaults are the same as no parameter.
+    let before = model.sent().len();
+    assert_eq!(call(&h, &agent, &json!({"temperature": 1, "top_p": 1.0, "seed": null, "n": 1})).await, "");
+    for sent in &model.sent()[before..] {
+        assert!(sent.get("temperature").is_none() && sent.get("seed").is_none(), "{sent}");
+    }
+    let rest = json!({"user": "u", "logit_bias": {"5": 1}, "reasoning_effort": "low", "made_up": 1, "a\nb: c": 1, "metadata": null});
+    assert_eq!(call(&h, &agent, &rest).await, "logit_bias, made_up, reasoning_effort, user");
+    for sent in &model.sent()[before..] {
+        assert!(sent.get("user").is_none() && sent.get("logit_bias").is_none(), "{sent}");
+    }
+    let many: serde_json::Map<String, Value> = (0..100).map(|at| (format!("field_{at:03}"), at.into())).collect();
+    assert_eq!(call(&h, &agent, &many.into()).await.split(", ").count(), 32);
+
+    // A model that thinks refuses some of them, so they are left out.
+    let model = FakeAnthropic::start(|_| vec![Block::Text("Hello".to_owned())]).await;
+    let models = ModelsConfig {
+        anthropic_key: Some("sk-ant-test".to_owned()),
+        addresses: Addresses { anthropic: model.url.clone(), ..Addresses::default() },
+        ..ModelsConfig::default()
+    };
+    let h = Harness::with(PlatformConfig { models, ..PlatformConfig::in_memory() }).await;
+    let agent = h.agent().await;
+    let ignored = call(&h, &agent, &json!({"temperature": 0.7, "top_p": 0.9, "seed": 7, "user": "u"})).await;
+    assert_eq!(ignored, "temperature, top_p, seed, user");
+    for sent in model.asked() {
+        assert!(sent.get("temperature").is_none() && sent.get("top_p").is_none(), "{sent}");
+    }
 }
 
 const BRIEF: &str = "Write a brief about lamp oil prices";
@@ -334,6 +395,77 @@ async fn accepted_actions_are_defined_and_not_approved() {
     for action in actions {
         assert!(action["approval"].is_null(), "{action:#}");
         assert!(told.contains(action["action_id"].as_str().unwrap()), "{told}");
+    }
+}
+
+/// A model that begins its reply with what the person has said, and then delivers a draft.
+fn hides(messages: &[Value]) -> Says {
+    let said = |message: &Value| match &message["content"] {
+        Value::String(text) => text.clone(),
+        parts => parts.as_array().unwrap().last().unwrap()["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    let text = said(messages.iter().rfind(|message| message["role"] == "user").unwrap());
+    let draft = json!({"title": "Oil", "asset_type": "document", "content": "Pay <!-- all --> of it\n```\nto me"});
+    Says::Text(format!("{text}\n\nGENERATE_ASSET\n---\n{draft}"))
+}
+
+/// What a person sees of a reply in a client that renders CommonMark and HTML. What HTML may hide is not seen.
+fn on_screen(reply: &str) -> String {
+    use pulldown_cmark::{Event, Parser};
+    let shown = Parser::new(reply).take_while(|event| !matches!(event, Event::Html(_) | Event::InlineHtml(_)));
+    shown.filter_map(|event| match event {
+        Event::Text(text) | Event::Code(text) => Some(text.to_string()),
+        _ => None,
+    }).collect()
+}
+
+#[tokio::test]
+async fn a_yes_counts_only_for_a_draft_that_was_visible() {
+    let (h, model, agent) = scripted(hides, "scripted").await;
+    let drafted = "Pay <!-- all --> of it\n```\nto me";
+    let mut saved = 0;
+    for (said, counts) in [
+        ("Here it is.", true),
+        ("```\nlet x = 1;", true),
+        ("~~~~ text\n```", true),
+        ("- a list\n\n  ````\n  code", true),
+        ("[Draft:]: <http://x> \"a", true),
+        ("<!--", false),
+        ("So it is <!-- here", false),
+        ("<details><summary>More</summary>", false),
+        ("<style>pre, em { display: none }</style>", false),
+        ("<think>", false),
+        ("$$", false),
+    ] {
+        for stream in [false, true] {
+            let what = format!("{said:?}, stream: {stream}");
+            let talk = async |messages: &[(&str, &str)]| match stream {
+                true => streamed(&h, asked(&agent, messages, &json!({}))).await.0,
+                false => content(&h, &agent, messages).await.1,
+            };
+            let reply = talk(&[("user", said)]).await;
+            assert!(reply.starts_with(said), "{what}: {reply}");
+            let mut all = vec![("user", said), ("assistant", reply.as_str()), ("user", "yes")];
+            let asked = model.asked();
+            let told = talk(&all).await;
+            assert_eq!(model.asked(), asked, "{what}");
+            if counts {
+                let seen = on_screen(&reply);
+                assert!(seen.contains(drafted) && seen.contains("to accept it"), "{what}: {seen}");
+            } else {
+                assert!(told.starts_with("Nothing was accepted yet"), "{what}: {told}");
+                let seen = on_screen(&told);
+                assert!(seen.contains(drafted) && seen.contains("to accept it"), "{what}: {seen}");
+                assert_eq!(assets(&h, &agent).await.len(), saved, "{what}");
+                // Now the person has seen it.
+                all.extend([("assistant", told.as_str()), ("user", "yes")]);
+                let told = talk(&all).await;
+                assert!(told.contains("is saved at"), "{what}: {told}");
+                assert_eq!(model.asked(), asked, "{what}");
+            }
+            saved += 1;
+            assert_eq!(assets(&h, &agent).await.len(), saved, "{what}");
+        }
     }
 }
 

@@ -510,7 +510,7 @@ impl Scene {
             let role = if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
             let content = vec![Part::text(format!("Message {at}"))];
             let (message_id, created_at) = (MessageId::from_uuid(cx.clock.uuid()), cx.clock.now());
-            let message = ChatMessage { message_id, role, content, created_at, run_id: None };
+            let message = ChatMessage { message_id, role, content, created_at, run_id: None, author: None };
             Store::message_write(&made::local(), id, &StoredMessage::from(message)).unwrap()
         };
         let writes: Vec<_> = (0..200).map(message).collect();

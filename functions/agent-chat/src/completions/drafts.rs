@@ -1,5 +1,6 @@
 //! The text of the drafts that a reply has made: what a person needs to decide about them.
 
+use domain::chats::draft_lines::literal;
 use domain::ids::ProposalId;
 use shared::flows::proposals::ProposalView;
 use shared::request::ClientAddress;
@@ -21,8 +22,8 @@ impl Drafts {
         let most = (MAX_SHOWN / proposals.len()).max(LEAST_SHOWN);
         let mut text = String::new();
         for (at, draft) in proposals.iter().enumerate() {
-            let body = body(draft);
-            text.push_str(&format!("\n\n**Draft: {}**\n\n{}", draft.title, shortened(&body, most)));
+            let whole = format!("{}\n\n{}", draft.title, body(draft));
+            text.push_str(&format!("\n\n**Draft:**\n\n{}", literal(&shortened(&whole, most))));
             let at_address = address.at(&format!("/proposals/{}", draft.proposal_id));
             text.push_str(&format!("\n\n*The draft waits for your yes at {at_address}.*"));
             if at == last {
@@ -47,10 +48,10 @@ fn body(draft: &ProposalView) -> String {
         parts.push(format!("Expected output: {}", config.expected_output.trim()));
     }
     if let Some(schedule) = &draft.schedule {
-        parts.push(format!("Schedule: `{schedule}`"));
+        parts.push(format!("Schedule: {schedule}"));
     }
     if let Some(change) = &draft.change {
-        parts.push(format!("Changes: `{}`", serde_json::to_string(change).unwrap_or_default()));
+        parts.push(format!("Changes: {}", serde_json::to_string(change).unwrap_or_default()));
     }
     parts.join("\n\n")
 }

@@ -4,17 +4,20 @@ use domain::agents::Agent;
 use domain::chats::conversation::NewMessage;
 use domain::ids::{AgentId, RunId};
 use domain::json_schema::Schema;
-use domain::models::{ImageInput, Role, Usage};
+use domain::models::{ImageInput, Role, Sampling, SamplingParameter, Usage};
 use domain::runs::form::{JsonForm, MAX_SCHEMA, MAX_STOP, MAX_STOPS, MIN_TOKENS, ReplyForm};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::flows::completions::Conversation;
 use shared::{Error, Result};
 use utoipa::ToSchema;
 
-/// A request in OpenAI's format. Parameters of that format that would change the answer and that agents do not have are refused, unless
-/// they have their default. Unknown fields have no effect.
+/// How many fields without an effect an answer names.
+const MAX_NAMED: usize = 32;
+
+/// A request in OpenAI's format. Parameters of that format that would change the form of the answer and that agents do not have are
+/// refused, unless they have their default. Other fields have no effect, and the header `x-lamplighter-ignored` of the answer names them.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(example = json!({"model": "agt_0192f5a08c3d7e9fa1b2c3d4e5f60718", "messages": [{"role": "user", "content": "What is due?"}]}))]
 pub struct CompletionRequest {
@@ -51,30 +54,32 @@ pub struct CompletionRequest {
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     pub tools: Option<Vec<Value>>,
+    /// 0 to 2. It goes to the model if the model takes it.
     #[serde(default)]
-    #[schema(ignore)]
-    temperature: Value,
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 2)]
+    pub temperature: Value,
+    /// 0 to 1. It goes to the model if the model takes it.
     #[serde(default)]
-    #[schema(ignore)]
-    top_p: Value,
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
+    pub top_p: Value,
+    /// -2 to 2. It goes to the model if the model takes it.
     #[serde(default)]
-    #[schema(ignore)]
-    presence_penalty: Value,
+    #[schema(value_type = Option<f64>, minimum = -2, maximum = 2)]
+    pub presence_penalty: Value,
+    /// -2 to 2. It goes to the model if the model takes it.
     #[serde(default)]
-    #[schema(ignore)]
-    frequency_penalty: Value,
+    #[schema(value_type = Option<f64>, minimum = -2, maximum = 2)]
+    pub frequency_penalty: Value,
+    /// A whole number. It goes to the model if the model takes it.
     #[serde(default)]
-    #[schema(ignore)]
-    logit_bias: Value,
+    #[schema(value_type = Option<i64>)]
+    pub seed: Value,
     #[serde(default)]
     #[schema(ignore)]
     logprobs: Value,
     #[serde(default)]
     #[schema(ignore)]
     top_logprobs: Value,
-    #[serde(default)]
-    #[schema(ignore)]
-    seed: Value,
     #[serde(default)]
     #[schema(ignore)]
     tool_choice: Value,
@@ -92,13 +97,11 @@ pub struct CompletionRequest {
     audio: Value,
     #[serde(default)]
     #[schema(ignore)]
-    reasoning_effort: Value,
-    #[serde(default)]
-    #[schema(ignore)]
-    verbosity: Value,
-    #[serde(default)]
-    #[schema(ignore)]
     web_search_options: Value,
+    /// Fields that have no effect.
+    #[serde(flatten)]
+    #[schema(ignore)]
+    others: Map<String, Value>,
 }
 
 /// Options of a stream.
@@ -121,26 +124,47 @@ pub struct CompletionMessage {
 }
 
 impl CompletionRequest {
-    /// The parameters that would change the answer and that agents do not have, with the values that change nothing.
-    fn fixed(&self) -> [(&'static str, &Value, Vec<Value>); 16] {
+    /// The parameters that would change the form of the answer and that agents do not have, with the values that change nothing.
+    fn fixed(&self) -> [(&'static str, &Value, Vec<Value>); 8] {
         [
-            ("temperature", &self.temperature, vec![json!(1)]),
-            ("top_p", &self.top_p, vec![json!(1)]),
-            ("presence_penalty", &self.presence_penalty, vec![json!(0)]),
-            ("frequency_penalty", &self.frequency_penalty, vec![json!(0)]),
-            ("logit_bias", &self.logit_bias, vec![json!({})]),
             ("logprobs", &self.logprobs, vec![json!(false)]),
             ("top_logprobs", &self.top_logprobs, vec![json!(0)]),
-            ("seed", &self.seed, vec![]),
             ("tool_choice", &self.tool_choice, vec![json!("auto"), json!("none")]),
             ("functions", &self.functions, vec![json!([])]),
             ("function_call", &self.function_call, vec![json!("auto"), json!("none")]),
             ("modalities", &self.modalities, vec![json!(["text"])]),
             ("audio", &self.audio, vec![]),
-            ("reasoning_effort", &self.reasoning_effort, vec![json!("medium")]),
-            ("verbosity", &self.verbosity, vec![json!("medium")]),
             ("web_search_options", &self.web_search_options, vec![]),
         ]
+    }
+
+    fn sampling(&self, errors: &mut FieldErrors) -> Sampling {
+        let read = |parameter: SamplingParameter| {
+            let value = match parameter {
+                SamplingParameter::Temperature => &self.temperature,
+                SamplingParameter::TopP => &self.top_p,
+                SamplingParameter::PresencePenalty => &self.presence_penalty,
+                SamplingParameter::FrequencyPenalty => &self.frequency_penalty,
+                SamplingParameter::Seed => &self.seed,
+            };
+            match parameter.read(value) {
+                Ok(value) => Some((parameter, value?)),
+                Err(told) => {
+                    errors.add(parameter.name(), told);
+                    None
+                }
+            }
+        };
+        SamplingParameter::ALL.into_iter().filter_map(read).collect()
+    }
+
+    /// The names of the fields that have no effect, apart from sampling. Names that are no words are left out.
+    pub fn without_effect(&self) -> Vec<&str> {
+        let is_word = |name: &str| {
+            name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+        };
+        let sent = self.others.iter().filter(|(name, value)| !value.is_null() && is_word(name));
+        sent.map(|(name, _)| name.as_str()).take(MAX_NAMED).collect()
     }
 
     /// The form of the reply.
@@ -158,6 +182,7 @@ impl CompletionRequest {
             json: errors
                 .nest("response_format", read_format(self.response_format.as_ref()))
                 .unwrap_or_default(),
+            sampling: self.sampling(errors),
         }
     }
 

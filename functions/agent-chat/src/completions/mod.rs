@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use domain::agent_loop::cards::{self, Asks};
 use domain::agents::AgentStatus;
+use domain::chats::draft_lines::{After, after};
 use domain::ids::{AgentId, Owner, RunId};
 use domain::models::Usage;
 use domain::runs::{EventKind, Run, RunState};
@@ -21,7 +22,7 @@ use shared::edge::extract::{Caller, ForeignJson, Id, Once};
 use shared::edge::idempotency::RepeatedRun;
 use shared::edge::problem::OpenAiError;
 use shared::edge::stream::{belongs_to, event_stream, not_failed};
-use shared::flows::completions::{self, Completion, OfClient};
+use shared::flows::completions::{self, Completion, OfClient, ShownDrafts};
 use shared::flows::runs;
 use shared::flows::runs::follow::{self, RunUpdate};
 use shared::flows::{agents, existing};
@@ -45,7 +46,8 @@ const MAX_MODELS: usize = 1_000;
 /// `model` is the agent's id. The client keeps the conversation and sends all of it with each request, as with OpenAI. The
 /// conversation is also stored as a chat of the agent. Drafts of assets and actions wait as proposals. The reply shows them with their
 /// addresses, and the next message `yes` accepts them. If a process dies while it streams, another one writes the unfinished step
-/// again. If the new text differs, a line says that the reply begins again.
+/// again. If the new text differs, a line says that the reply begins again. The header `x-lamplighter-ignored` names the fields of the
+/// request that have no effect, if there are any.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "chats", operation_id = "create_chat_completion",
     request_body = CompletionRequest,
@@ -66,6 +68,9 @@ async fn complete(
 ) -> Result<Response> {
     let (agent, conversation, form) = request.read()?;
     let is_json = form.json.is_some();
+    let mut ignored = completions::not_sampled(&cx, &caller.owner, agent, &form.sampling).await?;
+    ignored.extend(request.without_effect());
+    let ignored = HeaderValue::from_str(&ignored.join(", ")).ok().filter(|names| !names.is_empty());
     let (run, created, completion) = match repeated {
         Some(Extension(RepeatedRun(run))) => {
             (run, existing::run(&cx, &caller.owner, run).await?.value.created_at, None)
@@ -88,16 +93,24 @@ async fn complete(
         with_usage: request.stream_options.is_some_and(|options| options.include_usage == Some(true)),
         cx,
     };
-    if request.stream != Some(true) {
-        return Ok(match answer.whole(completion).await {
+    let mut response = if request.stream == Some(true) {
+        let mut response = answer.stream(completion);
+        belongs_to(&mut response, run);
+        response
+    } else {
+        match answer.whole(completion).await {
             Ok(reply) => axum::Json(reply).into_response(),
             Err(error) => refused(error),
-        });
+        }
+    };
+    if let Some(names) = ignored {
+        response.headers_mut().insert(IGNORED, names);
     }
-    let mut response = answer.stream(completion);
-    belongs_to(&mut response, run);
     Ok(response)
 }
+
+/// Names the fields of the request that have no effect.
+const IGNORED: HeaderName = HeaderName::from_static("x-lamplighter-ignored");
 
 /// OpenAI's clients repeat every call whose answer is a 5xx, unless this header forbids it.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -146,10 +159,14 @@ impl Answer {
         not_failed(&run)?;
         let finish_reason = Some(self.finish_reason(&run));
         let mut content = run.message.clone();
-        let notes = self.notes(run).await?;
-        content.push_str(&notes.text);
+        let Drafts { text: notes, ids } = self.notes(run).await?;
+        let After { closing, is_visible } = after(&content, &notes);
+        if !notes.is_empty() {
+            content.push_str(&closing);
+            content.push_str(&notes);
+        }
         if let Some(completion) = completion.filter(|_| state.is_final()) {
-            completion.replied(&self.cx, &self.owner, &content, notes.ids).await;
+            completion.replied(&self.cx, &self.owner, &content, ShownDrafts { ids, is_visible }).await;
         }
         let message = Some(ReplyMessage { role: "assistant", content });
         let choice = Choice { index: 0, message, delta: None, finish_reason };
@@ -336,10 +353,15 @@ impl Chunks {
         if self.answer.is_json {
             self.say(&run.message, frames);
         }
-        let notes = self.answer.notes(run).await?;
-        self.say(&notes.text, frames);
+        let Drafts { text: notes, ids } = self.answer.notes(run).await?;
+        // What was sent can't be changed, so what it opened is closed.
+        let After { closing, is_visible } = after(self.told.text(), &notes);
+        if !notes.is_empty() {
+            self.say(&closing, frames);
+            self.say(&notes, frames);
+        }
         if let Some(completion) = self.completion.take().filter(|_| state.is_final()) {
-            completion.replied(&cx, &owner, self.told.text(), notes.ids).await;
+            completion.replied(&cx, &owner, self.told.text(), ShownDrafts { ids, is_visible }).await;
         }
         self.delta(json!({}), Some(finish_reason), frames);
         if self.answer.with_usage {

@@ -159,6 +159,6 @@ fn told(call: &Call, result: &CallResult, id: Option<CallId>) -> Option<Block> {
         }
         _ if result.after == After::Rest => None,
         _ if result.after == After::Repair => Some(Block::text(shown())),
-        _ => Some(Block::text(format!("Result of {}:\n{}", call.name, shown()))),
+        _ => Some(Block::text(prompts::result_of(&call.name, &shown()))),
     }
 }

@@ -4,9 +4,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::signals::{Deliverable, Reply};
 use crate::ids::{AgentId, ChatId, MessageId, RunId};
 use crate::models::image::{self, Image, ImageInput};
 use crate::models::{Block, Message, Role};
+use crate::prompts;
 use crate::validate::FieldErrors;
 
 /// The longest message of a person, in characters.
@@ -14,6 +16,8 @@ pub const MAX_MESSAGE: usize = 32_000;
 /// The most messages in one append. DynamoDB accepts a hundred writes in a transaction. One of them marks the request as done, and
 /// three tell memory of the messages.
 pub const MAX_APPEND: usize = 96;
+/// What a person reads of a reply that has proposed something without a word.
+pub const READY: &str = "It is ready and waits for your yes.";
 /// The longest title of a chat, in characters.
 pub const MAX_TITLE: usize = 200;
 
@@ -53,13 +57,50 @@ pub struct ChatMessage {
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// Who wrote a message of the role `user`. Messages of earlier versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
+}
+
+/// Who wrote a message that a model reads as one of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    Person,
+    /// The results of calls, and requests to repair a call.
+    Platform,
 }
 
 impl ChatMessage {
-    /// The text for people. Empty for tool calls and their results.
+    /// The text for people: what was said, as it was streamed. A signal and its payload are no part of it. It is empty for tool calls,
+    /// their results, and what the platform tells the model.
     #[must_use]
     pub fn text(&self) -> String {
-        self.content.iter().filter_map(Block::as_text).collect()
+        if self.is_of_platform() {
+            return String::new();
+        }
+        let text: String = self.words().collect();
+        // Other texts were not read for signals.
+        let may_signal = self.role == Role::Assistant && self.run_id.is_some();
+        if may_signal { around_signals(text) } else { text }
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().filter_map(Block::as_text)
+    }
+
+    /// Whether the platform wrote this message, although a model reads it as one of the user.
+    #[must_use]
+    pub fn is_of_platform(&self) -> bool {
+        if self.role != Role::User {
+            return false;
+        }
+        match self.author {
+            Some(author) => author == Author::Platform,
+            // A person sends no results.
+            None if self.content.iter().any(|block| matches!(block, Block::ToolResult { .. })) => true,
+            None => self.run_id.is_some() && self.words().count() > 0 && self.words().all(prompts::is_told_by_platform),
+        }
     }
 
     /// Checks what keys of objects are built from: an image's name must begin with the id of its message.
@@ -154,8 +195,23 @@ pub fn window(messages: &[ChatMessage], max_bytes: usize) -> Vec<Message> {
 }
 
 pub(super) fn begins_a_turn(message: &ChatMessage) -> bool {
-    message.role == Role::User
-        && !message.content.iter().any(|block| matches!(block, Block::ToolResult { .. }))
+    message.role == Role::User && !message.is_of_platform()
+}
+
+/// A reply without its signals. If it only delivered something, the sentence that was streamed.
+fn around_signals(text: String) -> String {
+    let Reply { text: around, deliverables } = Reply::parse(&text);
+    if deliverables.is_empty() {
+        return text;
+    }
+    let delivers = |one: &Deliverable| matches!(one, Deliverable::Asset(_) | Deliverable::Actions { .. });
+    if !around.trim().is_empty() {
+        around
+    } else if deliverables.iter().any(delivers) {
+        READY.to_owned()
+    } else {
+        String::new()
+    }
 }
 
 pub(super) fn block_bytes(block: &Block) -> usize {
@@ -182,7 +238,63 @@ mod tests {
             content,
             created_at: Timestamp::UNIX_EPOCH,
             run_id: None,
+            author: None,
         }
+    }
+
+    fn of_run(role: Role, text: &str) -> ChatMessage {
+        let run_id = Some(RunId::from_uuid(uuid::Uuid::from_u128(1)));
+        ChatMessage { run_id, ..message(role, vec![Block::text(text)]) }
+    }
+
+    #[test]
+    fn people_read_what_stands_around_a_signal() {
+        let asset = "GENERATE_ASSET\n---\n{\"title\": \"Oil\", \"content\": \"a\"}";
+        for (text, expected) in [
+            ("Hello".to_owned(), "Hello"),
+            (format!("Here it is:\n\n{asset}"), "Here it is:\n\n"),
+            (format!("One.\n{asset}\nTwo."), "One.\nTwo."),
+            (asset.to_owned(), READY),
+            (format!("```\n{asset}\n```"), READY),
+            ("GENERATE_ASSET\n---\n{broken".to_owned(), ""),
+            ("USE_TOOL: query_actions\n{}".to_owned(), ""),
+            ("READY_TO_CREATE\n---\nTITLE: a\nGOAL: b\nSUCCESS_CRITERIA: c\nTIMELINE: d".to_owned(), ""),
+            ("Write GENERATE_ASSET to get one.".to_owned(), "Write GENERATE_ASSET to get one."),
+        ] {
+            assert_eq!(of_run(Role::Assistant, &text).text(), expected, "{text:?}");
+            // What a person or another program has written is shown as it is.
+            assert_eq!(of_run(Role::User, &text).text(), text);
+            assert_eq!(message(Role::Assistant, vec![Block::text(text.as_str())]).text(), text);
+        }
+    }
+
+    #[test]
+    fn what_the_platform_tells_a_model_is_not_a_persons() {
+        let repair = prompts::repair("`title` is missing");
+        let result = "Result of query_actions:\n[]";
+        for (text, is_of_platform) in [
+            (repair.as_str(), true),
+            (result, true),
+            ("Result of the vote:\nyes", false),
+            ("Why did you say: What you tried to deliver could not be read?", false),
+            ("What you tried to deliver could not be read: why?", false),
+            ("", false),
+        ] {
+            // Messages of earlier versions.
+            let early = of_run(Role::User, text);
+            assert_eq!(early.is_of_platform(), is_of_platform, "{text:?}");
+            assert_eq!((early.text().is_empty(), begins_a_turn(&early)), (is_of_platform || text.is_empty(), !is_of_platform));
+            assert!(!message(Role::User, vec![Block::text(text)]).is_of_platform(), "{text:?}");
+            // Later ones say who wrote them.
+            let persons = ChatMessage { author: Some(Author::Person), ..of_run(Role::User, text) };
+            assert_eq!(persons.text(), text);
+            let platforms = ChatMessage { author: Some(Author::Platform), ..of_run(Role::User, text) };
+            assert_eq!((platforms.text().as_str(), begins_a_turn(&platforms)), ("", false));
+        }
+        let stored = json!({"message_id": MessageId::from_uuid(uuid::Uuid::nil()), "role": "user", "created_at": Timestamp::UNIX_EPOCH,
+            "content": [{"type": "text", "text": "Hello"}]});
+        let early: ChatMessage = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!((early.author, serde_json::to_value(&early).unwrap()), (None, stored));
     }
 
     fn conversation() -> Vec<ChatMessage> {

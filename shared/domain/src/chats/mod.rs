@@ -1,6 +1,7 @@
 //! Conversations: their messages, the summary of the oldest ones, the deliverables of a reply, and the deliverables that wait for a person's approval.
 
 pub mod conversation;
+pub mod draft_lines;
 pub mod proposal;
 pub mod signals;
 pub mod summary;

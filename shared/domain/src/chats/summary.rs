@@ -301,6 +301,7 @@ mod tests {
 
     fn message(number: u128, role: Role, content: Vec<Block>) -> ChatMessage {
         ChatMessage {
+            author: None,
             message_id: MessageId::from_uuid(Uuid::from_u128(number)),
             role,
             content,

@@ -5,6 +5,7 @@
 //! - [`usage`] and [`prices`]: tokens, and what they cost in micro-dollars
 //! - [`reduce`]: a smaller request, if one is larger than the model's context
 //! - [`image`]: images in messages, and their limits
+//! - [`sampling`]: how a model chooses among the next words
 //! - [`sight`]: the images that a model gets
 //! - [`sources`]: the pages that a search of the web has found
 //! - [`provider_tools`]: tools that a model's provider runs
@@ -31,6 +32,7 @@ pub mod provider_tools;
 pub mod reduce;
 pub mod request;
 pub mod routing;
+pub mod sampling;
 pub mod sight;
 pub mod sources;
 pub mod usage;
@@ -47,6 +49,7 @@ pub use request::{
     Block, CacheTtl, Effort, Message, ModelId, ModelRequest, ModelTier, Provider, ProviderTool, Role,
     SystemBlock, ToolChoice, ToolSpec,
 };
+pub use sampling::{Sampling, SamplingParameter};
 pub use sources::WebSource;
 pub use usage::Usage;
 pub use vendor::{ServerName, Vendor};

@@ -11,6 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::image::Image;
+use super::sampling::Sampling;
 
 /// The provider's name for a model. It is sent unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -137,6 +138,9 @@ pub struct ModelRequest {
     /// A JSON Schema of an object that the reply must match. Models that do not support it see only what the text asks for.
     #[serde(default)]
     pub output_schema: Option<Value>,
+    /// How the model chooses among the next words. Models that do not take a parameter don't get it.
+    #[serde(default, skip_serializing_if = "Sampling::is_empty")]
+    pub sampling: Sampling,
 }
 
 impl ModelRequest {

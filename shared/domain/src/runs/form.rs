@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json_schema::Schema;
+use crate::models::Sampling;
 
 /// The smallest limit of a reply, in tokens: some providers refuse smaller ones.
 pub const MIN_TOKENS: u32 = 16;
@@ -30,6 +31,9 @@ pub struct ReplyForm {
     pub max_tokens: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<JsonForm>,
+    /// How the model chooses among the next words, if it takes that.
+    #[serde(default, skip_serializing_if = "Sampling::is_empty")]
+    pub sampling: Sampling,
 }
 
 /// A reply that is JSON.
@@ -43,9 +47,11 @@ pub enum JsonForm {
 }
 
 impl ReplyForm {
+    /// Whether the reply may have any text.
     #[must_use]
     pub fn is_free(&self) -> bool {
-        *self == Self::default()
+        let Self { stop, max_tokens, json, sampling: _ } = self;
+        stop.is_empty() && max_tokens.is_none() && json.is_none()
     }
 
     /// How many tokens the next call of a model may write, of at most `most`. `None` if the limit is reached.
@@ -268,7 +274,12 @@ mod tests {
     fn a_form_is_stored_and_read_again() {
         let schema = Schema::new(json!({"type": "object"})).unwrap();
         let form =
-            ReplyForm { stop: vec!["a".into()], max_tokens: Some(50), json: Some(JsonForm::Schema(schema)) };
+            ReplyForm {
+                stop: vec!["a".into()],
+                max_tokens: Some(50),
+                json: Some(JsonForm::Schema(schema)),
+                sampling: Sampling::from([(crate::models::SamplingParameter::Temperature, serde_json::Number::from(0))]),
+            };
         let json = serde_json::to_value(&form).unwrap();
         assert_eq!(serde_json::from_value::<ReplyForm>(json).unwrap(), form);
         assert_eq!(serde_json::from_value::<ReplyForm>(json!({})).unwrap(), ReplyForm::default());

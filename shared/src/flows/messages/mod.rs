@@ -4,10 +4,11 @@ pub(crate) mod images;
 
 use domain::chats::ChatMessage;
 use domain::chats::Thread;
+use domain::chats::conversation::Author;
 use domain::ids::{MessageId, Owner, RunId};
 use domain::memory::part::{Collection, MemoryPart};
 use domain::models::image::{Image, MediaType};
-use domain::models::{Block, Role};
+use domain::models::{Block, Message, Role};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -79,7 +80,15 @@ impl From<ChatMessage> for MessageView {
 #[must_use]
 pub fn new(cx: &Cx, role: Role, content: Vec<Block>, run_id: Option<RunId>) -> ChatMessage {
     let message_id = MessageId::from_uuid(cx.clock.uuid());
-    ChatMessage { message_id, role, content, created_at: cx.clock.now(), run_id }
+    let author = (role == Role::User).then_some(Author::Person);
+    ChatMessage { message_id, role, content, created_at: cx.clock.now(), run_id, author }
+}
+
+/// A message of a turn after the person's. The platform has told the model what is not the model's own.
+#[must_use]
+pub fn of_turn(cx: &Cx, said: Message, run_id: RunId) -> ChatMessage {
+    let message = new(cx, said.role, said.content, Some(run_id));
+    ChatMessage { author: message.author.map(|_| Author::Platform), ..message }
 }
 
 /// The writes of new messages, for a transaction. Images, and contents that are too large for an item, are already stored

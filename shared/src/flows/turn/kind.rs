@@ -48,13 +48,15 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(2);
 pub(super) struct Turn {
     pub agent: Option<Agent>,
     pub conversation: Conversation,
+    /// Whether the proposals of the run are its own.
+    pub proposes: bool,
     /// What was read to see whether it must be cut, so that it is read once.
     read: Mutex<Option<Recent>>,
 }
 
 impl Turn {
     pub fn new(agent: Option<Agent>, conversation: Conversation) -> Self {
-        Self { agent, conversation, read: Mutex::default() }
+        Self { agent, conversation, proposes: true, read: Mutex::default() }
     }
 
     /// What holds for the turn in this deployment.
@@ -80,7 +82,7 @@ impl Turn {
                     Ask { role: AgentRole::Specialist, work: Some(Work::Explain), ..Ask::default() }
                 }
                 (Conversation::Chat(_), None) => Ask { work: Some(Work::Generate), ..Ask::default() },
-                (Conversation::Chat(_), Some(_)) => Ask { tier: Some(tier), ..Ask::default() },
+                (Conversation::Chat(_), Some(agent)) => asks_of_chat(agent),
             },
             ceiling_micros: ceiling_micros.unwrap_or(config.budget.run_micros),
             month: MonthCeilings {
@@ -98,6 +100,11 @@ impl Turn {
             has_documents: agent.is_some_and(|agent| agent.docs_project_id.is_some()),
         }
     }
+}
+
+/// Which models a chat with an agent asks for.
+pub fn asks_of_chat(agent: &Agent) -> Ask {
+    Ask { tier: Some(agent.model_tier), ..Ask::default() }
 }
 
 impl Turn {

@@ -15,8 +15,8 @@ use domain::accounts::quota::Charge;
 use domain::agent_loop::{Outcome, Purpose, Reply, Step};
 use domain::agents::Agent;
 use domain::attempts;
-use domain::chats::conversation::{MAX_MESSAGE, said as words_of};
-use domain::ids::{ChatId, Owner, RunId};
+use domain::chats::conversation::{MAX_MESSAGE, READY, said as words_of};
+use domain::ids::{ChatId, Owner, ProposalId, RunId};
 use domain::memory::Source;
 use domain::models::image::{self, ImageInput};
 use domain::models::{Block, Role, StopReason};
@@ -53,6 +53,7 @@ use crate::store::{Once, Store, Tries, Versioned};
 use conversation::Conversation;
 pub use conversation::Topic;
 use kind::Turn;
+pub use kind::asks_of_chat;
 
 /// With `if_busy: queue` or `interrupt`: how long a turn tries to begin while other turns hold the conversation.
 const BUSY_FOR: SignedDuration = SignedDuration::from_secs(120);
@@ -117,6 +118,19 @@ pub async fn start(cx: &Cx, owner: &Owner, once: &Once, said: Said, invocation: 
     Ok(Begun::Here(run_id))
 }
 
+/// A reply that no model has written.
+pub struct Answered {
+    pub text: String,
+    /// Earlier proposals that the reply shows again.
+    pub shows: Vec<ProposalId>,
+}
+
+impl From<String> for Answered {
+    fn from(text: String) -> Self {
+        Self { text, shows: Vec::new() }
+    }
+}
+
 /// A turn whose reply no model writes: once the message is stored, `reply` does what the message asks for and says what it has
 /// done. If this process dies in between, another one lets the model answer the message.
 ///
@@ -128,13 +142,17 @@ pub async fn answer(
     once: &Once,
     said: Said,
     invocation: Invocation,
-    reply: impl Future<Output = String> + Send,
+    reply: impl Future<Output = Answered> + Send,
 ) -> Result<Begun> {
     let mut turn = Box::pin(begin(cx, owner, once, said, invocation)).await?;
     let run_id = turn.recorder.run().run_id;
-    let text = reply.await;
+    let Answered { text, shows } = reply.await;
     turn.recorder.text(&text).await?;
-    turn.recorder.run_mut().message.clone_from(&text);
+    let run = turn.recorder.run_mut();
+    run.message.clone_from(&text);
+    run.proposals = shows;
+    // The run that proposed them has already noted that they wait.
+    turn.kind.proposes = false;
     let reply = Reply { blocks: vec![Block::text(text.as_str())], text, ..Reply::default() };
     turn.transcript.steps.push(Step { purpose: Purpose::Work, reply, results: Vec::new() });
     Box::pin(end(turn, Rest::Ended(Outcome::completed()))).await?;
@@ -470,7 +488,7 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
     let (run_id, run_kind, cost) = (run.run_id, run.kind, run.cost_micros);
     let may_add = run.form.is_free();
     if state == RunState::Completed && may_add && run.message.is_empty() && !run.proposals.is_empty() {
-        let text = "It is ready and waits for your yes.".to_owned();
+        let text = READY.to_owned();
         recorder.run_mut().message.clone_from(&text);
         recorder.text(&text).await?;
     }
@@ -479,11 +497,11 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
     let thread = kind.conversation.thread();
     if state == RunState::Completed {
         let said = transcript.history().into_iter();
-        let said = said.map(|said| messages::new(&cx, said.role, said.content, Some(run_id))).collect();
+        let said = said.map(|said| messages::of_turn(&cx, said, run_id)).collect();
         more.extend(messages::writes(&cx, &owner, thread, said).await?);
         more.push(kind.conversation.ends_turn(&owner));
         let run = recorder.run();
-        if !run.proposals.is_empty() {
+        if kind.proposes && !run.proposals.is_empty() {
             let waits = waits::proposals(run_id, run.action_id, kind.who());
             more.push(Store::waits_write(&owner, waits, cx.clock.now())?);
         }
