@@ -18,6 +18,7 @@ if (!port || !platform) {
 }
 const csp = fs.readFileSync(path.join(web, "csp.txt"), "utf8").trim();
 const TYPES = { ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png", ".webmanifest": "application/manifest+json" };
+const OWN = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
 const ACCESS = { auth: process.env.CONSOLE_AUTH ?? "off", base: "" };
 
 function page() {
@@ -47,6 +48,8 @@ const server = http.createServer((request, response) => {
     return response.end();
   }
   const headers = { ...request.headers, host: `127.0.0.1:${platform}` };
+  // For the platform, pages of this port are its own. All others stay what they are, and it refuses them.
+  if (OWN.includes(request.headers.origin) && OWN.includes(`http://${request.headers.host}`)) headers.origin = `http://127.0.0.1:${platform}`;
   const onward = http.request({ host: "127.0.0.1", port: platform, method: request.method, path: request.url, headers }, (from) => {
     response.writeHead(from.statusCode, from.headers);
     from.pipe(response);

@@ -22,6 +22,7 @@ mod accounts {
 mod actions {
     mod about_actions;
     mod approvals;
+    mod bound;
     mod history;
     mod routes;
     mod same_state;

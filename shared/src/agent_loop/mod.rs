@@ -338,6 +338,11 @@ impl<K: Kind> Driver<K> {
             if self.transcript.steps.is_empty() && self.boxed_summary().await? {
                 return Ok(None);
             }
+            if self.terms.has_documents {
+                // Documents and reports of commits repeat what strangers have written.
+                let now = self.cx.clock.now();
+                self.recorder.run_mut().taint(0, now);
+            }
             *history = Some(self.kind.history(self.kind_cx()).await?);
         }
         let request = self.request(history.as_deref().unwrap_or_default(), may_call_tools, longest);

@@ -8,6 +8,7 @@ use domain::agent_loop::cards::{
     self, Asks, Card, CardState, Gate, MAX_OPEN, OpenCall, Pending, Question, Ruling,
 };
 use domain::agent_loop::{Call, CallId, CallResult, results};
+use domain::prompts::of_run;
 use domain::runs::EventKind;
 use domain::tools::results::ReadResult;
 use domain::tools::{self, Decision, Effect, ToolCall, ToolDef, decide_about};
@@ -108,7 +109,7 @@ impl<K: Kind> Driver<K> {
     /// The tools that not every run has, so that most requests are shorter: those for documents, and those that the loop performs itself,
     /// which are of use only after a long result.
     pub(super) fn own_tools(&self) -> impl Iterator<Item = &'static ToolDef> {
-        let documents: tools::Table = if self.terms.has_documents { tools::DOCUMENTS } else { &[] };
+        let documents = of_run::document_tools(self.terms.has_documents);
         let own: tools::Table = if self.transcript.has_long_result() { tools::OWN } else { &[] };
         documents.iter().chain(own).copied()
     }

@@ -4,8 +4,9 @@
 //! that server would obey the page. Three things reveal such a request:
 //!
 //! - `Host`: with DNS rebinding, a page lets its own name resolve to 127.0.0.1. The request still has that name as host.
-//! - `Origin` and `Sec-Fetch-Site`: the browser sets them, and a page cannot change them. Pages of the origins in
-//!   `LAMPLIGHTER_CORS_ORIGINS` are allowed.
+//! - `Origin` and `Sec-Fetch-Site`: the browser sets them, and a page cannot change them. The server's own pages have its host and its
+//!   port: another port of this machine may belong to any program. Pages of the origins in `LAMPLIGHTER_CORS_ORIGINS` are allowed.
+//!   `/mcp` also takes calls from pages of other ports of this machine, because inspectors of MCP servers are such pages.
 //! - `Content-Type`: without a preflight, a page can send a body to another origin only with a few types, which no route
 //!   accepts, or without a type.
 //!
@@ -43,11 +44,12 @@ fn check<B>(auth: &AuthConfig, cors: &CorsConfig, public: bool, request: &http::
                 "without authentication, this server accepts only requests for `localhost`, `127.0.0.1` or `[::1]`",
             ));
         }
-        if !is_navigation(request.method(), headers) && is_foreign_page(headers, None, cors) {
+        let pages = if uri.path() == "/mcp" { Pages::OfThisMachine } else { Pages::Own };
+        if !is_navigation(request.method(), headers) && is_foreign_page(headers, pages, cors) {
             return Err(Error::Forbidden("pages of this origin may not call this server"));
         }
     }
-    if uri.path() == "/mcp" && is_foreign_page(headers, host(headers).as_ref().map(Authority::host), cors) {
+    if uri.path() == "/mcp" && is_foreign_page(headers, Pages::OfThisMachine, cors) {
         return Err(Error::Forbidden("pages of this origin may not call this server"));
     }
     Ok(())
@@ -57,16 +59,14 @@ fn check<B>(auth: &AuthConfig, cors: &CorsConfig, public: bool, request: &http::
 /// this program uses.
 #[must_use]
 pub fn is_from_this_machine(headers: &HeaderMap, uri: &Uri) -> bool {
-    calls_this_machine(headers, uri) && !is_foreign_page(headers, None, &CorsConfig::default())
+    calls_this_machine(headers, uri) && !is_foreign_page(headers, Pages::Own, &CorsConfig::default())
 }
 
 /// Whether the bucket may process a signed request. The checks are the same as for the routes, except for the content type.
 #[must_use]
 pub fn may_be_signed(auth: &AuthConfig, cors: &CorsConfig, headers: &HeaderMap, uri: &Uri) -> bool {
-    match auth {
-        AuthConfig::Off => calls_this_machine(headers, uri) && !is_foreign_page(headers, None, cors),
-        AuthConfig::On(_) => !is_foreign_page(headers, host(headers).as_ref().map(Authority::host), cors),
-    }
+    let is_called = matches!(auth, AuthConfig::On(_)) || calls_this_machine(headers, uri);
+    is_called && !is_foreign_page(headers, Pages::Own, cors)
 }
 
 fn calls_this_machine(headers: &HeaderMap, uri: &Uri) -> bool {
@@ -82,22 +82,47 @@ pub(crate) fn host(headers: &HeaderMap) -> Option<Authority> {
     (!host.as_str().contains('@')).then_some(host)
 }
 
-/// Whether the request comes from a page that is neither of this machine, nor of the host `own`, nor of a configured origin.
-fn is_foreign_page(headers: &HeaderMap, own: Option<&str>, cors: &CorsConfig) -> bool {
+/// Which pages may call, besides those of the configured origins.
+#[derive(Clone, Copy, PartialEq)]
+enum Pages {
+    /// Those that this server itself has sent.
+    Own,
+    /// These, and those of all servers of this machine.
+    OfThisMachine,
+}
+
+/// Whether the request comes from a page that may not call.
+fn is_foreign_page(headers: &HeaderMap, pages: Pages, cors: &CorsConfig) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
     if origins.peek().is_none() {
-        // Browsers send no `Origin` with simple reads.
-        return headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+        // Browsers send no `Origin` with simple reads. For them, another port is the same site.
+        return headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none");
     }
+    let own = host(headers);
     origins.any(|origin| {
-        if cors.origins.contains(origin) {
-            return false;
-        }
-        let origin = origin.to_str().ok().filter(|origin| !origin.contains('@'));
-        let origin = origin.and_then(|origin| origin.parse::<Uri>().ok());
-        let host = origin.as_ref().and_then(Uri::host);
-        !host.is_some_and(|host| is_this_machine(host) || own == Some(host))
+        let is_allowed = |page: &Uri| {
+            let is_of_this_machine = page.host().is_some_and(is_this_machine);
+            own.as_ref().is_some_and(|own| is_page_of(page, own))
+                || (pages == Pages::OfThisMachine && is_of_this_machine)
+        };
+        let page = origin.to_str().ok().filter(|origin| !origin.contains('@'));
+        let page = page.and_then(|origin| origin.parse::<Uri>().ok());
+        !cors.origins.contains(origin) && !page.as_ref().is_some_and(is_allowed)
     })
+}
+
+/// Whether a server with this host has sent the page with this origin. `localhost` and `127.0.0.1` are the same host.
+fn is_page_of(origin: &Uri, server: &Authority) -> bool {
+    let default = match origin.scheme_str() {
+        Some("http") => 80,
+        Some("https") => 443,
+        _ => return false,
+    };
+    let is_same_port = origin.port_u16().unwrap_or(default) == server.port_u16().unwrap_or(default);
+    let is_same_host = origin.host().is_some_and(|host| {
+        host.eq_ignore_ascii_case(server.host()) || (is_this_machine(host) && is_this_machine(server.host()))
+    });
+    is_same_port && is_same_host
 }
 
 /// Whether a person follows a link. The answer becomes a page of its own, and the page with the link cannot read it.
@@ -176,7 +201,13 @@ mod tests {
                 (&[("host", "evil.example@localhost")], false),
                 (&[("host", "localhost"), ("origin", "http://evil.example@localhost")], false),
                 (&[("host", "localhost"), ("host", "evil.example")], false),
-                (&[("host", "localhost:9000"), ("origin", "http://localhost:6274")], true),
+                (&[("host", "localhost:9000"), ("origin", "http://localhost:6274")], path == "/mcp"),
+                (&[("host", "localhost:9000"), ("origin", "http://localhost")], path == "/mcp"),
+                (&[("host", "localhost:9000"), ("origin", "ftp://localhost:9000")], path == "/mcp"),
+                (&[("host", "localhost:9000"), ("origin", "http://127.0.0.1:9000")], true),
+                (&[("host", "localhost:443"), ("origin", "https://localhost")], true),
+                (&[("host", "localhost"), ("origin", "http://localhost:80")], true),
+                (&[("host", "localhost"), ("origin", "https://localhost:80")], path == "/mcp"),
                 (&[("host", "[::1]:9000"), ("origin", "http://[::1]:9000")], true),
                 (&[("host", "localhost"), ("origin", "http://evil.example")], false),
                 (&[("host", "localhost"), ("origin", "https://app.example")], true),
@@ -194,10 +225,30 @@ mod tests {
                     false,
                 ),
                 (&[("host", "localhost"), ("sec-fetch-site", "cross-site")], false),
+                (&[("host", "localhost"), ("sec-fetch-site", "same-site")], false),
                 (&[("host", "localhost"), ("sec-fetch-site", "same-origin")], true),
                 (&[("host", "localhost"), ("sec-fetch-site", "none")], true),
             ] {
                 check(&off, path, headers, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn only_own_and_configured_pages_use_signed_addresses() {
+        let cors = CorsConfig { origins: vec!["https://app.example".parse().unwrap()] };
+        for (host, origin, off, on) in [
+            ("localhost:9000", "http://localhost:9000", true, true),
+            ("localhost:9000", "http://localhost:3000", false, false),
+            ("localhost:9000", "https://app.example", true, true),
+            ("api.example", "https://api.example", false, true),
+            ("api.example:444", "https://api.example", false, false),
+            ("api.example", "http://localhost:9000", false, false),
+        ] {
+            let request = request("PUT", "/bucket/x", &[("host", host), ("origin", origin)]);
+            for (auth, expected) in [(AuthConfig::Off, off), (AuthConfig::On(None), on)] {
+                let may = may_be_signed(&auth, &cors, request.headers(), request.uri());
+                assert_eq!(may, expected, "{auth:?} {host} {origin}");
             }
         }
     }

@@ -1,8 +1,9 @@
 //! The time zone of an owner, and previews of schedules before anybody approves one.
 
-use domain::actions::Action;
+use domain::actions::ApprovalContent;
 use domain::agents::Agent;
 use domain::ids::Owner;
+use domain::prompts::of_run;
 use domain::schedule::{ScheduleInput, zone_or_utc};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
@@ -52,14 +53,14 @@ pub async fn zone_of(data: &Data, owner: &Owner, agent: Option<&Agent>) -> Resul
     Ok(zone_or_utc(&zone_name(data, owner, agent).await?))
 }
 
-/// The zone of an action's schedule. Without a schedule, that of its agent.
+/// The zone of a run of an action. See [`of_run::zone`].
 ///
 /// # Errors
 /// If the table does not answer.
-pub async fn zone_of_action(data: &Data, owner: &Owner, action: &Action, agent: &Agent) -> Result<TimeZone> {
-    match &action.schedule {
-        Some(schedule) => Ok(schedule.time_zone().clone()),
-        None => zone_of(data, owner, Some(agent)).await,
+pub async fn zone_of_run(data: &Data, owner: &Owner, content: &ApprovalContent) -> Result<TimeZone> {
+    match of_run::zone(content) {
+        Some(zone) => Ok(zone),
+        None => zone_of(data, owner, None).await,
     }
 }
 

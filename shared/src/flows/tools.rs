@@ -5,7 +5,6 @@
 //! agent. Only the person's practices belong to no agent, and every agent can read them.
 
 use domain::actions::Action;
-use domain::agents::Agent;
 use domain::assets::Asset;
 use domain::ids::{AgentId, Owner, ProjectId};
 use domain::schedule::{Schedule, moment_in_words};
@@ -13,13 +12,21 @@ use domain::tools::actions::QueryActions;
 use domain::tools::assets::{QueryAssets, ReadAsset};
 use domain::tools::documents::ReadDocument;
 use domain::tools::{DEFAULT_LIMIT, ToolCall};
-use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{assets, living, practices, schedules};
+use super::{assets, living, practices};
 use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::store::Once;
+
+/// What the tools of an agent may read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// Its own actions and assets.
+    pub agent: AgentId,
+    /// The project whose living documents it reads, and may bring up to date.
+    pub documents: Option<ProjectId>,
+}
 
 /// How much of an asset's content a model gets at once, in bytes.
 const MAX_READ: usize = 48 * 1024;
@@ -34,7 +41,7 @@ const MAX_SCANNED: usize = 400;
 pub async fn query_actions(
     data: &Data,
     owner: &Owner,
-    (agent, zone): (AgentId, &TimeZone),
+    agent: AgentId,
     QueryActions { state, limit }: QueryActions,
 ) -> Result<String> {
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
@@ -44,7 +51,7 @@ pub async fn query_actions(
         scanned += 100;
         for (_, action) in found.items {
             if rows.len() < limit && state.is_none_or(|state| action.value.state == state) {
-                rows.push(action_row(&action.value, zone));
+                rows.push(action_row(&action.value));
             }
         }
         after = found.last;
@@ -55,14 +62,14 @@ pub async fn query_actions(
     Ok(json!({ "actions": rows }).to_string())
 }
 
-fn action_row(action: &Action, zone: &TimeZone) -> serde_json::Value {
-    let zone = action.zone_or(zone);
+fn action_row(action: &Action) -> serde_json::Value {
+    let due = action.schedule.as_ref().zip(action.next_due);
     json!({
         "action_id": action.id,
         "title": action.title,
         "state": action.state,
         "schedule": action.schedule.as_ref().map(Schedule::describe),
-        "next_due": action.next_due.map(|due| moment_in_words(due, zone)),
+        "next_due": due.map(|(schedule, due)| moment_in_words(due, schedule.time_zone())),
     })
 }
 
@@ -165,9 +172,9 @@ async fn read_document(
 pub async fn sync_documentation(
     data: &Data,
     owner: &Owner,
-    agent: &Agent,
+    reach: Reach,
 ) -> Result<std::result::Result<String, String>> {
-    let Some(project) = agent.docs_project_id else { return Ok(Err(NO_DOCUMENTS.to_owned())) };
+    let Some(project) = reach.documents else { return Ok(Err(NO_DOCUMENTS.to_owned())) };
     // It may be repeated: one that is under way is returned.
     match living::sync::store_request(data, owner, &Once::none(), project).await {
         Ok(sync) if sync.has_ended() => Ok(Ok("the documents know all commits".to_owned())),
@@ -186,15 +193,11 @@ pub async fn sync_documentation(
 pub async fn look_up(
     data: &Data,
     owner: &Owner,
-    agent: &Agent,
+    Reach { agent, documents }: Reach,
     call: ToolCall,
 ) -> Result<Result<String, String>> {
-    let (of, agent) = (agent, agent.agent_id);
     Ok(match call {
-        ToolCall::QueryActions(query) => {
-            let zone = schedules::zone_of(data, owner, Some(of)).await?;
-            Ok(query_actions(data, owner, (agent, &zone), query).await?)
-        }
+        ToolCall::QueryActions(query) => Ok(query_actions(data, owner, agent, query).await?),
         ToolCall::QueryAssets(query) => Ok(query_assets(data, owner, agent, query).await?),
         ToolCall::ReadAsset(asset) => {
             let missing = format!("there is no asset {}", asset.asset_id);
@@ -205,7 +208,7 @@ pub async fn look_up(
             practices::query(data, owner, query).await?.map(|answer| answer.to_string())
         }
         ToolCall::ReadDocument(ReadDocument { name, from_byte }) => {
-            let Some(project) = of.docs_project_id else { return Ok(Err(NO_DOCUMENTS.to_owned())) };
+            let Some(project) = documents else { return Ok(Err(NO_DOCUMENTS.to_owned())) };
             read_document(data, owner, project, &name, from_byte).await?
         }
         ToolCall::SyncDocumentation(_)

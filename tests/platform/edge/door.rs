@@ -43,7 +43,7 @@ async fn no_route_answers_a_page_or_another_name() {
     let port = h.platform.url().rsplit(':').next().unwrap().to_owned();
     let rebound = format!("evil.example:{port}");
     for (method, path) in routes() {
-        let headers: [&[(&str, &str)]; 7] = [
+        let headers: [&[(&str, &str)]; 9] = [
             // DNS rebinding: the page calls its own host name, which now resolves to this machine.
             &[
                 ("host", &rebound),
@@ -56,13 +56,21 @@ async fn no_route_answers_a_page_or_another_name() {
             &[("origin", "null")],
             &[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")],
             &[("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")],
+            // A page of another program of this machine. For a browser it is the same site.
+            &[("origin", "http://localhost:1"), ("sec-fetch-site", "same-site")],
+            &[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors")],
         ];
         for headers in headers {
+            if path == "/mcp" && headers.contains(&("origin", "http://localhost:1")) {
+                continue;
+            }
             let mut request = h.request(method.clone(), &path).header("content-type", "application/json");
             for (name, value) in headers {
                 request = request.header(*name, *value);
             }
-            let answer = send(request.body("{}")).await;
+            // A page may send a POST without a body and without asking first.
+            let body = if method == Method::POST && path != "/mcp" { "" } else { "{}" };
+            let answer = send(request.body(body)).await;
             assert!(!answer.headers.contains_key("access-control-allow-origin"), "{method} {path}");
             assert_eq!(answer.status, 403, "{method} {path} {headers:?}");
             answer.refused(403, "forbidden");

@@ -61,6 +61,8 @@ const FIELD_WORDS = {
   "agent.success_criteria": "how the agent’s success is recognised",
   "agent.timeline": "the agent’s timeline",
   "agent.name": "the agent’s name",
+  "agent.docs_project_id": "the project whose documents the agent knows",
+  timezone: "the agent’s time zone",
 };
 
 /** The names of fields within a sentence: `the title and the schedule`. */

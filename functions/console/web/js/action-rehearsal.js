@@ -156,6 +156,7 @@ export function openText(ctx, title, text, note) {
 
 /** The approval as it is with the grant of a rehearsal. */
 export function approvalWith(view, done) {
-  const tools = (view.current.tools ?? []).filter((tool) => done.grants.includes(tool.name));
+  // Tools that no grant names belong to the agent, and stay.
+  const tools = (view.current.tools ?? []).filter((tool) => done.grants.includes(tool.name) || !view.current.grants.includes(tool.name));
   return { ...view, current: { ...view.current, grants: done.grants, max_uses: done.max_uses, tools } };
 }

@@ -27,6 +27,8 @@ const FIELDS = {
   "agent.success_criteria": "It works if",
   "agent.timeline": "Timeline",
   "agent.name": "Name of the agent",
+  "agent.docs_project_id": "Documents of the project",
+  timezone: "Time zone of the agent",
 };
 
 export const fieldName = (field) => FIELDS[field] ?? field.replaceAll("_", " ").replaceAll(".", " · ");

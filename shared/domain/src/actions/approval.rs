@@ -12,13 +12,14 @@ use super::action::{Action, Budget};
 use crate::agents::Agent;
 use crate::canonical::canonical;
 use crate::http_call::HttpCall;
+use crate::ids::ProjectId;
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
 use crate::tools::{self, ToolSpecForHash};
 use crate::watch::Watch;
 use crate::work::{ActionState, Condition, TaskConfig};
 
-/// What a run is told about its agent, in the system prompt.
+/// What a run is told about its agent, in the system prompt, and whose documents it is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentBrief {
     pub name: String,
@@ -26,6 +27,10 @@ pub struct AgentBrief {
     pub success_criteria: String,
     pub timeline: String,
     pub instructions: String,
+    // Left out if there is none, so that the hashes of earlier approvals stay the same.
+    /// The project whose living documents a run is told and may bring up to date. Left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs_project_id: Option<ProjectId>,
 }
 
 impl From<&Agent> for AgentBrief {
@@ -36,25 +41,34 @@ impl From<&Agent> for AgentBrief {
             success_criteria: agent.success_criteria.clone(),
             timeline: agent.timeline.clone(),
             instructions: agent.instructions.clone(),
+            docs_project_id: agent.docs_project_id,
         }
     }
 }
 
-/// What an approval binds in addition to the action: the current state of its agent and of the tools that it is granted.
+/// What an approval binds in addition to the action: the current state of its agent and of the tools that its runs have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Briefing {
     pub agent: AgentBrief,
     pub tools: Vec<ToolSpecForHash>,
+    /// The agent's own time zone.
+    pub timezone: Option<String>,
 }
 
 impl Briefing {
     #[must_use]
     pub fn of(action: &Action, agent: &Agent) -> Self {
-        Self { agent: agent.into(), tools: tools::granted(&action.grants) }
+        let documents = agent.docs_project_id.is_some();
+        Self {
+            agent: agent.into(),
+            tools: tools::approved(&action.grants, documents),
+            timezone: agent.timezone.clone(),
+        }
     }
 }
 
-/// Everything that an approval binds. Nothing else of an action or its agent enters the prompt of a run.
+/// Everything that an approval binds. [`told`](super::told) makes what a run is told from this value, so nothing else of an action
+/// or its agent can enter a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalContent {
     pub title: String,
@@ -71,7 +85,12 @@ pub struct ApprovalContent {
     pub model_tier: ModelTier,
     pub budget: Budget,
     pub agent: AgentBrief,
-    // Left out if there is nothing to check, so that the hashes of earlier approvals stay the same.
+    // What follows is left out if there is none, so that the hashes of earlier approvals stay the same.
+    /// The time zone of the agent, if the action has no schedule. With a schedule, its zone counts. Left out if the agent has none: then
+    /// the zone of the account counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Europe/Berlin")]
+    pub timezone: Option<String>,
     /// What a program checks of the outputs. Left out if there are no conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -121,10 +140,17 @@ impl ApprovalContent {
             model_tier: action.model_tier,
             budget: action.budget,
             agent: briefing.agent.clone(),
+            timezone: briefing.timezone.clone().filter(|_| action.schedule.is_none()),
             conditions: action.conditions.clone(),
             watches: action.watches.clone(),
             call: action.call.clone(),
         }
+    }
+
+    /// What an approval of the action binds now.
+    #[must_use]
+    pub fn now(action: &Action, agent: &Agent) -> Self {
+        Self::of(action, &Briefing::of(action, agent))
     }
 
     /// 64 lower-case hexadecimal digits of SHA-256 over canonical JSON.
@@ -142,6 +168,8 @@ impl ApprovalContent {
             fields["conditions"] = json!(content.conditions);
             fields["watches"] = json!(content.watches);
             fields["call"] = json!(content.call);
+            fields["timezone"] = json!(content.timezone);
+            fields["agent"]["docs_project_id"] = json!(content.agent.docs_project_id);
             fields
         };
         let (approved, current) = (with_all_fields(approved), with_all_fields(self));
@@ -177,7 +205,7 @@ impl Action {
     /// Whether the action, its agent and its tools are still what was approved. If not, the action must not run.
     #[must_use]
     pub fn is_approved(&self, briefing: &Briefing) -> bool {
-        self.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash(self, briefing))
+        self.is_approved_as(&ApprovalContent::of(self, briefing))
     }
 
     /// Whether nothing can run before somebody approves it. `current`: its [`approval_hash`].
@@ -194,10 +222,16 @@ impl Action {
         }
     }
 
-    /// Like [`Action::is_approved`], for the stored agent. Every run checks this before it begins.
+    /// Like [`Action::is_approved`], for the stored agent.
     #[must_use]
     pub fn is_approved_with(&self, agent: &Agent) -> bool {
         self.is_approved(&Briefing::of(self, agent))
+    }
+
+    /// Whether this content was approved. Every run checks this of the content that it is told, before it begins.
+    #[must_use]
+    pub fn is_approved_as(&self, content: &ApprovalContent) -> bool {
+        self.approval.as_ref().is_some_and(|approval| approval.hash == content.hash())
     }
 }
 
@@ -229,101 +263,6 @@ mod tests {
         let without_tools = Briefing { tools: Vec::new(), ..briefing() };
         assert!(!approved(&Value::Null).is_approved(&without_tools));
         assert!(!approved(&Value::Null).is_approved(&Briefing::default()));
-    }
-
-    /// The hash binds everything that a run is told about its action and its agent: if a change of a field changes the prompt, it
-    /// also changes the hash.
-    #[test]
-    fn everything_in_the_prompt_is_bound() {
-        let action = approved(&json!({"every": "1h"}));
-        let new = json!({
-            "name": "Watch", "goal": "Watches", "success_criteria": "A page", "timeline": "Ongoing",
-            "instructions": "Write briefly",
-        });
-        let agent: crate::agents::NewAgent = serde_json::from_value(new).unwrap();
-        let agent = agent.into_agent(action.agent_id, action.created_at).unwrap();
-        let told = |action: &Action, agent: &Agent| {
-            (crate::prompts::task(action), format!("{:?}", crate::prompts::run(agent)))
-        };
-        let hash = |action: &Action, agent: &Agent| approval_hash(action, &Briefing::of(action, agent));
-        let mut bound = 0;
-        let of_action = serde_json::to_value(&action).unwrap();
-        for pointer in of_action
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(|field| format!("/{field}"))
-            .chain(["/task_config/instructions", "/task_config/expected_output"].map(str::to_owned))
-        {
-            let mut changed = of_action.clone();
-            match changed.pointer_mut(&pointer) {
-                Some(Value::String(text)) => text.push('x'),
-                _ => continue,
-            }
-            let Ok(changed) = serde_json::from_value::<Action>(changed) else { continue };
-            let (same_prompt, same_hash) = (
-                told(&action, &agent) == told(&changed, &agent),
-                hash(&action, &agent) == hash(&changed, &agent),
-            );
-            assert_eq!(same_prompt, same_hash, "{pointer}");
-            bound += usize::from(!same_hash);
-        }
-        let conditions: Vec<crate::work::Condition> = serde_json::from_value(json!([
-            {"kind": "min_words", "words": 2}, {"kind": "min_words", "words": 3}, {"kind": "names_today"},
-            {"kind": "headings", "headings": ["a"]}, {"kind": "headings", "headings": ["b"]},
-            {"kind": "json", "schema": {}}, {"kind": "json", "schema": {"type": "object"}},
-            {"kind": "links_only_to", "hosts": ["a.com"]}, {"kind": "links_only_to", "hosts": ["b.com"]},
-        ]))
-        .unwrap();
-        let mut seen = vec![(told(&action, &agent), hash(&action, &agent))];
-        for condition in conditions {
-            let changed = Action { conditions: vec![condition], ..action.clone() };
-            seen.push((told(&changed, &agent), hash(&changed, &agent)));
-        }
-        let watches: Vec<Watch> = serde_json::from_value(json!([
-            {"kind": "url", "url": "https://a.com"}, {"kind": "url", "url": "https://a.com", "pointer": "/a"},
-            {"kind": "feed", "url": "https://a.com"},
-        ]))
-        .unwrap();
-        let hashes =
-            watches.into_iter().map(|watch| hash(&Action { watches: vec![watch], ..action.clone() }, &agent));
-        let hashes: std::collections::BTreeSet<String> = hashes.chain([hash(&action, &agent)]).collect();
-        assert_eq!(hashes.len(), 4, "each field of a watch is bound");
-        let calls = [
-            json!({"url": "https://a.com"}),
-            json!({"url": "https://b.com"}),
-            json!({"url": "https://a.com", "method": "PUT"}),
-            json!({"url": "https://a.com", "body": "x"}),
-            json!({"url": "https://a.com", "headers": {"x-a": "1"}}),
-        ];
-        let hashes = calls.into_iter().map(|call| {
-            let call = Some(serde_json::from_value(call).unwrap());
-            hash(&Action { call, ..action.clone() }, &agent)
-        });
-        let hashes: std::collections::BTreeSet<String> = hashes.chain([hash(&action, &agent)]).collect();
-        assert_eq!(hashes.len(), 6, "each field of a call is bound");
-        for (a, b) in (0..seen.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
-            assert!(seen[a].0 != seen[b].0 && seen[a].1 != seen[b].1, "{:?}", seen[a]);
-        }
-        let of_agent = serde_json::to_value(&agent).unwrap();
-        for field in of_agent.as_object().unwrap().keys() {
-            let mut changed = of_agent.clone();
-            match &mut changed[field] {
-                Value::String(text) => text.push('x'),
-                _ => continue,
-            }
-            let Ok(changed) = serde_json::from_value::<Agent>(changed) else { continue };
-            let (same_prompt, same_hash) = (
-                told(&action, &agent) == told(&action, &changed),
-                hash(&action, &agent) == hash(&action, &changed),
-            );
-            assert_eq!(same_prompt, same_hash, "{field}");
-            bound += usize::from(!same_hash);
-        }
-        assert_eq!(
-            bound, 9,
-            "title, description, instructions, expected output, and five fields of the agent"
-        );
     }
 
     #[test]

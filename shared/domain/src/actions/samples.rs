@@ -31,7 +31,7 @@ pub(super) fn schedule(value: Value) -> Schedule {
 pub(super) fn briefing() -> Briefing {
     let agent = AgentBrief { name: "Watch".into(), goal: "Watches prices".into(), ..AgentBrief::default() };
     let tool = ToolSpecForHash { name: "save_output".into(), schema: json!({"type": "object"}) };
-    Briefing { agent, tools: vec![tool] }
+    Briefing { agent, tools: vec![tool], timezone: None }
 }
 
 /// Defined at noon, with this schedule.

@@ -44,6 +44,9 @@ const RESERVED: [&str; 3] = ["commits", "hook", "sync"];
 /// How many documents a project may have.
 pub const MAX_DOCUMENTS: usize = 20;
 
+/// What one synchronisation may cost, in micro-dollars.
+pub const MAX_SYNC_MICROS: i64 = 2_000_000;
+
 /// The name of a document: that of a file, such as `ARCHITECTURE.md`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -113,7 +113,8 @@ pub struct Run {
     pub call: Option<Box<Sent>>,
 }
 
-/// When a run first read what strangers may have written: results of a search of the web, or outputs and notes of a run that had.
+/// When a run first read what strangers may have written: results of a search of the web, living documents, or outputs and notes of a
+/// run that had.
 /// It never becomes clean again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Taint {

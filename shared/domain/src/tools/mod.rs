@@ -117,7 +117,7 @@ pub const MCP: Table = &[
 /// The tools that the loop performs itself, for every kind of run. No grant names them.
 pub const OWN: Table = &[&results::READ_RESULT];
 
-/// The tools of agents that use the living documents of a project. No grant names them: the agent's setting is the consent.
+/// The tools of agents that use the living documents of a project. No grant names them: the setting of the agent is part of the approval.
 pub const DOCUMENTS: Table = &[&documents::READ_DOCUMENT, &documents::SYNC_DOCUMENTATION];
 
 /// All tables. For tests: a function that uses one table does not link the tools of the others.
@@ -134,10 +134,12 @@ pub fn grantable() -> impl Iterator<Item = &'static str> {
     LOOP.iter().filter(|tool| tool.is_grantable()).map(|tool| tool.name)
 }
 
-/// The specifications of the granted tools, which are part of an approval. A tool that no longer exists is left out; this
-/// ends the approval like any other change.
+/// The specifications of the tools that a person approves: those that are granted, and those for living documents if the agent uses
+/// them. A tool that no longer exists is left out; this ends the approval like any other change.
 #[must_use]
-pub fn granted(grants: &[String]) -> Vec<ToolSpecForHash> {
-    let tools = grants.iter().filter_map(|name| find(LOOP, name));
+pub fn approved(grants: &[String], documents: bool) -> Vec<ToolSpecForHash> {
+    let granted = grants.iter().filter_map(|name| find(LOOP, name));
+    let of_documents: Table = if documents { DOCUMENTS } else { &[] };
+    let tools = granted.chain(of_documents.iter().copied());
     tools.map(|tool| ToolSpecForHash { name: tool.name.to_owned(), schema: (tool.input)() }).collect()
 }

@@ -78,7 +78,9 @@ fn granted_tools_are_bound_by_their_schemas() {
     let grants = ["generate_actions".to_owned(), "gone_since".to_owned()];
     let spec = GENERATE_ACTIONS.spec();
     let bound = ToolSpecForHash { name: spec.name, schema: spec.input_schema };
-    assert_eq!(granted(&grants), [bound]);
+    assert_eq!(approved(&grants, false), [bound.clone()]);
+    let names: Vec<String> = approved(&grants, true).into_iter().map(|tool| tool.name).collect();
+    assert_eq!(names, [&bound.name, "read_document", "sync_documentation"]);
 }
 
 #[test]

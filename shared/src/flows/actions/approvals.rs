@@ -5,11 +5,14 @@
 //! missed. Until a person approves again, runs are held, and the schedules keep their place.
 
 use domain::actions::cost::dollars;
-use domain::actions::{Action, ApprovalContent, ApprovalRecord, Briefing, Difference, ExpectedCost};
+use domain::actions::{Action, ApprovalContent, ApprovalRecord, Difference, ExpectedCost};
 use domain::agents::Agent;
 use domain::ceilings::{Ceiling, CeilingOf};
 use domain::ids::{ActionId, AgentId, Owner};
+use domain::living::MAX_SYNC_MICROS;
 use domain::models::ProviderTool;
+use domain::prompts::of_run;
+use domain::quoting::one_line;
 use domain::validate::FieldErrors;
 use domain::watch::Watch;
 use futures::FutureExt;
@@ -137,12 +140,21 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     let agent = cx.store.agent(owner, action.agent_id).await?.ok_or(Error::NotFound("action"))?.value;
     let (approved, notes) = tokio::try_join!(cx.store.approval(owner, id), cx.store.notebook(owner, id))?;
     let notebook = NotebookSize { version: notes.version, bytes: notes.text.len() };
-    let current = ApprovalContent::of(&action, &Briefing::of(&action, &agent));
+    let current = ApprovalContent::now(&action, &agent);
     let changes = approved.as_ref().map(|was| current.differences(&was.content)).unwrap_or_default();
     let approval_hash = current.hash();
     let holds = action.approval.as_ref().is_some_and(|approval| approval.hash == approval_hash);
     let mut warnings: Vec<String> =
         action.max_uses.iter().map(|(tool, most)| warning(*tool, *most)).collect();
+    if let Some(project) = of_run::documents(&current).filter(|_| current.call.is_none()) {
+        let found = cx.store.project(owner, project).await?;
+        let name = found.map_or_else(|| project.to_string(), |found| format!("\"{}\"", one_line(&found.value.name)));
+        warnings.push(format!(
+            "A run reads the documents of the project {name}, which repeat the messages of its commits and may be false. It may bring them up \
+             to date, which costs up to {} each time, besides the cost of the run.",
+            dollars(MAX_SYNC_MICROS)
+        ));
+    }
     warnings.extend(action.watches.iter().filter_map(Watch::url).map(|url| {
         format!("Before each scheduled run, the platform requests {url}. What it answers is shown to the run, and may be false.")
     }));
@@ -267,7 +279,7 @@ fn is_stale(action: &Action, agent: &Agent) -> bool {
 }
 
 async fn describe(cx: &Cx, owner: &Owner, action: Action, agent: &Agent) -> Result<StaleApproval> {
-    let current = ApprovalContent::of(&action, &Briefing::of(&action, agent));
+    let current = ApprovalContent::now(&action, agent);
     let record = cx.store.approval(owner, action.id).await?;
     let changes = record.map(|was| current.differences(&was.content)).unwrap_or_default();
     let (approved_hash, approved_at) =

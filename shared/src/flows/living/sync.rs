@@ -18,7 +18,7 @@ use domain::living::prompt::{
 };
 use domain::living::sections::sections;
 use domain::living::sync::Sync;
-use domain::living::{Commit, Doc, DocName};
+use domain::living::{Commit, Doc, DocName, MAX_SYNC_MICROS};
 use domain::models::routing::{AgentRole, Ask};
 use domain::models::{CacheTtl, Message, ModelRequest, SystemBlock, ToolChoice, ToolSpec};
 use domain::notices::plan::{Event, Happening};
@@ -40,9 +40,6 @@ use crate::model_choice;
 use crate::store::living::{LivingCause, LivingVersion};
 use crate::store::table::Write;
 use crate::store::{DueItem, Job, Once, Store, Tries, Versioned};
-
-/// What one synchronisation may spend, in micro-dollars.
-const MAX_MICROS: i64 = 2_000_000;
 
 /// The longest answer, in tokens: texts of [`MAX_TEXTS`] bytes, in languages with three bytes for each token.
 const MAX_ANSWER: u32 = 16_000;
@@ -227,7 +224,7 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, project: ProjectId, deadline: 
         budget: WorkBudget {
             name: "the ceiling of a synchronisation of documents",
             spent,
-            ceiling: MAX_MICROS,
+            ceiling: MAX_SYNC_MICROS,
         },
         last_call: deadline - RESERVE - call,
         taken: 0,

@@ -31,7 +31,8 @@ use crate::error::{Error, Result};
 use crate::flows::memory::forgotten;
 use crate::flows::messages::images;
 use crate::flows::proposals::{self, Origin};
-use crate::flows::{actions, living, schedules, tools};
+use crate::flows::tools::{self, Reach};
+use crate::flows::{actions, living, schedules};
 use crate::money::ceilings::MonthCeilings;
 use crate::store::Store;
 
@@ -250,14 +251,19 @@ impl Kind for Turn {
             }
             (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(cx, agent, *change).await,
             (ToolCall::SyncDocumentation(_), Some(agent)) => {
-                Ok(CallResult::of(tools::sync_documentation(&cx, cx.owner, agent).await?).into())
+                Ok(CallResult::of(tools::sync_documentation(&cx, cx.owner, reach(agent)).await?).into())
             }
             (call, Some(agent)) => {
-                Ok(CallResult::of(tools::look_up(&cx, cx.owner, agent, call).await?).into())
+                Ok(CallResult::of(tools::look_up(&cx, cx.owner, reach(agent), call).await?).into())
             }
             (_, None) => Ok(CallResult::refused("there is no agent yet").into()),
         }
     }
+}
+
+/// What the tools of an agent may read in a conversation with it.
+const fn reach(agent: &Agent) -> Reach {
+    Reach { agent: agent.agent_id, documents: agent.docs_project_id }
 }
 
 impl Turn {

@@ -28,7 +28,7 @@ const LONGEST: SignedDuration = SignedDuration::from_secs(20);
 pub(super) async fn send(run: &mut Driver<ActionRun>, deadline: Timestamp) -> Result<Ending> {
     let (cx, kind, recorder) = (run.cx.clone(), &mut run.kind, &mut run.recorder);
     let fence = kind.occurrence.value.fence;
-    let Some(call) = kind.action.call.clone() else { return Ok(Ending::Lost) };
+    let Some(call) = kind.content.call.clone() else { return Ok(Ending::Lost) };
     if cx.clock.now() + LONGEST > deadline {
         return Ok(Ending::of(fence, Rest::PutDown));
     }

@@ -1,7 +1,7 @@
 //! Takes a claimed run up: for the first time, or after its last stored step.
 
 use domain::accounts::quota::Charge;
-use domain::actions::{Action, Occurrence, OccurrenceCommand, ReasonCode};
+use domain::actions::{Action, ApprovalContent, Occurrence, OccurrenceCommand, ReasonCode};
 use domain::agent_loop::{Purpose, Reply, Step};
 use domain::ids::Owner;
 use domain::models::{Usage, sources};
@@ -39,7 +39,8 @@ pub(super) fn begin<'a>(
     Box::pin(async move {
         let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
         let claimed = &occurrence.value;
-        let zone = schedules::zone_of_action(cx, owner, &action, &agent).await?;
+        let content = ApprovalContent::now(&action, &agent);
+        let zone = schedules::zone_of_run(cx, owner, &content).await?;
         // A run that goes on keeps what it was told when it began.
         let recalled = match claimed.steps_done {
             0 if action.call.is_none() => recall::about_task(cx, owner, &action).await,
@@ -92,6 +93,7 @@ pub(super) fn begin<'a>(
                     let kind = ActionRun {
                         agent,
                         action,
+                        content,
                         occurrence,
                         zone,
                         news,
@@ -100,7 +102,7 @@ pub(super) fn begin<'a>(
                         began_at_cost,
                         not_before: None,
                     };
-                    let terms = terms(&kind.agent, &kind.action);
+                    let terms = terms(&kind.content, kind.agent.budget.per_month_micros);
                     let run = Versioned { value: run, version: version + 1 };
                     let recorder = Recorder::new(cx.clone(), owner.clone(), run, event.id);
                     return Ok(Some(Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline)));

@@ -1,7 +1,7 @@
 //! What a run of an action sends to the model, and what the model's calls do.
 
 use domain::actions::conditions::{self, Report};
-use domain::actions::{Action, Notebook, Occurrence, OccurrenceCommand, Reason, ReasonCode};
+use domain::actions::{Action, ApprovalContent, Notebook, Occurrence, OccurrenceCommand, Reason, ReasonCode};
 use domain::agent_loop::{Call, CallResult, Policy, Reply, Revisions};
 use domain::agents::Agent;
 use domain::assets::NewAsset;
@@ -10,8 +10,9 @@ use domain::chats::signals::Deliverable;
 use domain::ids::{AssetId, Owner, RunId};
 use domain::memory::recall;
 use domain::models::routing::Ask;
-use domain::models::{Block, Message, Role, StopReason, Usage};
-use domain::prompts;
+use domain::models::{Message, Role, StopReason, Usage};
+use domain::prompts::of_run::Found;
+use domain::prompts::{self, of_run};
 use domain::runs::{EventKind, Run};
 use domain::tools::notes::{Note, NothingNew};
 use domain::tools::questions::AskPerson;
@@ -27,7 +28,8 @@ use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::flows::memory::forgotten;
 use crate::flows::proposals::{self, Origin};
-use crate::flows::{assets, living, tools};
+use crate::flows::tools::{self, Reach};
+use crate::flows::{assets, living};
 use crate::money::ceilings::MonthCeilings;
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};
@@ -49,8 +51,10 @@ pub(super) const MAX_CHECKED: usize = 120 * 1024;
 pub(super) struct ActionRun {
     pub agent: Agent,
     pub action: Action,
+    /// What an approval of the two binds. What the run is told and may do comes from here.
+    pub content: ApprovalContent,
     pub occurrence: Versioned<Occurrence>,
-    /// The zone of the schedule, or of the owner.
+    /// The zone in which it reads and names times.
     pub zone: TimeZone,
     /// What has changed of the things that the action watches.
     pub news: Vec<News>,
@@ -73,8 +77,8 @@ pub(super) enum Change {
     Output(usize, RunOutput),
 }
 
-/// What holds for a run of an action.
-pub(super) fn terms(agent: &Agent, action: &Action) -> Terms {
+/// What holds for a run of this content. `agent_month`: the ceiling of a month of its agent.
+pub(super) fn terms(content: &ApprovalContent, agent_month: Option<i64>) -> Terms {
     Terms {
         policy: Policy {
             max_steps: MAX_STEPS,
@@ -82,28 +86,28 @@ pub(super) fn terms(agent: &Agent, action: &Action) -> Terms {
             max_repairs: usize::MAX,
             continues_cut_off: true,
             checked: Some(MAX_REVISIONS),
-            has_conditions: !action.conditions.is_empty(),
+            has_conditions: !content.conditions.is_empty(),
             // A run may wait for a person for a long time. Its steps and its budget limit it.
             until: Timestamp::MAX,
         },
-        tier: action.model_tier,
-        work: Ask { tier: Some(action.model_tier), ..Ask::default() },
-        ceiling_micros: action.budget.per_run_micros,
-        month: MonthCeilings { agent: agent.budget.per_month_micros, action: action.budget.per_month_micros },
-        system: prompts::run(agent),
-        provider_tools: action.max_uses.clone(),
-        needs_provider_tools: !action.max_uses.is_empty(),
+        tier: content.model_tier,
+        work: Ask { tier: Some(content.model_tier), ..Ask::default() },
+        ceiling_micros: content.budget.per_run_micros,
+        month: MonthCeilings { agent: agent_month, action: content.budget.per_month_micros },
+        system: of_run::system(content),
+        provider_tools: content.max_uses.clone(),
+        needs_provider_tools: !content.max_uses.is_empty(),
         rehearses: false,
-        has_documents: agent.docs_project_id.is_some(),
+        has_documents: of_run::documents(content).is_some(),
     }
 }
 
 /// If the model has saved no output with a tool, the text of its reply is the output.
-pub(super) fn imply_output(action: &Action, saved: usize, reply: &mut Reply) {
+pub(super) fn imply_output(content: &ApprovalContent, saved: usize, reply: &mut Reply) {
     let text = reply.text.trim();
     let done = !matches!(reply.stop, StopReason::MaxTokens | StopReason::Pause);
     if reply.calls.is_empty() && done && saved == 0 && !text.is_empty() {
-        let call = Call::implied_output(&action.title, text);
+        let call = Call::implied_output(&content.title, text);
         reply.calls.push(call);
     }
 }
@@ -112,7 +116,7 @@ impl Kind for ActionRun {
     type Change = Change;
 
     fn setting(&self) -> Setting<'_> {
-        Setting::Run { grants: &self.action.grants }
+        of_run::setting(&self.content)
     }
 
     async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
@@ -123,10 +127,16 @@ impl Kind for ActionRun {
         let since = prompts::since_last(&since, &self.zone);
         let news = prompts::news(&self.news);
         let known = recall::block(&forgotten::still_known(&cx, cx.owner, cx.run.recalled.clone()).await?);
-        let docs = living::read::told(&cx, cx.owner, self.agent.docs_project_id).await?;
-        let texts = [docs.documents, now, known, docs.behind, since, news, prompts::task(&self.action)];
-        let content = texts.into_iter().filter(|text| !text.is_empty()).map(Block::text).collect();
-        Ok(vec![Message { role: Role::User, content }])
+        let docs = living::read::told(&cx, cx.owner, of_run::documents(&self.content)).await?;
+        let found = Found {
+            documents: docs.documents,
+            now,
+            known,
+            documents_behind: docs.behind,
+            since_last: since,
+            news,
+        };
+        Ok(vec![of_run::message(&self.content, found)])
     }
 
     async fn to_check(&self, cx: KindCx<'_>) -> Result<String> {
@@ -139,13 +149,13 @@ impl Kind for ActionRun {
             }
         }
         outputs.truncate(outputs.floor_char_boundary(MAX_CHECKED));
-        Ok(prompts::to_check(&self.action, &outputs))
+        Ok(of_run::to_check(&self.content, &outputs))
     }
 
     async fn check_conditions(&self, cx: KindCx<'_>) -> Result<Report> {
         // The date on which the run began, which the task names. It is the same in every process that works on the run.
         let today = self.zone.to_datetime(self.began()).date();
-        let mut check = conditions::Check::new(&self.action.conditions, today);
+        let mut check = conditions::Check::new(&self.content.conditions, today);
         // One output at a time, because an output may have four megabytes.
         for output in &self.outputs {
             let content = assets::content(&cx, cx.owner, output.asset_id, None).await?.text;
@@ -161,7 +171,7 @@ impl Kind for ActionRun {
     }
 
     fn complete(&self, _: &Run, reply: &mut Reply) {
-        imply_output(&self.action, self.outputs.len(), reply);
+        imply_output(&self.content, self.outputs.len(), reply);
     }
 
     fn stage(&self, cx: KindCx<'_>, step: ToStore<'_>) -> Result<Staged<Change>> {
@@ -245,11 +255,11 @@ impl Kind for ActionRun {
                 Ok(performed)
             }
             ToolCall::SyncDocumentation(_) => {
-                let begun = tools::sync_documentation(&cx, cx.owner, &self.agent).await?;
+                let begun = tools::sync_documentation(&cx, cx.owner, self.reach()).await?;
                 Ok(CallResult::of(begun).into())
             }
             look_up => {
-                let found = tools::look_up(&cx, cx.owner, &self.agent, look_up).await?;
+                let found = tools::look_up(&cx, cx.owner, self.reach(), look_up).await?;
                 Ok(CallResult::of(found).into())
             }
         }
@@ -261,6 +271,10 @@ impl Kind for ActionRun {
 }
 
 impl ActionRun {
+    fn reach(&self) -> Reach {
+        Reach { agent: self.agent.agent_id, documents: of_run::documents(&self.content) }
+    }
+
     /// When the run began. The same in every process that works on it.
     fn began(&self) -> Timestamp {
         let occurrence = &self.occurrence.value;

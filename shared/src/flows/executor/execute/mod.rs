@@ -55,9 +55,9 @@ pub fn run<'a>(
             let fence = run.kind.occurrence.value.fence;
             let ending = if run.recorder.run().charge == Charge::Refused {
                 Ending::failed(fence, refused_by_plan(cx, owner).await?)
-            } else if !run.kind.action.is_approved_with(&run.kind.agent) {
+            } else if !run.kind.action.is_approved_as(&run.kind.content) {
                 Ending::drifted(fence)
-            } else if run.kind.action.call.is_some() {
+            } else if run.kind.content.call.is_some() {
                 call::send(&mut run, deadline).await?
             } else {
                 Ending::of(fence, run.drive().await)

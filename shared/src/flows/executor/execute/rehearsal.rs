@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use domain::actions::conditions::{self, Report};
-use domain::actions::{Action, Briefing, approval_hash};
+use domain::actions::{Action, ApprovalContent};
 use domain::agent_loop::{CallResult, Outcome, Reply};
 use domain::agents::Agent;
 use domain::assets::NewAsset;
 use domain::chats::signals::Deliverable;
 use domain::http_call::HttpCall;
 use domain::ids::Owner;
-use domain::models::{Block, Message, ProviderTool, Role};
-use domain::prompts;
+use domain::models::{Message, ProviderTool};
+use domain::prompts::of_run::Found;
+use domain::prompts::{self, of_run};
 use domain::runs::rehearsal::{self, Rehearsed};
 use domain::runs::{Run, RunError, RunState};
 use domain::tools::notes::NothingNew;
@@ -28,7 +29,8 @@ use crate::agent_loop::recorder::{self, Recorder};
 use crate::agent_loop::{Driver, Kind, KindCx, Performed, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{actions, due, existing, living, schedules, tools as lookups, turn};
+use crate::flows::tools::{self as lookups, Reach};
+use crate::flows::{actions, due, existing, living, schedules, turn};
 use crate::money::alerts;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};
@@ -37,6 +39,8 @@ use crate::store::{DueItem, Store, Versioned};
 struct Rehearsing {
     agent: Agent,
     action: Action,
+    /// What a run of the action would be told.
+    content: ApprovalContent,
     zone: TimeZone,
     /// Every tool that a run could be granted.
     grants: Vec<String>,
@@ -78,7 +82,7 @@ pub async fn rehearse(cx: &Cx, owner: &Owner, found: Versioned<Run>, deadline: T
 }
 
 fn hash(action: &Action, agent: &Agent) -> String {
-    approval_hash(action, &Briefing::of(action, agent))
+    ApprovalContent::now(action, agent).hash()
 }
 
 async fn go_on(
@@ -97,14 +101,15 @@ async fn go_on(
     if let Some(call) = &action.call {
         return show_call(recorder, call, hash(&action, &agent)).await;
     }
-    let zone = schedules::zone_of_action(cx, owner, &action, &agent).await?;
+    let content = ApprovalContent::now(&action, &agent);
+    let zone = schedules::zone_of_run(cx, owner, &content).await?;
     let outside = cx.config.runs.outside.tools();
     let grants = tools::grantable().chain(outside.iter().map(|tool| tool.name)).map(str::to_owned).collect();
-    let mut terms = terms(&agent, &action);
+    let mut terms = terms(&content, agent.budget.per_month_micros);
     terms.rehearses = true;
     terms.needs_provider_tools = !provider_tools.is_empty();
     terms.provider_tools = provider_tools;
-    let kind = Rehearsing { agent, action, zone, grants, outputs: rehearsal::outputs(&steps) };
+    let kind = Rehearsing { agent, action, content, zone, grants, outputs: rehearsal::outputs(&steps) };
     let mut run = Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline);
     let rest = run.drive().await;
     Box::pin(end(run, rest)).await
@@ -189,10 +194,15 @@ impl Kind for Rehearsing {
         let now = prompts::by_hand(began, &self.zone);
         let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
         let since = prompts::since_last(&since, &self.zone);
-        let docs = living::read::told(&cx, cx.owner, self.agent.docs_project_id).await?;
-        let texts = [docs.documents, now, docs.behind, since, prompts::task(&self.action)];
-        let content = texts.into_iter().filter(|text| !text.is_empty()).map(Block::text).collect();
-        Ok(vec![Message { role: Role::User, content }])
+        let docs = living::read::told(&cx, cx.owner, of_run::documents(&self.content)).await?;
+        let found = Found {
+            documents: docs.documents,
+            now,
+            documents_behind: docs.behind,
+            since_last: since,
+            ..Found::default()
+        };
+        Ok(vec![of_run::message(&self.content, found)])
     }
 
     async fn to_check(&self, _: KindCx<'_>) -> Result<String> {
@@ -202,12 +212,12 @@ impl Kind for Rehearsing {
             .map(|output| format!("## {}\n{}\n\n", output.title, output.content))
             .collect();
         let cut = outputs.floor_char_boundary(MAX_CHECKED);
-        Ok(prompts::to_check(&self.action, &outputs[..cut]))
+        Ok(of_run::to_check(&self.content, &outputs[..cut]))
     }
 
     async fn check_conditions(&self, cx: KindCx<'_>) -> Result<Report> {
         let today = self.zone.to_datetime(cx.run.created_at).date();
-        let (conditions, outputs) = (self.action.conditions.clone(), self.outputs.clone());
+        let (conditions, outputs) = (self.content.conditions.clone(), self.outputs.clone());
         // Long outputs take long to check, and other runs must go on meanwhile.
         let checked = tokio::task::spawn_blocking(move || {
             let mut check = conditions::Check::new(&conditions, today);
@@ -220,7 +230,7 @@ impl Kind for Rehearsing {
     }
 
     fn complete(&self, _: &Run, reply: &mut Reply) {
-        imply_output(&self.action, self.outputs.len(), reply);
+        imply_output(&self.content, self.outputs.len(), reply);
     }
 
     fn apply(&mut self, output: NewAsset) {
@@ -245,7 +255,8 @@ impl Kind for Rehearsing {
                 CallResult::told(recorded).into()
             }
             look_up => {
-                CallResult::of(lookups::look_up(&cx, cx.owner, &self.agent, look_up).await?).into()
+                let reach = Reach { agent: self.agent.agent_id, documents: of_run::documents(&self.content) };
+                CallResult::of(lookups::look_up(&cx, cx.owner, reach, look_up).await?).into()
             }
         })
     }
