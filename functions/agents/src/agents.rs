@@ -80,8 +80,8 @@ async fn read(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Resu
 ///
 /// Omitted fields keep their values.
 ///
-/// An approval of an action binds the agent's name, goal, success criteria, timeline and instructions. If one of them
-/// changes, `withdrawn_approvals` lists the approvals that are no longer valid. Nothing runs under them until they are
+/// An approval of an action binds the agent's name, goal, success criteria, timeline, instructions and `docs_project_id`, and its time zone
+/// if the action has no schedule. If one of them changes, `withdrawn_approvals` lists the approvals that are no longer valid. Nothing runs under them until they are
 /// given again.
 #[utoipa::path(
     patch, path = "/agents/{agent_id}", tag = "agents", operation_id = "change_agent",

@@ -177,10 +177,8 @@ pub async fn change(
         });
         let version = current.version;
         if cx.store.replace_agent(owner, once, &agent, version, change.as_ref()).await?.done() {
-            // Also if the agent had these words already: a repeated call names the same approvals.
-            let AgentPatch { name, goal, success_criteria, timeline, instructions, .. } = &patch;
-            let told = [name, goal, success_criteria, timeline, instructions];
-            let withdrawn_approvals = match told.into_iter().any(Option::is_some) {
+            // Also if the agent had these values already: a repeated call names the same approvals.
+            let withdrawn_approvals = match patch.has_approved_fields() {
                 true => stale_after(cx, owner, &agent).await?,
                 false => Vec::new(),
             };

@@ -5,6 +5,7 @@
 //! agent. Only the person's practices belong to no agent, and every agent can read them.
 
 use domain::actions::Action;
+use domain::agents::Agent;
 use domain::assets::Asset;
 use domain::ids::{AgentId, Owner, ProjectId};
 use domain::schedule::{Schedule, moment_in_words};
@@ -26,6 +27,14 @@ pub struct Reach {
     pub agent: AgentId,
     /// The project whose living documents it reads, and may bring up to date.
     pub documents: Option<ProjectId>,
+}
+
+impl Reach {
+    /// In a conversation with the agent. A run has the documents that were approved.
+    #[must_use]
+    pub const fn of(agent: &Agent) -> Self {
+        Self { agent: agent.agent_id, documents: agent.docs_project_id }
+    }
 }
 
 /// How much of an asset's content a model gets at once, in bytes.

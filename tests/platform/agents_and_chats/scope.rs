@@ -10,7 +10,7 @@ use domain::tools::practices::QUERY_PRACTICE;
 use domain::tools::{Effect, LOOP, ToolCall};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
-use shared::flows::tools::look_up;
+use shared::flows::tools::{Reach, look_up};
 use tests::Harness;
 use tests::made;
 use tests::model::{Says, ScriptedModel};
@@ -152,7 +152,7 @@ async fn every_read_tool_is_limited_to_its_agent_and_owner() {
         for (tool, inputs) in &inputs {
             for input in inputs {
                 let call = ToolCall::parse(tool, input).unwrap();
-                match look_up(cx, &owner, &mine, call).await.unwrap() {
+                match look_up(cx, &owner, Reach::of(&mine), call).await.unwrap() {
                     Ok(told) => assert!(told == r#"{"actions":[]}"# || told == r#"{"assets":[]}"#, "{told}"),
                     Err(sentence) => assert!(sentence.starts_with("there is no asset ast_"), "{sentence}"),
                 }
@@ -170,10 +170,11 @@ async fn every_read_tool_is_limited_to_its_agent_and_owner() {
     let practice = h.post("/practices", json!({"name": "Secret"})).await.expect(201);
     let call = |input: &Value| ToolCall::parse(&QUERY_PRACTICE, input).unwrap();
     let stranger = Owner::new("a-third").unwrap();
-    let told = look_up(cx, &stranger, &mine, call(&json!({}))).await.unwrap();
+    let told = look_up(cx, &stranger, Reach::of(&mine), call(&json!({}))).await.unwrap();
     assert_eq!(told, Ok(r#"{"practices":[]}"#.to_owned()));
     for named in [&json!("Secret"), &practice["practice_id"]] {
-        let told = look_up(cx, &stranger, &mine, call(&json!({ "practice": named }))).await.unwrap();
+        let told =
+            look_up(cx, &stranger, Reach::of(&mine), call(&json!({ "practice": named }))).await.unwrap();
         assert_eq!(told, Err("the person has no practices".to_owned()));
     }
 }

@@ -172,6 +172,34 @@ pub struct AgentPatch {
     pub docs_project_id: Option<Option<ProjectId>>,
 }
 
+impl AgentPatch {
+    /// Whether it has a field that approvals of the agent's actions bind.
+    #[must_use]
+    pub const fn has_approved_fields(&self) -> bool {
+        // Each field is named, so that somebody decides about a new one.
+        let Self {
+            name,
+            goal,
+            success_criteria,
+            timeline,
+            instructions,
+            timezone,
+            docs_project_id,
+            status: _,
+            model_tier: _,
+            budget: _,
+            provider_tools: _,
+        } = self;
+        name.is_some()
+            || goal.is_some()
+            || success_criteria.is_some()
+            || timeline.is_some()
+            || instructions.is_some()
+            || timezone.is_some()
+            || docs_project_id.is_some()
+    }
+}
+
 impl NewAgent {
     /// # Errors
     /// Every invalid field with its limit.

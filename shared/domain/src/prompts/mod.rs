@@ -452,7 +452,8 @@ mod tests {
             new.into_agent(id, Timestamp::from_second(second).unwrap()).unwrap()
         };
         assert_eq!(chat(&agent(1, 1)), chat(&agent(2, 2)));
-        let run = |agent: &Agent| of_run::system(&ApprovalContent::now(&approved(&json!({"every": "1h"})), agent));
+        let run =
+            |agent: &Agent| of_run::system(&ApprovalContent::now(&approved(&json!({"every": "1h"})), agent));
         assert_eq!(run(&agent(1, 1)), run(&agent(2, 2)));
         assert_eq!(about_action(&agent(1, 1)), about_action(&agent(2, 2)));
         assert_ne!(chat(&agent(1, 1)), run(&agent(1, 1)));

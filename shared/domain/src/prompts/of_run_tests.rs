@@ -64,7 +64,11 @@ fn of_action() -> Vec<(&'static str, Value, Does)> {
     let id = json!("act_00000000000000000000000000000009");
     vec![
         ("action_id", id, Neither("a name")),
-        ("agent_id", json!("agt_00000000000000000000000000000009"), Neither("a name; the agent's fields are bound")),
+        (
+            "agent_id",
+            json!("agt_00000000000000000000000000000009"),
+            Neither("a name; the agent's fields are bound"),
+        ),
         ("title", json!("Other"), Both),
         ("description", json!("Other"), Both),
         ("priority", json!("low"), Neither("how lists are sorted")),
@@ -84,12 +88,24 @@ fn of_action() -> Vec<(&'static str, Value, Does)> {
         ("conditions", json!([{"kind": "json", "schema": {"type": "object"}}]), Both),
         ("conditions", json!([{"kind": "links_only_to", "hosts": ["a.com"]}]), Both),
         ("watches", json!([{"kind": "url", "url": "https://a.com"}]), HashAlone("whether it runs")),
-        ("watches", json!([{"kind": "url", "url": "https://a.com", "pointer": "/a"}]), HashAlone("whether it runs")),
+        (
+            "watches",
+            json!([{"kind": "url", "url": "https://a.com", "pointer": "/a"}]),
+            HashAlone("whether it runs"),
+        ),
         ("watches", json!([{"kind": "feed", "url": "https://a.com"}]), HashAlone("whether it runs")),
         ("call", json!({"url": "https://a.com"}), HashAlone("what it sends; no model is asked")),
-        ("call", json!({"url": "https://a.com", "method": "PUT"}), HashAlone("what it sends; no model is asked")),
+        (
+            "call",
+            json!({"url": "https://a.com", "method": "PUT"}),
+            HashAlone("what it sends; no model is asked"),
+        ),
         ("call", json!({"url": "https://a.com", "body": "x"}), HashAlone("what it sends; no model is asked")),
-        ("call", json!({"url": "https://a.com", "headers": {"x-a": "1"}}), HashAlone("what it sends; no model is asked")),
+        (
+            "call",
+            json!({"url": "https://a.com", "headers": {"x-a": "1"}}),
+            HashAlone("what it sends; no model is asked"),
+        ),
         ("state", json!("completed"), state),
         ("approval", json!(null), state),
         ("anchor", json!("2026-11-20T12:00:00Z"), state),
@@ -99,15 +115,31 @@ fn of_action() -> Vec<(&'static str, Value, Does)> {
         ("found_until", json!("2026-11-20T12:00:00Z"), sweep),
         ("live_run", json!("run_00000000000000000000000000000009"), state),
         ("queued", json!(2), state),
-        ("held", json!({"times": 1, "first_due_at": "2026-11-20T12:00:00Z", "last_due_at": "2026-11-20T12:00:00Z"}), state),
-        ("preflight", json!({"due_at": "2026-11-20T12:00:00Z", "checked_at": "2026-11-20T12:00:00Z", "problems": []}), state),
+        (
+            "held",
+            json!({"times": 1, "first_due_at": "2026-11-20T12:00:00Z", "last_due_at": "2026-11-20T12:00:00Z"}),
+            state,
+        ),
+        (
+            "preflight",
+            json!({"due_at": "2026-11-20T12:00:00Z", "checked_at": "2026-11-20T12:00:00Z", "problems": []}),
+            state,
+        ),
         ("preflighted", json!("2026-11-20T12:00:00Z"), sweep),
-        ("failures", json!({"times": 1, "code": "error", "cause": "", "run_id": "run_00000000000000000000000000000009", "at": "2026-11-20T12:00:00Z"}), state),
+        (
+            "failures",
+            json!({"times": 1, "code": "error", "cause": "", "run_id": "run_00000000000000000000000000000009", "at": "2026-11-20T12:00:00Z"}),
+            state,
+        ),
         ("same_outputs", json!(2), state),
         ("paused_because", json!({"code": "asked", "text": "x"}), state),
         ("paused", json!(true), state),
         ("version", json!(99), Neither("counts changes")),
-        ("created_at", json!("2026-11-20T12:00:00Z"), Neither("since when changes are told to its first run, as data")),
+        (
+            "created_at",
+            json!("2026-11-20T12:00:00Z"),
+            Neither("since when changes are told to its first run, as data"),
+        ),
         ("updated_at", json!("2026-11-29T12:00:00Z"), state),
     ]
 }

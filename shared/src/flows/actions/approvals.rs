@@ -147,8 +147,11 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     let mut warnings: Vec<String> =
         action.max_uses.iter().map(|(tool, most)| warning(*tool, *most)).collect();
     if let Some(project) = of_run::documents(&current).filter(|_| current.call.is_none()) {
-        let found = cx.store.project(owner, project).await?;
-        let name = found.map_or_else(|| project.to_string(), |found| format!("\"{}\"", one_line(&found.value.name)));
+        let name = match existing::project(cx, owner, project).await {
+            Ok(found) => format!("\"{}\"", one_line(&found.value.name)),
+            Err(Error::NotFound(_)) => format!("{project}, which was deleted"),
+            Err(error) => return Err(error),
+        };
         warnings.push(format!(
             "A run reads the documents of the project {name}, which repeat the messages of its commits and may be false. It may bring them up \
              to date, which costs up to {} each time, besides the cost of the run.",

@@ -251,19 +251,14 @@ impl Kind for Turn {
             }
             (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(cx, agent, *change).await,
             (ToolCall::SyncDocumentation(_), Some(agent)) => {
-                Ok(CallResult::of(tools::sync_documentation(&cx, cx.owner, reach(agent)).await?).into())
+                Ok(CallResult::of(tools::sync_documentation(&cx, cx.owner, Reach::of(agent)).await?).into())
             }
             (call, Some(agent)) => {
-                Ok(CallResult::of(tools::look_up(&cx, cx.owner, reach(agent), call).await?).into())
+                Ok(CallResult::of(tools::look_up(&cx, cx.owner, Reach::of(agent), call).await?).into())
             }
             (_, None) => Ok(CallResult::refused("there is no agent yet").into()),
         }
     }
-}
-
-/// What the tools of an agent may read in a conversation with it.
-const fn reach(agent: &Agent) -> Reach {
-    Reach { agent: agent.agent_id, documents: agent.docs_project_id }
 }
 
 impl Turn {
