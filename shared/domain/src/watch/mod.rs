@@ -3,11 +3,14 @@
 //!
 //! - [`Watch`] and [`check`]: what a person names, and its limits
 //! - [`page`] and [`feed`]: what an answer of a server contains
+//! - [`dates`] and `markup`: the dates of feeds, and the text of their titles
 //! - [`state`]: what was seen last, and the decision
 //!
 //! All functions are pure. `shared` sends the requests and reads the records.
 
+pub mod dates;
 pub mod feed;
+mod markup;
 pub mod page;
 pub mod state;
 
@@ -46,7 +49,8 @@ pub enum Watch {
         #[schema(max_length = 500, example = "/plans/0/price")]
         pointer: Option<String>,
     },
-    /// The entries of a feed: RSS, Atom or JSON Feed. Only a new entry counts as a change. The first 200 entries are read.
+    /// The entries of a feed: RSS, Atom or JSON Feed. Only a new entry counts as a change. Of more than
+    /// 200 entries, the 200 newest are looked at, or, without dates, the first 100 and the last 100.
     Feed {
         /// Its host must be public, unless the operator allows it. At most 2,000 bytes.
         #[schema(max_length = 2_000, example = "https://example.com/feed.xml")]
