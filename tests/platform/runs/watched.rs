@@ -173,13 +173,15 @@ async fn only_new_entries_of_a_feed_and_the_named_value_of_json_count() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_a_failed_look() {
+async fn an_empty_answer_is_a_failed_look_and_the_order_of_keys_is_no_change() {
     let json_page = |body: &str| Answers::Page("application/json", body.to_owned(), None);
     let site = Site::start(json_page(r#"{"a": 1, "b": 2}"#)).await;
     let model = ScriptedModel::start(writes).await;
     let stage = stage(&site, &model).await;
     let id = hourly(&stage, json!([page(&site)])).await;
     stage.happens_at(60).await;
+    site.answers(json_page(r#"{"b":2,"a":1}"#));
+    stage.happens_at(120).await;
     site.answers(json_page(""));
     stage.happens_at(180).await;
     let failed = stage.occurrences(id).await.pop().unwrap();

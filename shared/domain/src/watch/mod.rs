@@ -4,12 +4,14 @@
 //! - [`Watch`] and [`check`]: what a person names, and its limits
 //! - [`page`] and [`feed`]: what an answer of a server contains
 //! - [`dates`] and `markup`: the dates of feeds, and the text of their titles
+//! - `json`: the hash of JSON by its value
 //! - [`state`]: what was seen last, and the decision
 //!
 //! All functions are pure. `shared` sends the requests and reads the records.
 
 pub mod dates;
 pub mod feed;
+mod json;
 mod markup;
 pub mod page;
 pub mod state;
@@ -39,7 +41,8 @@ const MAX_PATH: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Watch {
-    /// The answer of an HTTP or HTTPS address. Of a page in HTML, only the visible text counts.
+    /// The answer of an HTTP or HTTPS address. Of a page in HTML, only the visible text counts, and of JSON, only the
+    /// value.
     Url {
         /// Its host must be public, unless the operator allows it. At most 2,000 bytes.
         #[schema(max_length = 2_000, example = "https://example.com/prices")]

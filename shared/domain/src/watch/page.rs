@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::json;
 use crate::charset;
 
 /// How much of what was found a run is shown, in bytes.
@@ -20,7 +21,7 @@ const MAX_TITLE: usize = 150;
 pub struct Page {
     /// SHA-256 of what counts, hexadecimal.
     pub sha256: String,
-    /// What earlier versions took for it, if that is another hash: they read all pages as UTF-8.
+    /// What earlier versions took for it, if that is another hash: they read all pages as UTF-8, and JSON byte by byte.
     pub earlier_sha256: Option<String>,
     /// The title of a page in HTML, otherwise empty.
     pub title: String,
@@ -68,9 +69,16 @@ pub fn read(content_type: &str, body: &[u8], pointer: Option<&str>) -> Result<Pa
         let earlier = (as_utf_8 != text).then(|| hash(visible(&as_utf_8).1.as_bytes()));
         return Ok(page(hash(visible_text.as_bytes()), earlier, title, &visible_text));
     }
+    let bytes = hash(body);
+    if content_type.contains("json") || text.trim_start().starts_with(['{', '[']) {
+        // Several values one after another are not JSON. Then each byte counts.
+        if let Some(value) = json::hash(&text) {
+            return Ok(page(value, Some(bytes), String::new(), &text));
+        }
+    }
     let is_named_text = content_type.starts_with("text/") || content_type.contains("xml");
     let is_text = is_named_text || matches!(text, Cow::Borrowed(_));
-    Ok(page(hash(body), None, String::new(), if is_text { &text } else { "" }))
+    Ok(page(bytes, None, String::new(), if is_text { &text } else { "" }))
 }
 
 fn page(sha256: String, earlier: Option<String>, title: String, text: &str) -> Page {
@@ -254,6 +262,28 @@ mod tests {
         assert!(read("<html>", "/a").unwrap_err().to_string().starts_with("is not JSON: "));
         // Nested too deeply: refused, without a stack overflow.
         assert!(read(&"[".repeat(1_000_000), "").is_err());
+    }
+
+    #[test]
+    fn json_without_a_pointer_counts_by_its_value() {
+        let read = |content_type: &str, body: &str| read(content_type, body.as_bytes(), None).unwrap();
+        let first = read("application/json", r#"{"a": 1, "b": {"c": [1, 2], "d": null}}"#);
+        assert_eq!(first.shown, r#"{"a": 1, "b": {"c": [1, 2], "d": null}}"#);
+        for (content_type, same) in [
+            ("application/json", r#"{"b":{"d":null,"c":[1,2]},"a":1}"#),
+            (
+                "application/feed+json; charset=utf-8",
+                "\u{feff}{\"b\":{\"d\":null,\"c\":[1,2]},\n\"\\u0061\":1}",
+            ),
+            ("text/plain", r#" {"b":{"c":[1,2],"d":null},"a":1}"#),
+        ] {
+            assert_eq!(read(content_type, same).sha256, first.sha256, "{same}");
+        }
+        let other = read("application/json", r#"{"a": 1, "b": {"c": [2, 1], "d": null}}"#);
+        assert_ne!(other.sha256, first.sha256);
+        // Not one value: each byte counts.
+        let lines = read("application/x-ndjson", "{\"a\":1}\n{\"a\":2}\n");
+        assert_ne!(lines.sha256, read("application/x-ndjson", "{\"a\":1}\n{ \"a\":2}\n").sha256);
     }
 
     #[test]

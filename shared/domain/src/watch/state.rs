@@ -604,7 +604,7 @@ mod tests {
         assert!(found.starts_with("1050 · T50\n1049 · T49\n"), "{found}");
     }
 
-    /// Earlier versions read all pages as UTF-8.
+    /// Earlier versions read all pages as UTF-8, and JSON byte by byte.
     #[test]
     fn a_page_that_an_earlier_version_has_seen_has_not_changed() {
         let watch = page_watch();
@@ -615,6 +615,7 @@ mod tests {
                 "Мир\n",
                 "\u{fffd}\u{fffd}\u{fffd}\n",
             ),
+            ("application/json", b"{\"b\": 1, \"a\": 2}", "{\"b\": 1, \"a\": 2}", "{\"b\": 1, \"a\": 2}"),
         ] {
             let print = crate::hex(&Sha256::digest(earlier));
             let stored = serde_json::json!({"seen": {watch.key(): {"print": print}}});
