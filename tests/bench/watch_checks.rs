@@ -276,7 +276,7 @@ async fn looks(stage: &Stage, kinds: &[Kind], actions: &[ActionId]) -> bool {
                 Watch::Url { pointer, .. } => {
                     page::read(content_type, body.as_bytes(), pointer.as_deref()).is_ok()
                 }
-                _ => feed::read(body.as_bytes()).is_ok(),
+                _ => feed::read(content_type, body.as_bytes(), "https://a.com/feed").is_ok(),
             };
             computed.push(ms(began.elapsed()));
             assert!(is_read, "{}: it can't be read", kind.name);

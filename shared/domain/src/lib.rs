@@ -23,6 +23,7 @@
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
+//! - [`charset`]: the characters of an answer
 //! - [`http_call`]: the request that an action without a model sends
 //! - [`secrets`]: what calls carry that nobody may see, and the signatures of requests
 //! - [`jobs`]: one record for every background job
@@ -41,6 +42,7 @@ pub mod assets;
 pub mod attempts;
 mod canonical;
 pub mod ceilings;
+pub mod charset;
 pub mod chats;
 pub mod context;
 pub mod dispatch;

@@ -126,7 +126,7 @@ async fn look_at_web(
         }
         other => other,
     };
-    let Fetched { status, headers, body, .. } = match fetched {
+    let Fetched { url: address, status, headers, body } = match fetched {
         Ok(fetched) => fetched,
         Err(error) => {
             let retryable = matches!(error, FetchError::TimedOut { .. } | FetchError::Failed { .. });
@@ -147,8 +147,8 @@ async fn look_at_web(
     let watch = watch.clone();
     let read = move || {
         Ok(match &watch {
-            Watch::Feed { .. } => feed::read(&body)
-                .map(|entries| Look::Feed { entries, etag, last_modified })
+            Watch::Feed { .. } => feed::read(&content_type, &body, address.url().as_str())
+                .map(|feed| Look::Feed { feed, etag, last_modified })
                 .map_err(|error| error.to_string()),
             watch => {
                 let pointer = match watch {

@@ -173,6 +173,50 @@ async fn only_new_entries_of_a_feed_and_the_named_value_of_json_count() {
 }
 
 #[tokio::test]
+async fn an_empty_answer_is_a_failed_look_and_the_order_of_keys_is_no_change() {
+    let json_page = |body: &str| Answers::Page("application/json", body.to_owned(), None);
+    let site = Site::start(json_page(r#"{"a": 1, "b": 2}"#)).await;
+    let model = ScriptedModel::start(writes).await;
+    let stage = stage(&site, &model).await;
+    let id = hourly(&stage, json!([page(&site)])).await;
+    stage.happens_at(60).await;
+    site.answers(json_page(r#"{"b":2,"a":1}"#));
+    stage.happens_at(120).await;
+    site.answers(json_page(""));
+    stage.happens_at(180).await;
+    let failed = stage.occurrences(id).await.pop().unwrap();
+    assert_eq!(failed.state.as_str(), "failed");
+    let reason = failed.reason.unwrap();
+    assert!(reason.ends_with("can't be checked: the answer is empty"), "{reason}");
+    let asked = model.asked();
+    // The page comes back as it was.
+    site.answers(json_page(r#"{"a": 1, "b": 2}"#));
+    stage.happens_at(240).await;
+    assert_eq!(stage.became(id).await.last().unwrap(), "240 unchanged unchanged");
+    assert_eq!(model.asked(), asked, "no model was called");
+}
+
+/// A status page: all its entries have the same link and no id.
+#[tokio::test]
+async fn entries_of_a_feed_that_share_a_link_are_told_apart() {
+    let feed = |titles: &[&str]| {
+        let entry = |title: &&str| format!("<item><title>{title}</title><link>/status</link></item>");
+        let items: String = titles.iter().map(entry).collect();
+        Answers::Page("text/xml", format!("<rss version='2.0'><channel>{items}</channel></rss>"), None)
+    };
+    let site = Site::start(feed(&["Works"])).await;
+    let model = ScriptedModel::start(writes).await;
+    let stage = stage(&site, &model).await;
+    let id = hourly(&stage, json!([{"kind": "feed", "url": site.url("/feed")}])).await;
+    stage.happens_at(60).await;
+    site.answers(feed(&["Broken", "Works"]));
+    stage.happens_at(120).await;
+    assert_eq!(stage.became(id).await, ["60 succeeded", "120 succeeded"]);
+    let expected = format!("/feed has 1 new entry\n> Broken · {}\n", site.url("/status"));
+    assert!(told(&model).contains(&expected), "{}", told(&model));
+}
+
+#[tokio::test]
 async fn own_records_are_watched() {
     let site = Site::start(Answers::Status(500)).await;
     let model = ScriptedModel::start(writes).await;

@@ -1,10 +1,12 @@
 //! Requests that follow redirects, within limits.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use domain::reach::{Checked, Policy, Refused};
+use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use reqwest::Response;
 
@@ -16,7 +18,7 @@ const HARMLESS: [HeaderName; 3] = [header::ACCEPT, header::ACCEPT_LANGUAGE, head
 /// The limits of one fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchLimits {
-    /// Bytes of the answer.
+    /// Bytes of the answer, as it is sent and as it is read.
     pub bytes: usize,
     pub redirects: u32,
     /// For a connection, with DNS and TLS.
@@ -77,7 +79,9 @@ pub enum FetchError {
     Redirects { from: String, limit: u32 },
     #[error("the answer of {from} is longer than {limit} bytes")]
     TooLarge { from: String, limit: usize },
-    #[error("the answer of {from} has the encoding {encoding}; only answers without compression are read")]
+    #[error(
+        "the answer of {from} has the encoding {encoding}; only gzip, deflate and answers without compression are read"
+    )]
     Encoded { from: String, encoding: String },
     #[error("{from} did not answer within {} seconds", limit.as_secs_f32())]
     TimedOut { from: String, limit: Duration },
@@ -172,13 +176,18 @@ impl Fetch {
     }
 
     async fn read(&self, mut answer: Response, at: &Checked) -> Result<Fetched, FetchError> {
-        let encodings = answer.headers().get_all(header::CONTENT_ENCODING).iter();
-        if let Some(encoding) =
-            encodings.into_iter().find(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
-        {
-            let encoding = String::from_utf8_lossy(encoding.as_bytes()).chars().take(40).collect();
-            return Err(FetchError::Encoded { from: at.origin(), encoding });
-        }
+        let encoding = encoding_of(answer.headers());
+        let packing = match encoding.as_str() {
+            "" => None,
+            "gzip" | "x-gzip" => Some(Packing::Gzip),
+            "deflate" => Some(Packing::Deflate),
+            _ => {
+                return Err(FetchError::Encoded {
+                    from: at.origin(),
+                    encoding: encoding.chars().take(40).collect(),
+                });
+            }
+        };
         let limit = self.limits.bytes;
         let too_large = || FetchError::TooLarge { from: at.origin(), limit };
         let announced = answer.content_length().unwrap_or(0);
@@ -192,7 +201,18 @@ impl Fetch {
             }
             body.extend_from_slice(&piece);
         }
-        let (status, headers) = (answer.status(), std::mem::take(answer.headers_mut()));
+        let (status, mut headers) = (answer.status(), std::mem::take(answer.headers_mut()));
+        // An answer without a body, such as a 304, may have the header of the answer that it stands for.
+        if let Some(packing) = packing.filter(|_| !body.is_empty()) {
+            body = unpacked(packing, &body, limit).map_err(|error| match error {
+                NotUnpacked::TooLarge => too_large(),
+                NotUnpacked::Broken => {
+                    FetchError::Failed { from: at.origin(), problem: "its answer is compressed, and broken" }
+                }
+            })?;
+            headers.remove(header::CONTENT_ENCODING);
+            headers.remove(header::CONTENT_LENGTH);
+        }
         Ok(Fetched { url: at.clone(), status, headers, body: body.into() })
     }
 
@@ -215,6 +235,67 @@ impl Fetch {
         };
         FetchError::Failed { from, problem }
     }
+}
+
+/// How an answer is compressed, in small letters. Empty if it is not.
+fn encoding_of(headers: &HeaderMap) -> String {
+    let values = headers.get_all(header::CONTENT_ENCODING).iter();
+    let values: Vec<String> =
+        values.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase()).collect();
+    let encodings = values.iter().flat_map(|value| value.split(',')).map(str::trim);
+    encodings.filter(|encoding| !matches!(*encoding, "" | "identity")).collect::<Vec<_>>().join(", ")
+}
+
+#[derive(Clone, Copy)]
+enum Packing {
+    Gzip,
+    Deflate,
+}
+
+enum NotUnpacked {
+    TooLarge,
+    Broken,
+}
+
+/// A file of gzip may have several parts, one after another. More than these have no purpose.
+const MAX_PARTS: usize = 16;
+
+/// Decompresses an answer. It stops as soon as the limit is exceeded.
+fn unpacked(packing: Packing, body: &[u8], limit: usize) -> Result<Vec<u8>, NotUnpacked> {
+    let mut out = Vec::new();
+    let mut unpack = |reader: &mut dyn Read| {
+        let room = limit - out.len();
+        let read = reader.take(room as u64 + 1).read_to_end(&mut out).map_err(|_| NotUnpacked::Broken)?;
+        if read > room { Err(NotUnpacked::TooLarge) } else { Ok(()) }
+    };
+    match packing {
+        Packing::Gzip => {
+            let mut rest = body;
+            for part in 0.. {
+                if part == MAX_PARTS {
+                    return Err(NotUnpacked::Broken);
+                }
+                let mut reader = GzDecoder::new(rest);
+                unpack(&mut reader)?;
+                rest = reader.into_inner();
+                // Servers add zeros. What follows the last part means nothing.
+                if !rest.starts_with(&[0x1f, 0x8b]) {
+                    break;
+                }
+            }
+        }
+        // RFC 9110 means the form with a header. Some servers send it without one.
+        Packing::Deflate => {
+            let has_header = matches!(body, [first, second, ..]
+                if first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0);
+            if has_header {
+                unpack(&mut ZlibDecoder::new(body))?;
+            } else {
+                unpack(&mut DeflateDecoder::new(body))?;
+            }
+        }
+    }
+    Ok(out)
 }
 
 /// Where a redirect leads. An answer of another kind is for the caller.

@@ -5,7 +5,8 @@
 //! - A [`Client`] takes a [`Checked`] URL and nothing else. It checks every address that DNS answers, and connects to the addresses that
 //!   it checked, so a second answer of DNS cannot lead elsewhere.
 //! - It follows no redirects, uses no proxy, and never sends a request twice by itself. [`Fetch`] follows redirects and judges each.
-//! - It decompresses nothing. [`Fetch`] asks for uncompressed answers and refuses others, so a limit of bytes is one of the content.
+//! - It decompresses nothing. [`Fetch`] asks for uncompressed answers. Servers that compress them anyway are read if it is gzip or deflate,
+//!   and the limit of bytes counts for what comes out.
 
 mod fetch;
 mod resolver;

@@ -1,4 +1,5 @@
 use std::collections::{HashMap, VecDeque};
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -392,17 +393,83 @@ async fn redirects_end() {
     assert_eq!(client.request(Method::GET, &url).send().await.unwrap().status(), StatusCode::FOUND);
 }
 
-#[tokio::test]
-async fn compressed_answers_are_refused() {
-    let server = Server::new(async |_: String, mut stream: TcpStream| {
-        let head = "HTTP/1.1 200 OK\r\ncontent-encoding: GZIP\r\ncontent-length: 20\r\n\r\n";
-        // An empty gzip file.
-        let gzip = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        let _ = stream.write_all(&[head.as_bytes(), &gzip].concat()).await;
+/// A server whose answers say how they are compressed: the path names the encoding, and what is sent.
+async fn compressing() -> Server {
+    Server::new(async |request: String, mut stream: TcpStream| {
+        let path = request.split(' ').nth(1).unwrap_or_default();
+        let (encoding, what) = path[1..].split_once('/').unwrap();
+        let gzip = |text: &[u8]| {
+            let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            writer.write_all(text).unwrap();
+            writer.finish().unwrap()
+        };
+        let body = match what {
+            "gzip" => gzip(b"hello"),
+            "padded" => [gzip(b"hello"), vec![0; 10]].concat(),
+            "parts" => [gzip(b"hel"), gzip(b"lo")].concat(),
+            "many" => gzip(b"").repeat(1_000),
+            "cut" => gzip(b"hello")[..20].to_vec(),
+            "bomb" => gzip(&vec![0; 300_000]),
+            "zlib" => {
+                let mut writer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+                writer.write_all(b"hello").unwrap();
+                writer.finish().unwrap()
+            }
+            "raw" => {
+                let mut writer = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+                writer.write_all(b"hello").unwrap();
+                writer.finish().unwrap()
+            }
+            _ => Vec::new(),
+        };
+        let status = if what == "304" { "304 Not Modified" } else { "200 OK" };
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-encoding: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            encoding.replace('+', ", "),
+            body.len()
+        );
+        let _ = stream.write_all(&[head.as_bytes(), &body].concat()).await;
     })
-    .await;
-    let error = fetch(&[&server]).send(Ask::get(server.url("/"))).await.unwrap_err();
-    assert!(matches!(&error, FetchError::Encoded { encoding, .. } if encoding == "GZIP"), "{error}");
+    .await
+}
+
+#[tokio::test]
+async fn answers_that_are_compressed_without_being_asked_are_read() {
+    let server = compressing().await;
+    for path in [
+        "/GZIP/gzip",
+        "/x-gzip/padded",
+        "/gzip/parts",
+        "/identity+gzip/gzip",
+        "/deflate/zlib",
+        "/deflate/raw",
+    ] {
+        let answer = fetch(&[&server]).send(Ask::get(server.url(path))).await.unwrap();
+        assert_eq!(&answer.body[..], b"hello", "{path}");
+        assert!(!answer.headers.contains_key(header::CONTENT_ENCODING), "{path}");
+    }
+    let same = fetch(&[&server]).send(Ask::get(server.url("/gzip/304"))).await.unwrap();
+    assert_eq!((same.status, same.body.len()), (StatusCode::NOT_MODIFIED, 0));
+    assert!(server.requests().iter().all(|request| request.contains("accept-encoding: identity\r\n")));
+}
+
+#[tokio::test]
+async fn compressed_answers_have_the_same_limits() {
+    let server = compressing().await;
+    let fetch =
+        fetch_with(&[server.host()], &[&server], &Dns::new(&[]), FetchLimits { bytes: 1 << 16, ..limits() });
+    for (path, said) in [
+        ("/gzip/bomb", "is longer than 65536 bytes"),
+        ("/gzip/many", "compressed, and broken"),
+        ("/gzip/cut", "compressed, and broken"),
+        ("/gzip/zlib", "compressed, and broken"),
+        ("/deflate/gzip", "compressed, and broken"),
+        ("/br/gzip", "has the encoding br; only"),
+        ("/gzip+gzip/gzip", "has the encoding gzip, gzip; only"),
+    ] {
+        let error = fetch.send(Ask::get(server.url(path))).await.unwrap_err();
+        assert!(error.to_string().contains(said), "{path}: {error}");
+    }
 }
 
 #[tokio::test]

@@ -3,11 +3,16 @@
 //!
 //! - [`Watch`] and [`check`]: what a person names, and its limits
 //! - [`page`] and [`feed`]: what an answer of a server contains
+//! - [`dates`] and `markup`: the dates of feeds, and the text of their titles
+//! - `json`: the hash of JSON by its value
 //! - [`state`]: what was seen last, and the decision
 //!
 //! All functions are pure. `shared` sends the requests and reads the records.
 
+pub mod dates;
 pub mod feed;
+mod json;
+mod markup;
 pub mod page;
 pub mod state;
 
@@ -36,7 +41,8 @@ const MAX_PATH: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Watch {
-    /// The answer of an HTTP or HTTPS address. Of a page in HTML, only the visible text counts.
+    /// The answer of an HTTP or HTTPS address. Of a page in HTML, only the visible text counts, and of JSON, only the
+    /// value.
     Url {
         /// Its host must be public, unless the operator allows it. At most 2,000 bytes.
         #[schema(max_length = 2_000, example = "https://example.com/prices")]
@@ -46,7 +52,8 @@ pub enum Watch {
         #[schema(max_length = 500, example = "/plans/0/price")]
         pointer: Option<String>,
     },
-    /// The entries of a feed: RSS, Atom or JSON Feed. Only a new entry counts as a change. The first 200 entries are read.
+    /// The entries of a feed: RSS, Atom or JSON Feed. Only a new entry counts as a change. Of more than
+    /// 200 entries, the 200 newest are looked at, or, without dates, the first 100 and the last 100.
     Feed {
         /// Its host must be public, unless the operator allows it. At most 2,000 bytes.
         #[schema(max_length = 2_000, example = "https://example.com/feed.xml")]

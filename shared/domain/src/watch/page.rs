@@ -2,8 +2,13 @@
 //!
 //! Answers come from strangers. Every function here takes any input, works in time linear in its length, and does not recurse.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+use super::json;
+use crate::charset;
 
 /// How much of what was found a run is shown, in bytes.
 pub const MAX_SHOWN: usize = 4_000;
@@ -16,6 +21,8 @@ const MAX_TITLE: usize = 150;
 pub struct Page {
     /// SHA-256 of what counts, hexadecimal.
     pub sha256: String,
+    /// What earlier versions took for it, if that is another hash: they read all pages as UTF-8, and JSON byte by byte.
+    pub earlier_sha256: Option<String>,
     /// The title of a page in HTML, otherwise empty.
     pub title: String,
     /// The beginning of what counts, at most [`MAX_SHOWN`] bytes. Empty if it is not text.
@@ -25,6 +32,11 @@ pub struct Page {
 /// Why an answer can't be read. It follows the name of the address in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
+    /// A server in trouble often sends nothing with status 200.
+    #[error("is empty")]
+    Empty,
+    #[error("has no text that a person can see")]
+    NothingToSee,
     #[error("is not JSON: {0}")]
     NotJson(String),
     #[error("has no value at {0}")]
@@ -34,22 +46,44 @@ pub enum Unreadable {
 /// Reads the answer of an address.
 ///
 /// # Errors
-/// If `pointer` is set and there is no such value.
+/// If it is empty, or if `pointer` is set and there is no such value.
 pub fn read(content_type: &str, body: &[u8], pointer: Option<&str>) -> Result<Page, Unreadable> {
+    let text = charset::decode(content_type, body);
+    if text.trim().is_empty() {
+        return Err(Unreadable::Empty);
+    }
     if let Some(pointer) = pointer {
         let json: Value =
-            serde_json::from_slice(body).map_err(|error| Unreadable::NotJson(error.to_string()))?;
+            serde_json::from_str(&text).map_err(|error| Unreadable::NotJson(error.to_string()))?;
         let value = json.pointer(pointer).ok_or_else(|| Unreadable::NoValue(pointer.to_owned()))?;
         let text = value.to_string();
-        return Ok(Page { sha256: hash(text.as_bytes()), title: String::new(), shown: beginning(&text) });
+        return Ok(page(hash(text.as_bytes()), None, String::new(), &text));
     }
     let content_type = content_type.to_ascii_lowercase();
     if content_type.contains("html") {
-        let (title, text) = visible(&String::from_utf8_lossy(body));
-        return Ok(Page { sha256: hash(text.as_bytes()), title, shown: beginning(&text) });
+        let (title, visible_text) = visible(&text);
+        if visible_text.is_empty() {
+            return Err(Unreadable::NothingToSee);
+        }
+        let as_utf_8 = String::from_utf8_lossy(body);
+        let earlier = (as_utf_8 != text).then(|| hash(visible(&as_utf_8).1.as_bytes()));
+        return Ok(page(hash(visible_text.as_bytes()), earlier, title, &visible_text));
     }
-    let shown = std::str::from_utf8(body).map(beginning).unwrap_or_default();
-    Ok(Page { sha256: hash(body), title: String::new(), shown })
+    let bytes = hash(body);
+    if content_type.contains("json") || text.trim_start().starts_with(['{', '[']) {
+        // Several values one after another are not JSON. Then each byte counts.
+        if let Some(value) = json::hash(&text) {
+            return Ok(page(value, Some(bytes), String::new(), &text));
+        }
+    }
+    let is_named_text = content_type.starts_with("text/") || content_type.contains("xml");
+    let is_text = is_named_text || matches!(text, Cow::Borrowed(_));
+    Ok(page(bytes, None, String::new(), if is_text { &text } else { "" }))
+}
+
+fn page(sha256: String, earlier: Option<String>, title: String, text: &str) -> Page {
+    let earlier_sha256 = earlier.filter(|earlier| *earlier != sha256);
+    Page { sha256, earlier_sha256, title, shown: beginning(text) }
 }
 
 fn hash(bytes: &[u8]) -> String {
@@ -62,10 +96,10 @@ fn beginning(text: &str) -> String {
 }
 
 /// Elements whose content nobody sees.
-const HIDDEN: [&str; 5] = ["script", "style", "template", "noscript", "svg"];
+pub(super) const HIDDEN: [&str; 5] = ["script", "style", "template", "noscript", "svg"];
 
 /// Elements that stand within a line. All others begin a new line.
-const INLINE: [&str; 18] = [
+pub(super) const INLINE: [&str; 18] = [
     "a", "abbr", "b", "bdi", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "s", "small", "span",
     "strong", "sub", "sup",
 ];
@@ -119,7 +153,7 @@ fn visible(html: &str) -> (String, String) {
 }
 
 /// What follows a tag. A `>` in an attribute's quotes does not end it.
-fn after_tag(tag: &str) -> &str {
+pub(super) fn after_tag(tag: &str) -> &str {
     let mut quote = None;
     for (at, byte) in tag.bytes().enumerate() {
         match (quote, byte) {
@@ -134,7 +168,7 @@ fn after_tag(tag: &str) -> &str {
 }
 
 /// Where the end tag of an element begins. An element that is not closed ends with the page.
-fn end_of(text: &str, name: &str) -> usize {
+pub(super) fn end_of(text: &str, name: &str) -> usize {
     let mut from = 0;
     while let Some(at) = text[from..].find("</") {
         let tag = &text.as_bytes()[from + at + 2..];
@@ -231,6 +265,59 @@ mod tests {
     }
 
     #[test]
+    fn json_without_a_pointer_counts_by_its_value() {
+        let read = |content_type: &str, body: &str| read(content_type, body.as_bytes(), None).unwrap();
+        let first = read("application/json", r#"{"a": 1, "b": {"c": [1, 2], "d": null}}"#);
+        assert_eq!(first.shown, r#"{"a": 1, "b": {"c": [1, 2], "d": null}}"#);
+        for (content_type, same) in [
+            ("application/json", r#"{"b":{"d":null,"c":[1,2]},"a":1}"#),
+            (
+                "application/feed+json; charset=utf-8",
+                "\u{feff}{\"b\":{\"d\":null,\"c\":[1,2]},\n\"\\u0061\":1}",
+            ),
+            ("text/plain", r#" {"b":{"c":[1,2],"d":null},"a":1}"#),
+        ] {
+            assert_eq!(read(content_type, same).sha256, first.sha256, "{same}");
+        }
+        let other = read("application/json", r#"{"a": 1, "b": {"c": [2, 1], "d": null}}"#);
+        assert_ne!(other.sha256, first.sha256);
+        // Not one value: each byte counts.
+        let lines = read("application/x-ndjson", "{\"a\":1}\n{\"a\":2}\n");
+        assert_ne!(lines.sha256, read("application/x-ndjson", "{\"a\":1}\n{ \"a\":2}\n").sha256);
+    }
+
+    #[test]
+    fn an_empty_answer_is_not_a_page() {
+        for (content_type, body, pointer, said) in [
+            ("text/html", "", None, "is empty"),
+            ("", " \n", None, "is empty"),
+            ("application/json", "\u{feff}", Some(""), "is empty"),
+            (
+                "text/html",
+                "<html><head><title>A</title></head><body><script>x</script></body></html>",
+                None,
+                "has no text that a person can see",
+            ),
+        ] {
+            assert_eq!(read(content_type, body.as_bytes(), pointer).unwrap_err().to_string(), said, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_read_in_its_own_encoding() {
+        for (content_type, body, text) in [
+            ("text/html; charset=ISO-8859-1", &b"<title>\xc9t\xe9</title><p>Caf\xe9</p>"[..], "Café\n"),
+            ("text/html", b"<meta charset=windows-1251><p>\xcc\xe8\xf0</p>", "Мир\n"),
+            ("text/html; charset=Shift_JIS", b"<p>\x93\xfa\x96{</p>", "日本\n"),
+            ("text/plain; charset=latin1", b"Caf\xe9", "Café"),
+        ] {
+            let page = read(content_type, body, None).unwrap();
+            assert_eq!(page.shown, text);
+            assert!(page.title.is_empty() || page.title == "Été", "{}", page.title);
+        }
+    }
+
+    #[test]
     fn other_answers_count_byte_by_byte() {
         let text = read("text/plain", b"a\n b", None).unwrap();
         assert_eq!(text.shown, "a\n b");
@@ -243,8 +330,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_page_is_read(html in "(<|>|/|!|-|script|title|a|=|\"|'|&amp;|é| |\n){0,60}") {
-            let page = read("text/html", html.as_bytes(), None).unwrap();
-            prop_assert!(!page.shown.contains("  "));
+            // A page without a visible text is refused.
+            if let Ok(page) = read("text/html", html.as_bytes(), None) {
+                prop_assert!(!page.shown.is_empty() && !page.shown.contains("  "));
+            }
         }
     }
 }

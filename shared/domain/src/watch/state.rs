@@ -3,22 +3,26 @@
 //! A change is *offered* to a run. It counts as seen when that run has succeeded. If the run fails, the next due time finds the same
 //! change again, so no change is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use super::feed::{Entry, MAX_ENTRIES};
+use super::feed::{Entry, Feed, Looked, MAX_BESIDE, MAX_ENTRIES};
 use super::page::{MAX_SHOWN, Page};
 use super::{MAX_PATH, MAX_POINTER, MAX_URL, MAX_WATCHES, Watch};
 use crate::ids::RunId;
 use crate::models::WebSource;
 use crate::validate::FieldErrors;
 
-/// How many keys of entries are remembered of a feed. Twice as many as are read, because a feed may change their order.
-const MAX_KEYS: usize = 2 * MAX_ENTRIES;
+/// How many keys of entries are remembered of a feed: of those that are looked at and those beside them, and as many that have left, because
+/// they may come back.
+const MAX_KEYS: usize = 2 * MAX_ENTRIES + MAX_BESIDE;
+
+/// How the keys of entries are made. It changes with [`Entry::key`].
+const KEYS: u8 = 1;
 
 /// How many new entries of a feed a run is shown.
 const ENTRIES_SHOWN: usize = 30;
@@ -81,6 +85,9 @@ pub struct Seen {
     /// The keys of the entries of a feed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
+    /// How these keys were made: 0 by versions that did not say it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub keys: u8,
     /// The validators of the answer, for the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
@@ -118,7 +125,7 @@ pub enum Look {
         last_modified: Option<String>,
     },
     Feed {
-        entries: Vec<Entry>,
+        feed: Feed,
         etag: Option<String>,
         last_modified: Option<String>,
     },
@@ -265,17 +272,26 @@ fn compare(watch: &Watch, before: Option<&Seen>, look: Look) -> (Seen, Option<Ne
         Look::Same => (was, None),
         Look::Page { page, etag, last_modified } => {
             let source = watch.url().map(|url| WebSource::watched(url, &page.title, &page.sha256));
-            let changed = is_new || was.print != page.sha256;
+            let is_same =
+                was.print == page.sha256 || page.earlier_sha256.is_some_and(|earlier| earlier == was.print);
+            let changed = is_new || !is_same;
             let seen = Seen { print: page.sha256, etag, last_modified, ..Seen::default() };
             (seen, changed.then_some(News { told, found: page.shown, source }))
         }
-        Look::Feed { entries, etag, last_modified } => {
-            let is_fresh = |entry: &&Entry| !was.entries.contains(&entry.key());
-            let fresh: Vec<&Entry> = entries.iter().filter(is_fresh).collect();
-            let mut keys: Vec<String> = fresh.iter().map(|entry| entry.key()).collect();
-            keys.dedup();
-            keys.extend(was.entries.iter().cloned());
-            keys.truncate(MAX_KEYS);
+        Look::Feed { feed, etag, last_modified } => {
+            let known: HashSet<&str> = was.entries.iter().map(String::as_str).collect();
+            let is_known = |entry: &Entry| {
+                // An entry that an earlier version has seen by another name is not new.
+                let is_older = !is_new && was.keys < KEYS;
+                known.contains(entry.key()) || (is_older && entry.was_seen_earlier(|key| known.contains(key)))
+            };
+            let mut told_once = HashSet::new();
+            let mut fresh: Vec<&Entry> = feed.entries.iter().filter(|entry| !is_known(entry)).collect();
+            fresh.retain(|entry| told_once.insert(entry.key()));
+            // The newest ones are shown, if the dates of all of them say which ones these are.
+            if fresh.iter().all(|entry| entry.time.is_some()) {
+                fresh.sort_by_key(|entry| std::cmp::Reverse(entry.time));
+            }
             let mut found: String =
                 fresh.iter().take(ENTRIES_SHOWN).map(|entry| entry.line() + "\n").collect();
             found.truncate(found.floor_char_boundary(MAX_SHOWN));
@@ -286,8 +302,28 @@ fn compare(watch: &Watch, before: Option<&Seen>, look: Look) -> (Seen, Option<Ne
                 (false, 1) => format!("{name} has 1 new entry"),
                 (false, count) => format!("{name} has {count} new entries"),
             };
+            let told = match feed.looked {
+                Looked::All => told,
+                Looked::Newest => {
+                    format!(
+                        "{told}. Of its {} entries, the {MAX_ENTRIES} newest ones are looked at",
+                        feed.total
+                    )
+                }
+                Looked::Ends => format!(
+                    "{told}. Of its {} entries, the first {half} and the last {half} are looked at",
+                    feed.total,
+                    half = MAX_ENTRIES / 2
+                ),
+            };
             let changed = is_new || !fresh.is_empty();
-            let seen = Seen { entries: keys, etag, last_modified, ..Seen::default() };
+            let seen = Seen {
+                entries: remembered(&feed, &was.entries),
+                keys: KEYS,
+                etag,
+                last_modified,
+                ..Seen::default()
+            };
             (seen, changed.then_some(News { told, found, source }))
         }
         Look::Record { print, shown } => {
@@ -297,6 +333,19 @@ fn compare(watch: &Watch, before: Option<&Seen>, look: Look) -> (Seen, Option<Ne
             (Seen { print, ..Seen::default() }, changed.then_some(News { told, found: shown, source: None }))
         }
     }
+}
+
+/// The keys that are remembered: of what the feed has, then of what has left it last.
+fn remembered(feed: &Feed, before: &[String]) -> Vec<String> {
+    let has = feed.entries.iter().map(Entry::key).chain(feed.beside.iter().map(String::as_str));
+    let mut kept = HashSet::new();
+    let keys = has.chain(before.iter().map(String::as_str)).filter(|key| kept.insert(*key));
+    keys.take(MAX_KEYS).map(str::to_owned).collect()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 #[cfg(test)]
@@ -325,7 +374,11 @@ mod tests {
                 (Watch::Url { url: url.to_owned(), pointer: None }, look("one")),
                 (
                     Watch::Feed { url: url.to_owned() },
-                    Look::Feed { entries: Vec::new(), etag: None, last_modified: None },
+                    Look::Feed {
+                        feed: feed::read("", b"<rss></rss>", "").unwrap(),
+                        etag: None,
+                        last_modified: None,
+                    },
                 ),
             ] {
                 let (state, _) =
@@ -384,8 +437,12 @@ mod tests {
     fn feed_look(ids: &[u32]) -> Look {
         let items: String =
             ids.iter().map(|id| format!("<item><guid>{id}</guid><title>T{id}</title></item>")).collect();
-        let entries = feed::read(format!("<rss>{items}</rss>").as_bytes()).unwrap();
-        Look::Feed { entries, etag: None, last_modified: None }
+        feed_of(&format!("<rss>{items}</rss>"))
+    }
+
+    fn feed_of(text: &str) -> Look {
+        let feed = feed::read("", text.as_bytes(), "https://a.com/feed").unwrap();
+        Look::Feed { feed, etag: None, last_modified: None }
     }
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -432,6 +489,144 @@ mod tests {
         let (_, new, told) = decide(state, &[4, 3, 2], 4);
         let (told, found) = told.unwrap();
         assert!(new && told == "the feed https://a.com/feed has 2 new entries" && found == "T4\nT3\n");
+    }
+
+    /// A look at a feed after others, all of whose runs have succeeded: what is told last.
+    fn told_of(
+        state: WatchState,
+        looks: impl IntoIterator<Item = Look>,
+    ) -> (WatchState, Option<(String, String)>) {
+        let watch = Watch::Feed { url: "https://a.com/feed".to_owned() };
+        let mut last = (state, None);
+        for (n, look) in looks.into_iter().enumerate() {
+            let (state, _) = last.0.decide(vec![(&watch, look)], run(n as u128), NOW);
+            let told = state.clone().news_for(run(n as u128)).pop().map(|news| (news.told, news.found));
+            last = (state.settled(Heard::Yes { cost_micros: None }), told);
+        }
+        last
+    }
+
+    #[test]
+    fn a_second_entry_with_the_same_link_is_new() {
+        let feed = |titles: &[&str]| {
+            let items: String = titles
+                .iter()
+                .map(|title| format!("<item><title>{title}</title><link>https://a.com/status</link></item>"))
+                .collect();
+            feed_of(&format!("<rss>{items}</rss>"))
+        };
+        let (_, told) = told_of(WatchState::default(), [feed(&["begins"]), feed(&["ends", "begins"])]);
+        let (told, found) = told.unwrap();
+        assert!(
+            told.ends_with("has 1 new entry") && found == "ends · https://a.com/status\n",
+            "{told}: {found}"
+        );
+    }
+
+    /// What version 0.1.0 of July 2026 has stored: keys of ids with the blanks around them, and of links.
+    #[test]
+    fn what_an_earlier_version_has_seen_is_not_new() {
+        let key = |name: &str| crate::hex(&Sha256::digest(name)[..6]);
+        let names = ["g1", "\n  g2\n  ", "https://a.com/3", "Four\n2026"];
+        let stored = serde_json::json!({"seen": {
+            Watch::Feed { url: "https://a.com/feed".to_owned() }.key(): {"entries": names.map(key)}
+        }});
+        let state: WatchState = serde_json::from_value(stored).unwrap();
+        let feed = |more: &str| {
+            feed_of(&format!(
+                "<rss><item><guid>g1</guid></item><item><guid>\n  g2\n  </guid></item>{more}\
+                 <item><title>Three</title><link>https://a.com/3</link></item><item><title>Four</title><pubDate>2026</pubDate></item></rss>"
+            ))
+        };
+        let (state, told) = told_of(state, [feed("")]);
+        assert_eq!(told, None);
+        let (_, told) =
+            told_of(state, [feed("<item><title>Other</title><link>https://a.com/3</link></item>")]);
+        assert_eq!(told.unwrap().1, "Other · https://a.com/3\n");
+    }
+
+    #[test]
+    fn a_long_feed_wakes_whichever_end_is_new_and_says_what_is_not_looked_at() {
+        let feed = |ids: Vec<u32>, dated: bool| {
+            let item = |id: &u32| {
+                let date =
+                    if dated { format!("<pubDate>{}-01-01</pubDate>", 1_000 + id) } else { String::new() };
+                format!("<item><guid>{id}</guid><title>T{id}</title>{date}</item>")
+            };
+            feed_of(&format!("<rss>{}</rss>", ids.iter().map(item).collect::<String>()))
+        };
+        for dated in [true, false] {
+            for is_reversed in [true, false] {
+                let ids = |from: u32, to: u32| {
+                    let ids: Vec<u32> = (from..=to).collect();
+                    feed(if is_reversed { ids.into_iter().rev().collect() } else { ids }, dated)
+                };
+                let (state, first) = told_of(WatchState::default(), [ids(1, 450)]);
+                let first = first.unwrap().0;
+                let said =
+                    if dated { "the 200 newest ones are" } else { "the first 100 and the last 100 are" };
+                assert!(
+                    first.ends_with(&format!("with 200 entries. Of its 450 entries, {said} looked at")),
+                    "{first}"
+                );
+                // The oldest ones leave at the other end, so others take their places.
+                let (state, same) = told_of(state, [ids(1, 450), ids(20, 450)]);
+                assert_eq!(same, None, "{dated}, {is_reversed}");
+                let (_, told) = told_of(state, [ids(25, 452)]);
+                let (told, found) = told.unwrap();
+                assert!(
+                    told.starts_with("the feed https://a.com/feed has 2 new entries. Of its 428"),
+                    "{told}"
+                );
+                assert!(found.contains("T451") && found.contains("T452"), "{found}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_that_stays_in_the_feed_is_never_new_again() {
+        let pinned_and =
+            |ids: std::ops::Range<u32>| feed_look(&[0].into_iter().chain(ids).collect::<Vec<_>>());
+        let looks = (1..30).map(|n| pinned_and(n * 150..n * 150 + 100));
+        let (_, told) = told_of(WatchState::default(), looks);
+        assert!(told.unwrap().0.ends_with("has 100 new entries"));
+    }
+
+    #[test]
+    fn the_newest_entries_are_shown_and_each_once() {
+        let item = |n: u32| {
+            format!("<item><guid>{n}</guid><title>T{n}</title><pubDate>{}</pubDate></item>", 1_000 + n)
+        };
+        let items: String = (1..=50).map(item).chain([item(50)]).collect();
+        let (_, told) = told_of(WatchState::default(), [feed_of(&format!("<rss>{items}</rss>"))]);
+        let (told, found) = told.unwrap();
+        assert!(told.ends_with("with 50 entries") && found.lines().count() == ENTRIES_SHOWN, "{told}");
+        assert!(found.starts_with("1050 · T50\n1049 · T49\n"), "{found}");
+    }
+
+    /// Earlier versions read all pages as UTF-8, and JSON byte by byte.
+    #[test]
+    fn a_page_that_an_earlier_version_has_seen_has_not_changed() {
+        let watch = page_watch();
+        for (content_type, body, now, earlier) in [
+            (
+                "text/html; charset=windows-1251",
+                &b"<p>\xcc\xe8\xf0</p>"[..],
+                "Мир\n",
+                "\u{fffd}\u{fffd}\u{fffd}\n",
+            ),
+            ("application/json", b"{\"b\": 1, \"a\": 2}", "{\"b\": 1, \"a\": 2}", "{\"b\": 1, \"a\": 2}"),
+        ] {
+            let print = crate::hex(&Sha256::digest(earlier));
+            let stored = serde_json::json!({"seen": {watch.key(): {"print": print}}});
+            let state: WatchState = serde_json::from_value(stored).unwrap();
+            let page = page::read(content_type, body, None).unwrap();
+            assert_eq!(page.shown, now);
+            let look = Look::Page { page: page.clone(), etag: None, last_modified: None };
+            let (state, changed) = state.decide(vec![(&watch, look)], run(1), NOW);
+            assert!(!changed, "{content_type}");
+            assert_eq!(state.seen[&watch.key()].print, page.sha256);
+        }
     }
 
     #[test]

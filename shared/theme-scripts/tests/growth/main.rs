@@ -116,7 +116,7 @@ fn readers() -> Vec<Reader> {
         ),
         ("page", 63 * kib, Box::new(|text: &str| drop(page::read("text/html", text.as_bytes(), None)))),
         ("json page", 63 * kib, Box::new(|text: &str| drop(page::read("", text.as_bytes(), Some("/a"))))),
-        ("feed", 63 * kib, Box::new(|text: &str| drop(feed::read(text.as_bytes())))),
+        ("feed", 63 * kib, Box::new(|text: &str| drop(feed::read("", text.as_bytes(), "")))),
         ("context", 63 * kib, Box::new(|text: &str| drop(import::import(text, Timestamp::UNIX_EPOCH)))),
         (
             "hook",
