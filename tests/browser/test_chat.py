@@ -206,6 +206,33 @@ def test_a_goal_with_a_time_becomes_an_action(owner):
     expect(message).to_be_focused()
 
 
+def test_a_click_on_a_card_opens_the_draft(owner):
+    agent = owner.agent()
+    chat = owner.post(f"/agents/{agent}/chat", {"message": "Schedule a report on lamp oil prices every Monday at 9"})["chat_id"]
+    owner.post(f"/agents/{agent}/chat", {"message": "Write a brief about wicks", "chat_id": chat})
+    owner.post(f"/agents/{agent}/chat", {"message": "Write a brief about wicks", "chat_id": chat})
+    page = owner.page(f"/agents/{agent}")
+    # The newer brief has replaced the earlier one.
+    asset = page.get_by_role("article", name=re.compile("Proposed document"))
+    expect(asset).to_have_count(1)
+    action = page.get_by_role("article", name=re.compile("Draft action"))
+    dialog = page.get_by_role("dialog")
+    for card, shown in [(asset, "Summary"), (action, "At 09:00 on Monday (UTC).")]:
+        card.get_by_role("heading").click()
+        expect(dialog).to_contain_text(shown)
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+    asset.get_by_role("heading").click()
+    dialog.get_by_text("It replaces 1 earlier draft").click()
+    dialog.get_by_role("button", name="Earlier draft 1").click()
+    expect(dialog).to_contain_text("A newer draft has replaced this one.")
+    expect(dialog.get_by_role("button", name="Save")).to_have_count(0)
+    page.keyboard.press("Escape")
+    # A button of the card does only its own work.
+    asset.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("dialog", name="Delete this draft?")).to_be_visible()
+
+
 def test_what_was_decided_stays_in_the_chat(owner):
     agent = owner.agent()
     owner.post(f"/agents/{agent}/chat", {"message": "Schedule a report on lamp oil prices every Monday at 9"})

@@ -39,6 +39,7 @@ mod agents_and_chats {
     mod long_chats;
     mod practices;
     mod projects;
+    mod refined;
     mod scope;
     mod shown;
     mod turns;

@@ -10,7 +10,7 @@ use shared::{Cx, Result};
 
 shared::routes!(list, read, delete);
 
-/// List an agent's proposals, newest first
+/// List an agent's proposals that wait, newest first
 ///
 /// Contents of more than 64 KiB are not included. Read the proposal to get them.
 #[utoipa::path(

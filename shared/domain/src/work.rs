@@ -213,6 +213,32 @@ pub struct ActionChange {
     pub conditions: Option<Vec<Condition>>,
 }
 
+impl ActionChange {
+    /// Whether it sets every field that `other` sets.
+    #[must_use]
+    pub fn sets_all_of(&self, other: &Self) -> bool {
+        let Self { title, description, priority, task_config, schedule, conditions } = self;
+        let task = |change: &Option<TaskConfigPatch>| {
+            change
+                .as_ref()
+                .map_or([false; 2], |task| [task.instructions.is_some(), task.expected_output.is_some()])
+        };
+        let [instructions, expected_output] = task(task_config);
+        let [other_instructions, other_expected_output] = task(&other.task_config);
+        [
+            (title.is_some(), other.title.is_some()),
+            (description.is_some(), other.description.is_some()),
+            (priority.is_some(), other.priority.is_some()),
+            (instructions, other_instructions),
+            (expected_output, other_expected_output),
+            (schedule.is_some(), other.schedule.is_some()),
+            (conditions.is_some(), other.conditions.is_some()),
+        ]
+        .into_iter()
+        .all(|(sets, must)| sets || !must)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

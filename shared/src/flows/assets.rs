@@ -113,7 +113,7 @@ pub async fn save(
     existing::agent(cx, owner, agent).await?;
     let proposal = match input.proposal_id {
         None => None,
-        Some(id) => match proposals::load(cx, owner, id).await? {
+        Some(id) => match proposals::to_accept(cx, owner, id).await? {
             proposal if proposal.agent_id == agent => Some(proposal),
             _ => return Err(Error::NotFound("proposal")),
         },

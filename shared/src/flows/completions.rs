@@ -251,7 +251,8 @@ async fn waiting(
     let mut waiting = Vec::new();
     for id in ids {
         let found = cx.store.proposal(owner, *id, cx.clock.now()).await?;
-        waiting.extend(found.filter(|found| found.agent_id == agent && found.chat_id == Some(chat)));
+        let is_here = |found: &Proposal| found.agent_id == agent && found.chat_id == Some(chat);
+        waiting.extend(found.filter(|found| is_here(found) && found.superseded_by.is_none()));
     }
     Ok(waiting)
 }

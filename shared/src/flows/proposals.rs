@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::flows::{existing, schedules};
 use crate::store::table::Write;
-use crate::store::{Once, Store, keys};
+use crate::store::{Once, Store, Versioned, keys};
 
 /// A proposal as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -66,6 +66,12 @@ pub struct ProposalView {
     /// What would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<ActionChange>,
+    /// The earlier drafts of the same thing, oldest first. They can be read until they expire.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<ProposalId>,
+    /// The newer draft of the same thing. This one can't be accepted any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<ProposalId>,
 }
 
 /// The origin of a proposal.
@@ -185,14 +191,51 @@ fn new(data: &Data, origin: Origin, proposal_id: ProposalId, body: ProposalBody)
         run_id: origin.run_id,
         created_at: now,
         expires_at: now + LIFETIME,
+        replaces: Vec::new(),
+        superseded_by: None,
         body,
     }
+}
+
+/// The earlier drafts of the same thing that still wait, newest first. The new draft names them as its history.
+///
+/// # Errors
+/// If the table does not answer.
+pub(crate) async fn refined(
+    data: &Data,
+    owner: &Owner,
+    newer: &mut Proposal,
+) -> Result<Vec<Versioned<Proposal>>> {
+    let now = data.clock.now();
+    let found = data.store.agent_proposals(owner, newer.agent_id, None, MAX_LOOKED_AT).await?;
+    let found = found.items.into_iter().map(|(_, found)| found);
+    let older: Vec<Versioned<Proposal>> = found
+        .filter(|found| found.value.waits(now) && found.value.is_refined_by(newer))
+        .take(MAX_REFINED)
+        .collect();
+    older.iter().rev().for_each(|older| newer.refines(&older.value));
+    Ok(older)
 }
 
 /// # Errors
 /// 404 if it does not exist, or it has expired.
 pub async fn load(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<Proposal> {
     cx.store.proposal(owner, id, cx.clock.now()).await?.ok_or(Error::NotFound("proposal"))
+}
+
+/// A proposal that a person accepts.
+///
+/// # Errors
+/// As [`load`]; 409 `proposal_superseded` if there is a newer draft of the same thing.
+pub async fn to_accept(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<Proposal> {
+    let proposal = load(cx, owner, id).await?;
+    match proposal.superseded_by {
+        None => Ok(proposal),
+        Some(newer) => {
+            let message = format!("a newer draft has replaced this one: {newer}");
+            Err(Error::conflict_with("proposal_superseded", message, &summary(proposal)))
+        }
+    }
 }
 
 /// The content of a proposed asset.
@@ -253,6 +296,8 @@ fn summary(proposal: Proposal) -> ProposalView {
         schedule_text: in_words(&proposal.body),
         action_id: None,
         change: None,
+        replaces: proposal.replaces,
+        superseded_by: proposal.superseded_by,
     };
     match proposal.body {
         ProposalBody::Asset { description, asset_type, bytes, content, .. } => {
@@ -283,7 +328,7 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<ProposalView
     view(cx, owner, proposal).await
 }
 
-/// An agent's proposals, newest first.
+/// An agent's proposals that wait, newest first.
 ///
 /// # Errors
 /// 404 if the agent does not exist, 400 if `limit` or `cursor` is invalid.
@@ -294,7 +339,7 @@ pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> 
         async move { cx.store.agent_proposals(owner, agent, after.as_deref(), limit).await }.boxed()
     };
     let now = cx.clock.now();
-    let waits = |proposal: &Proposal| proposal.expires_at > now;
+    let waits = |proposal: &Proposal| proposal.waits(now);
     Ok(page::filtered(owner, &list, query, newest, waits).await?.map(|proposal| summary(proposal.value)))
 }
 
@@ -316,6 +361,10 @@ pub async fn delete_if_there(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<(
     }
     Ok(cx.blobs.delete_prefix(&BlobKey::proposal(owner, id)).await?)
 }
+
+/// How many of an agent's newest proposals are looked at for earlier drafts, and how many of them a draft replaces.
+const MAX_LOOKED_AT: usize = 100;
+const MAX_REFINED: usize = 1;
 
 /// How many things a turn may propose.
 pub const MAX_PROPOSALS: usize = 20;

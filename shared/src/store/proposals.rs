@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::agents::child;
 use super::keys;
-use super::table::{Extras, Order, QueryPage, Store, StoreError, Write, Written, item};
+use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 impl Store {
     pub fn proposal_writes(owner: &Owner, proposal: &Proposal) -> Result<Vec<Write>, StoreError> {
@@ -15,6 +15,19 @@ impl Store {
             Write::Put { key: keys::proposal(owner, proposal.proposal_id), item: item(proposal, &extras)? },
             child(owner, proposal.agent_id, proposal.proposal_id, &extras)?,
         ])
+    }
+
+    /// The write that marks a proposal as replaced. Refused if it was accepted, discarded or replaced since.
+    pub fn supersede_write(
+        owner: &Owner,
+        older: Versioned<Proposal>,
+        newer: ProposalId,
+    ) -> Result<Write, StoreError> {
+        let Versioned { value, version } = older;
+        let superseded = Proposal { superseded_by: Some(newer), ..value };
+        let key = keys::proposal(owner, superseded.proposal_id);
+        let item = item(&superseded, &Extras::expiring(superseded.expires_at))?;
+        Ok(Write::Replace { key, version, item })
     }
 
     /// A proposal that has not expired. DynamoDB may take two days to delete an expired one.

@@ -3,7 +3,7 @@
 import { del, edit, get, post } from "./api.js";
 import { lazily } from "./app.js";
 import { asText, changeView, fieldName } from "./changes.js";
-import { bytes, capital, listed, money, moment, spaced } from "./format.js";
+import { bytes, capital, counted, listed, money, moment, spaced } from "./format.js";
 import { button, confirmation, dialog, draftOf, facts, failureOf, field, isStopped, press } from "./parts.js";
 import { rememberOutcome } from "./outcomes.js";
 import { lacksList, lacksOf, readOutputs } from "./outputs.js";
@@ -200,7 +200,8 @@ export function proposalCard(ctx, proposal, { reader = plainReader } = {}) {
     );
   return h(
     "article",
-    { class: `card ${isAsset ? "asset" : "draft"}`, key, "aria-label": `${kind}: ${proposal.title}` },
+    // Its button "Read" does the same for the keyboard.
+    { class: `card ${isAsset ? "asset" : "draft"}`, key, "aria-label": `${kind}: ${proposal.title}`, onclick: (event) => isOnText(event) && openProposal(ctx, proposal, reader, actions) },
     h("span", { class: "kind" }, kind),
     h("h3", {}, proposal.title || fieldsOf(proposal)),
     proposal.description && !isChange && h("p", { class: "muted clamp" }, proposal.description),
@@ -209,6 +210,9 @@ export function proposalCard(ctx, proposal, { reader = plainReader } = {}) {
     actions(false),
   );
 }
+
+/** Whether a click on a card is meant for the card: not for something in it that has its own effect, and not the end of a selection. */
+const isOnText = (event) => !event.target.closest("a, button, input, textarea, select, label, summary") && String(getSelection()) === "";
 
 const fieldsOf = (proposal) => Object.keys(proposal.change ?? {}).map((name) => capital(spaced(name))).join(", ");
 
@@ -257,6 +261,7 @@ async function openProposal(ctx, proposal, reader, actions) {
     dialog(
       { title: proposal.title || "Proposed change", kind: "wide", onclose: () => ctx.close() },
       error ? h("p", { class: "bad", role: "alert" }, error.message) : !whole ? h("p", { class: "muted" }, "Reading…") : proposalBody(ctx, whole, reader),
+      whole && earlierDrafts(ctx, whole, reader),
       failureOf(ctx, `proposal ${proposal.proposal_id}`),
       actions(true),
     ),
@@ -268,6 +273,15 @@ async function openProposal(ctx, proposal, reader, actions) {
     error = failure;
   }
   ctx.redraw();
+}
+
+/** The drafts that this one has replaced, or that it was replaced. */
+function earlierDrafts(ctx, proposal, reader) {
+  if (proposal.superseded_by) return h("p", { class: "muted" }, "A newer draft has replaced this one.");
+  const earlier = proposal.replaces ?? [];
+  if (earlier.length === 0) return null;
+  const read = (id, at) => press(`Earlier draft ${at + 1}`, () => openProposal(ctx, { proposal_id: id, title: `${proposal.title}, draft ${at + 1}` }, reader, () => null), { kind: "quiet" });
+  return h("details", { class: "step", key: "earlier" }, h("summary", {}, `It replaces ${counted(earlier.length, "earlier draft")}`), h("div", { class: "quick" }, earlier.map(read)));
 }
 
 function proposalBody(ctx, proposal, reader) {

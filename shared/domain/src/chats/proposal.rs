@@ -13,6 +13,9 @@ pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// The largest content that is stored within the record, in bytes. Larger contents are in S3.
 pub const MAX_INLINE_BYTES: usize = 64 * 1024;
 
+/// The most earlier drafts that a draft names.
+pub const MAX_REPLACED: usize = 50;
+
 /// A proposal as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
@@ -25,6 +28,12 @@ pub struct Proposal {
     pub run_id: Option<RunId>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
+    /// The earlier drafts of the same thing, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<ProposalId>,
+    /// The newer draft of the same thing. This one waits no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<ProposalId>,
     #[serde(flatten)]
     pub body: ProposalBody,
 }
@@ -52,6 +61,48 @@ pub enum ProposalBody {
     },
 }
 
+impl Proposal {
+    /// Whether a person can still accept it.
+    #[must_use]
+    pub fn waits(&self, now: Timestamp) -> bool {
+        self.superseded_by.is_none() && self.expires_at > now
+    }
+
+    /// Whether a later turn of the same conversation proposes the same thing again: an asset or an action under the same title, or a
+    /// change that sets all fields that this one sets.
+    #[must_use]
+    pub fn is_refined_by(&self, newer: &Self) -> bool {
+        let is_later_turn = self.run_id != newer.run_id && newer.run_id.is_some();
+        let is_here = self.agent_id == newer.agent_id && self.chat_id == newer.chat_id;
+        let is_same = match (&self.body, &newer.body) {
+            (ProposalBody::Asset { title: old, .. }, ProposalBody::Asset { title: new, .. }) => {
+                self.chat_id.is_some() && same_title(old, new)
+            }
+            (ProposalBody::Action(old), ProposalBody::Action(new)) => {
+                self.chat_id.is_some() && same_title(&old.title, &new.title)
+            }
+            (
+                ProposalBody::Change { action_id: old_of, change: old, .. },
+                ProposalBody::Change { action_id: new_of, change: new, .. },
+            ) => old_of == new_of && new.sets_all_of(old),
+            _ => false,
+        };
+        is_later_turn && is_here && is_same
+    }
+
+    /// Becomes the newer draft of the same thing. It names at most [`MAX_REPLACED`] earlier ones, the newest.
+    pub fn refines(&mut self, older: &Self) {
+        self.replaces.extend(older.replaces.iter().copied().chain([older.proposal_id]));
+        let excess = self.replaces.len().saturating_sub(MAX_REPLACED);
+        self.replaces.drain(..excess);
+    }
+}
+
+fn same_title(one: &str, other: &str) -> bool {
+    let words = |title: &str| title.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    words(one) == words(other)
+}
+
 impl ProposalBody {
     #[must_use]
     pub fn title(&self) -> &str {
@@ -59,5 +110,79 @@ impl ProposalBody {
             Self::Asset { title, .. } | Self::Change { title, .. } => title,
             Self::Action(draft) => &draft.title,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn draft(id: u128, chat: Option<u128>, run: u128, body: ProposalBody) -> Proposal {
+        Proposal {
+            proposal_id: ProposalId::from_uuid(Uuid::from_u128(id)),
+            agent_id: AgentId::from_uuid(Uuid::from_u128(1)),
+            chat_id: chat.map(|chat| ChatId::from_uuid(Uuid::from_u128(chat))),
+            run_id: Some(RunId::from_uuid(Uuid::from_u128(run))),
+            created_at: Timestamp::UNIX_EPOCH,
+            expires_at: Timestamp::UNIX_EPOCH + LIFETIME,
+            replaces: Vec::new(),
+            superseded_by: None,
+            body,
+        }
+    }
+
+    fn asset(title: &str) -> ProposalBody {
+        let (description, content) = (String::new(), Some("a".to_owned()));
+        ProposalBody::Asset {
+            title: title.into(),
+            description,
+            asset_type: AssetType::default(),
+            bytes: 1,
+            content,
+        }
+    }
+
+    fn change(action: u128, change: serde_json::Value) -> ProposalBody {
+        let action_id = ActionId::from_uuid(Uuid::from_u128(action));
+        ProposalBody::Change {
+            action_id,
+            title: "t".into(),
+            change: Box::new(serde_json::from_value(change).unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_draft_of_the_same_thing_refines_the_earlier_one() {
+        use serde_json::json;
+        let of = |chat, run, body| draft(1, chat, run, body);
+        let check = |old: Proposal, new: Proposal, expected: bool| {
+            assert_eq!(old.is_refined_by(&new), expected, "{old:?} {new:?}");
+        };
+        check(of(Some(1), 1, asset("Oil")), of(Some(1), 2, asset(" oil ")), true);
+        check(of(Some(1), 1, asset("Oil  prices")), of(Some(1), 2, asset("Oil prices")), true);
+        check(of(Some(1), 1, asset("Oil")), of(Some(1), 2, asset("Gas")), false);
+        check(of(Some(1), 1, asset("Oil")), of(Some(2), 2, asset("Oil")), false);
+        // Two of one turn are two things, and so are those of runs without a conversation.
+        check(of(Some(1), 1, asset("Oil")), of(Some(1), 1, asset("Oil")), false);
+        check(of(None, 1, asset("Oil")), of(None, 2, asset("Oil")), false);
+        let (priority, both) = (json!({"priority": "low"}), json!({"priority": "high", "title": "x"}));
+        check(of(None, 1, change(1, priority.clone())), of(None, 2, change(1, both.clone())), true);
+        check(of(None, 1, change(1, both.clone())), of(None, 2, change(1, priority.clone())), false);
+        check(of(None, 1, change(1, priority.clone())), of(None, 2, change(2, both)), false);
+        check(of(Some(1), 1, asset("t")), of(Some(1), 2, change(1, priority)), false);
+    }
+
+    #[test]
+    fn a_draft_names_its_history() {
+        let mut older = draft(1, Some(1), 1, asset("Oil"));
+        for id in 2..=100 {
+            let mut newer = draft(id, Some(1), id, asset("Oil"));
+            newer.refines(&older);
+            older = newer;
+        }
+        assert_eq!(older.replaces.len(), MAX_REPLACED);
+        assert_eq!(older.replaces.last(), Some(&ProposalId::from_uuid(Uuid::from_u128(99))));
     }
 }

@@ -133,7 +133,7 @@ pub async fn change(
     let proposal = match patch.proposal_id {
         Some(proposal) => {
             load(cx, owner, id).await?;
-            Some(proposals::load(cx, owner, proposal).await?)
+            Some(proposals::to_accept(cx, owner, proposal).await?)
         }
         None => None,
     };

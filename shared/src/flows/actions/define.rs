@@ -107,6 +107,6 @@ fn refused(message: &str) -> Error {
 }
 
 async fn load_proposal(cx: &Cx, owner: &Owner, agent: AgentId, id: ProposalId) -> Result<Proposal> {
-    let proposal = proposals::load(cx, owner, id).await?;
+    let proposal = proposals::to_accept(cx, owner, id).await?;
     if proposal.agent_id == agent { Ok(proposal) } else { Err(Error::NotFound("proposal")) }
 }

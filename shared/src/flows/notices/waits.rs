@@ -52,7 +52,8 @@ async fn waits_for_answer(cx: &Cx, owner: &Owner, run: RunId) -> Result<bool> {
 async fn has_proposals(cx: &Cx, owner: &Owner, run: RunId) -> Result<bool> {
     let Some(run) = cx.store.run(owner, run).await? else { return Ok(false) };
     for proposal in run.value.proposals {
-        if cx.store.proposal(owner, proposal, cx.clock.now()).await?.is_some() {
+        let now = cx.clock.now();
+        if cx.store.proposal(owner, proposal, now).await?.is_some_and(|found| found.waits(now)) {
             return Ok(true);
         }
     }

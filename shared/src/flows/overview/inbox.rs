@@ -630,7 +630,7 @@ fn of_turns(
 
 fn of_proposal(proposal: &Proposal, agents: &BTreeMap<AgentId, Agent>, now: Timestamp) -> Option<InboxItem> {
     // The table may take two days to delete an expired one.
-    if proposal.expires_at <= now {
+    if !proposal.waits(now) {
         return None;
     }
     let agent = agents.get(&proposal.agent_id)?;

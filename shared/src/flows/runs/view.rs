@@ -96,7 +96,8 @@ pub struct CardView {
 pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
     let mut proposals = Vec::with_capacity(run.proposals.len());
     for id in &run.proposals {
-        if let Some(proposal) = cx.store.proposal(owner, *id, cx.clock.now()).await? {
+        let now = cx.clock.now();
+        if let Some(proposal) = cx.store.proposal(owner, *id, now).await?.filter(|found| found.waits(now)) {
             proposals.push(proposals::view(cx, owner, proposal).await?);
         }
     }

@@ -11,7 +11,7 @@ use domain::chats::conversation::window;
 use domain::chats::signals::Deliverable;
 use domain::chats::summary::MAX_HISTORY_BYTES;
 use domain::chats::{Proposal, ProposalBody};
-use domain::ids::Owner;
+use domain::ids::ProposalId;
 use domain::memory::recall;
 use domain::models::routing::{AgentRole, Ask, Work};
 use domain::models::{Block, Message, ModelTier, StopReason};
@@ -219,7 +219,7 @@ impl Kind for Turn {
                     return Ok(proposals::too_many("generate_asset", 0, 1));
                 }
                 let proposal = proposals::of_asset(&cx, cx.owner, origin(run, agent), asset).await?;
-                propose(cx.owner, vec![(EventKind::AssetProposed, proposal)])
+                propose(cx, vec![(EventKind::AssetProposed, proposal)]).await
             }
             (ToolCall::Deliver(Deliverable::Actions { mut actions }), Some(agent)) => {
                 let (asked, room) = (actions.len(), proposals::room(run));
@@ -234,7 +234,7 @@ impl Kind for Turn {
                         proposals::of_action(&cx, cx.owner, agent, origin(run, agent), body).await?;
                     proposed.push((EventKind::ActionProposed, proposal));
                 }
-                let mut performed = propose(cx.owner, proposed)?;
+                let mut performed = propose(cx, proposed).await?;
                 if asked > room {
                     let more: Performed<Infallible> = proposals::too_many("generate_actions", room, asked);
                     performed.events.extend(more.events);
@@ -292,17 +292,26 @@ impl Turn {
         let title = change.title.clone().unwrap_or(action.title);
         let body = ProposalBody::Change { action_id: action.id, title, change: Box::new(change) };
         let proposal = proposals::of_action(&cx, cx.owner, agent, origin(run, agent), body).await?;
-        let mut performed = propose(cx.owner, vec![(EventKind::ActionProposed, proposal)])?;
+        let mut performed = propose(cx, vec![(EventKind::ActionProposed, proposal)]).await?;
         performed.result = CallResult::told(performed.result.content);
         Ok(performed)
     }
 }
 
-/// Proposals that are stored with the result of their call.
-fn propose(owner: &Owner, proposed: Vec<(EventKind, Proposal)>) -> Result<Performed<Infallible>> {
+/// Proposals that are stored with the result of their call. Each replaces the earlier drafts of the same thing.
+async fn propose(cx: KindCx<'_>, proposed: Vec<(EventKind, Proposal)>) -> Result<Performed<Infallible>> {
+    let owner = cx.owner;
     let mut performed = Performed::from(CallResult::rest(""));
     let mut told = Vec::new();
-    for (kind, proposal) in proposed {
+    // A transaction may contain each record only once.
+    let mut replaced: Vec<ProposalId> = Vec::new();
+    for (kind, mut proposal) in proposed {
+        let mut older = proposals::refined(&cx, owner, &mut proposal).await?;
+        older.retain(|older| !replaced.contains(&older.value.proposal_id));
+        for older in older {
+            replaced.push(older.value.proposal_id);
+            performed.staged.writes.push(Store::supersede_write(owner, older, proposal.proposal_id)?);
+        }
         let id = proposal.proposal_id;
         let schedule =
             proposals::in_words(&proposal.body).map_or_else(String::new, |text| format!(" {text}"));
