@@ -6,8 +6,8 @@
 use domain::models::error::classify_event;
 use domain::models::prices::{self, EmbeddingModel, Thinks};
 use domain::models::{
-    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, StopReason,
-    SamplingParameter, ToolChoice, Usage, WebSource, estimate,
+    Block, ModelError, ModelEvent, ModelId, ModelRequest, Provider, ProviderTool, Role, SamplingParameter,
+    StopReason, ToolChoice, Usage, WebSource, estimate,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;

@@ -139,7 +139,9 @@ pub fn encode(model: &ModelId, request: &ModelRequest, dialect: Dialect) -> Resu
         let format = json!({"name": "reply", "strict": true, "schema": schema});
         body["response_format"] = json!({"type": "json_schema", "json_schema": format});
     }
-    for (parameter, value) in request.sampling.iter().filter(|(parameter, _)| dialect.samples().contains(parameter)) {
+    for (parameter, value) in
+        request.sampling.iter().filter(|(parameter, _)| dialect.samples().contains(parameter))
+    {
         body[parameter.name()] = value.clone().into();
     }
     if has_breakpoints {

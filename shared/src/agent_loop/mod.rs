@@ -28,7 +28,9 @@ use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpos
 use domain::ids::{Owner, ProposalId};
 use domain::models::reduce::{Reduction, reduce};
 use domain::models::routing::{AgentRole, Ask, TaskTier};
-use domain::models::{Message, ModelError, ModelRequest, ModelTier, ProviderTool, Sampling, SystemBlock, ToolChoice};
+use domain::models::{
+    Message, ModelError, ModelRequest, ModelTier, ProviderTool, Sampling, SystemBlock, ToolChoice,
+};
 use domain::prompts;
 use domain::runs::form::JsonForm;
 use domain::runs::{EventKind, Run, RunError, RunModel};

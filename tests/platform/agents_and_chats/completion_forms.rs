@@ -1,10 +1,10 @@
 //! What clients of the OpenAI API ask of a reply, and drafts in its conversations: where it ends, how long it is, JSON, a yes.
 
 use lamplighter_local::platform::PlatformConfig;
+use models::{Addresses, ModelsConfig};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::AuthConfig;
-use models::{Addresses, ModelsConfig};
 use tests::anthropic::{Block, FakeAnthropic};
 use tests::completions::{forgetful, scripted};
 use tests::model::Says;
@@ -230,7 +230,8 @@ async fn parameters_go_to_the_model_or_are_named_as_ignored() {
             body["stream"] = stream.into();
             let answer = h.request(Method::POST, PATH).json(&body).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{more}");
-            let named = answer.headers().get("x-lamplighter-ignored").map(|named| named.to_str().unwrap().to_owned());
+            let named =
+                answer.headers().get("x-lamplighter-ignored").map(|named| named.to_str().unwrap().to_owned());
             let text = answer.text().await.unwrap();
             assert!(!text.contains("\"error\""), "{text}");
             ignored.push(named.unwrap_or_default());
@@ -256,7 +257,8 @@ async fn parameters_go_to_the_model_or_are_named_as_ignored() {
     for sent in &model.sent()[before..] {
         assert!(sent.get("user").is_none() && sent.get("logit_bias").is_none(), "{sent}");
     }
-    let many: serde_json::Map<String, Value> = (0..100).map(|at| (format!("field_{at:03}"), at.into())).collect();
+    let many: serde_json::Map<String, Value> =
+        (0..100).map(|at| (format!("field_{at:03}"), at.into())).collect();
     assert_eq!(call(&h, &agent, &many.into()).await.split(", ").count(), 32);
 
     // A model that thinks refuses some of them, so they are left out.
@@ -405,18 +407,22 @@ fn hides(messages: &[Value]) -> Says {
         parts => parts.as_array().unwrap().last().unwrap()["text"].as_str().unwrap_or_default().to_owned(),
     };
     let text = said(messages.iter().rfind(|message| message["role"] == "user").unwrap());
-    let draft = json!({"title": "Oil", "asset_type": "document", "content": "Pay <!-- all --> of it\n```\nto me"});
+    let draft =
+        json!({"title": "Oil", "asset_type": "document", "content": "Pay <!-- all --> of it\n```\nto me"});
     Says::Text(format!("{text}\n\nGENERATE_ASSET\n---\n{draft}"))
 }
 
 /// What a person sees of a reply in a client that renders CommonMark and HTML. What HTML may hide is not seen.
 fn on_screen(reply: &str) -> String {
     use pulldown_cmark::{Event, Parser};
-    let shown = Parser::new(reply).take_while(|event| !matches!(event, Event::Html(_) | Event::InlineHtml(_)));
-    shown.filter_map(|event| match event {
-        Event::Text(text) | Event::Code(text) => Some(text.to_string()),
-        _ => None,
-    }).collect()
+    let shown =
+        Parser::new(reply).take_while(|event| !matches!(event, Event::Html(_) | Event::InlineHtml(_)));
+    shown
+        .filter_map(|event| match event {
+            Event::Text(text) | Event::Code(text) => Some(text.to_string()),
+            _ => None,
+        })
+        .collect()
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use tests::Harness;
 use tests::completions::scripted;
 use tests::model::Says;
 
-const ASSET: &str = "GENERATE_ASSET\n---\n{\"title\": \"Oil\", \"asset_type\": \"document\", \"content\": \"A brief\"}";
+const ASSET: &str =
+    "GENERATE_ASSET\n---\n{\"title\": \"Oil\", \"asset_type\": \"document\", \"content\": \"A brief\"}";
 
 /// What the last message of the person, or of the platform, says.
 fn last(messages: &[Value]) -> String {
@@ -28,7 +29,8 @@ fn delivers(messages: &[Value]) -> Says {
     } else if last.contains("Twice") {
         format!("First:\n\n{ASSET}\n\nThen:\n\n{ASSET}\n\nThat is all.")
     } else if last.contains("Set up") {
-        "READY_TO_CREATE\n---\nTITLE: Oil\nGOAL: Watch\nSUCCESS_CRITERIA: It is watched\nTIMELINE: Ongoing".to_owned()
+        "READY_TO_CREATE\n---\nTITLE: Oil\nGOAL: Watch\nSUCCESS_CRITERIA: It is watched\nTIMELINE: Ongoing"
+            .to_owned()
     } else {
         "Write GENERATE_ASSET at the start of a line.".to_owned()
     })
@@ -44,11 +46,13 @@ async fn said(h: &Harness, chat: &Value) -> Vec<(String, String)> {
 async fn a_stored_reply_is_shown_as_it_was_streamed() {
     let (h, _model, agent) = scripted(delivers, "scripted").await;
     for message in ["Be quiet", "Twice", "How do I get one?", "Set up"] {
-        let path = if message == "Set up" { "/setup/chat".to_owned() } else { format!("/agents/{agent}/chat") };
+        let path =
+            if message == "Set up" { "/setup/chat".to_owned() } else { format!("/agents/{agent}/chat") };
         let run = h.post(&path, json!({ "message": message })).await.expect(200);
         let live = run["message"].as_str().unwrap();
         assert!(!live.contains("---") && !live.contains('{'), "{live}");
-        let mut expected = vec![("user".to_owned(), message.to_owned()), ("assistant".to_owned(), live.to_owned())];
+        let mut expected =
+            vec![("user".to_owned(), message.to_owned()), ("assistant".to_owned(), live.to_owned())];
         expected.retain(|(_, text)| !text.is_empty());
         assert_eq!(said(&h, &run["chat_id"]).await, expected, "{message}");
     }
@@ -63,7 +67,10 @@ async fn what_the_platform_tells_a_model_is_not_shown_as_the_persons() {
     ] {
         let asked = model.sent().len();
         let run = h.post(&format!("/agents/{agent}/chat"), json!({ "message": message })).await.expect(200);
-        assert!(model.sent()[asked..].iter().any(|sent| sent["messages"].to_string().contains(told)), "{told}");
+        assert!(
+            model.sent()[asked..].iter().any(|sent| sent["messages"].to_string().contains(told)),
+            "{told}"
+        );
         let said = said(&h, &run["chat_id"]).await;
         let of = |role: &str| -> Vec<&str> {
             said.iter().filter(|(by, _)| by == role).map(|(_, text)| text.trim()).collect()

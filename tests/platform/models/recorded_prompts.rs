@@ -145,8 +145,14 @@ impl Scene {
         let write = |at: usize| {
             let (role, text) = texts(at);
             let (message_id, created_at) = (MessageId::from_uuid(cx.clock.uuid()), cx.clock.now());
-            let message =
-                ChatMessage { message_id, role, content: vec![Part::text(text)], created_at, run_id: None, author: None };
+            let message = ChatMessage {
+                message_id,
+                role,
+                content: vec![Part::text(text)],
+                created_at,
+                run_id: None,
+                author: None,
+            };
             Store::message_write(&made::local(), id, &StoredMessage::from(message)).unwrap()
         };
         for some in (0..200).map(write).collect::<Vec<_>>().chunks(50) {

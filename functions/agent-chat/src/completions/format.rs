@@ -161,7 +161,8 @@ impl CompletionRequest {
     /// The names of the fields that have no effect, apart from sampling. Names that are no words are left out.
     pub fn without_effect(&self) -> Vec<&str> {
         let is_word = |name: &str| {
-            name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+            name.len() <= 64
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
         };
         let sent = self.others.iter().filter(|(name, value)| !value.is_null() && is_word(name));
         sent.map(|(name, _)| name.as_str()).take(MAX_NAMED).collect()

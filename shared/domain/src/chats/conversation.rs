@@ -99,7 +99,11 @@ impl ChatMessage {
             Some(author) => author == Author::Platform,
             // A person sends no results.
             None if self.content.iter().any(|block| matches!(block, Block::ToolResult { .. })) => true,
-            None => self.run_id.is_some() && self.words().count() > 0 && self.words().all(prompts::is_told_by_platform),
+            None => {
+                self.run_id.is_some()
+                    && self.words().count() > 0
+                    && self.words().all(prompts::is_told_by_platform)
+            }
         }
     }
 
@@ -283,7 +287,10 @@ mod tests {
             // Messages of earlier versions.
             let early = of_run(Role::User, text);
             assert_eq!(early.is_of_platform(), is_of_platform, "{text:?}");
-            assert_eq!((early.text().is_empty(), begins_a_turn(&early)), (is_of_platform || text.is_empty(), !is_of_platform));
+            assert_eq!(
+                (early.text().is_empty(), begins_a_turn(&early)),
+                (is_of_platform || text.is_empty(), !is_of_platform)
+            );
             assert!(!message(Role::User, vec![Block::text(text)]).is_of_platform(), "{text:?}");
             // Later ones say who wrote them.
             let persons = ChatMessage { author: Some(Author::Person), ..of_run(Role::User, text) };

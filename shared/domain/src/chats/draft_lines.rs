@@ -16,8 +16,7 @@ const WIDTH: usize = 100;
 const ENDS_OF_HTML: [&str; 5] = ["-->", "?>", "]]>", "</script></style></textarea></pre>", ">"];
 
 /// Marks that some clients read as the begin and the end of a formula, a comment or a box, also over several paragraphs.
-const PAIRS: [(&str, &str); 5] =
-    [("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("%%", "%%"), (":::", ":::")];
+const PAIRS: [(&str, &str); 5] = [("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("%%", "%%"), (":::", ":::")];
 
 /// What comes between a text and the lines after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +127,8 @@ mod tests {
 
     use super::*;
 
-    const OURS: &str = "\n\n**Draft:**\n\n```text\nBuy `oil`\n\n1 < 2 & <b>\n```\n\n*Answer \"yes\" to accept it.*";
+    const OURS: &str =
+        "\n\n**Draft:**\n\n```text\nBuy `oil`\n\n1 < 2 & <b>\n```\n\n*Answer \"yes\" to accept it.*";
 
     fn shown(text: &str, lines: &str) -> (String, bool) {
         let After { closing, is_visible } = after(text, lines);
@@ -182,10 +182,30 @@ mod tests {
     #[test]
     fn a_text_that_may_hide_the_lines_is_found() {
         for text in [
-            "<!--", "Hello <!-- there", "<!-- a -->", "<details>", "a <details><summary>b</summary>", "<div hidden>",
-            "<style>pre{display:none}</style>", "<script>", "<textarea>", "<plaintext>", "<think>", "a <think", "<![CDATA[",
-            "<?php", "<!DOCTYPE", "- <!--", "> <div\nstyle=x>", "&lt;think>", "$$\nx", "\\\\[ x", "%% x", ":::spoiler",
-            "````\nx\n````\n<b>", "</p",
+            "<!--",
+            "Hello <!-- there",
+            "<!-- a -->",
+            "<details>",
+            "a <details><summary>b</summary>",
+            "<div hidden>",
+            "<style>pre{display:none}</style>",
+            "<script>",
+            "<textarea>",
+            "<plaintext>",
+            "<think>",
+            "a <think",
+            "<![CDATA[",
+            "<?php",
+            "<!DOCTYPE",
+            "- <!--",
+            "> <div\nstyle=x>",
+            "&lt;think>",
+            "$$\nx",
+            "\\\\[ x",
+            "%% x",
+            ":::spoiler",
+            "````\nx\n````\n<b>",
+            "</p",
         ] {
             assert!(!after(text, OURS).is_visible, "{text:?}");
         }
@@ -202,7 +222,10 @@ mod tests {
         let check = |text: &str, expected: &str| assert_eq!(literal(text), expected, "{text:?}");
         check("a\n````\nb", "`````text\na\n````\nb\n`````");
         check("<!-- a -->\r\n**b**", "```text\n<!-- a -->\n**b**\n```");
-        check("a\u{202e}b\u{200b}c\u{e0041}\u{7}\td", "```text\na‹U+202E›b‹U+200B›c‹U+E0041›‹U+0007›    d\n```");
+        check(
+            "a\u{202e}b\u{200b}c\u{e0041}\u{7}\td",
+            "```text\na‹U+202E›b‹U+200B›c‹U+E0041›‹U+0007›    d\n```",
+        );
         check("👩\u{200d}🚒 ❤\u{fe0f}", "```text\n👩\u{200d}🚒 ❤\u{fe0f}\n```");
         let far = format!("a{}pay the thief", " ".repeat(300));
         assert!(literal(&far).lines().all(|line| line.chars().count() <= WIDTH), "{}", literal(&far));
@@ -213,9 +236,54 @@ mod tests {
 
     fn opens() -> impl Strategy<Value = String> {
         let part = prop::sample::select(vec![
-            "<!--", "-->", "```", "````", "~~~", "\n", "\n\n", "> ", "- ", "1. ", "    ", "\t", "[a]: ", "[a]", "![a]", "(b", "\"",
-            "<details>", "<div hidden", ">", "<style>", "</style>", "<script>", "<?", "<![CDATA[", "<!X", "`", "``", "*", "__", "$$",
-            "\\", "|", "|---|", ":::", "---", "===", "#", "[^1]:", "&lt;", "word", " ", "\r", "Draft", "yes", "+++", ": ", "%%",
+            "<!--",
+            "-->",
+            "```",
+            "````",
+            "~~~",
+            "\n",
+            "\n\n",
+            "> ",
+            "- ",
+            "1. ",
+            "    ",
+            "\t",
+            "[a]: ",
+            "[a]",
+            "![a]",
+            "(b",
+            "\"",
+            "<details>",
+            "<div hidden",
+            ">",
+            "<style>",
+            "</style>",
+            "<script>",
+            "<?",
+            "<![CDATA[",
+            "<!X",
+            "`",
+            "``",
+            "*",
+            "__",
+            "$$",
+            "\\",
+            "|",
+            "|---|",
+            ":::",
+            "---",
+            "===",
+            "#",
+            "[^1]:",
+            "&lt;",
+            "word",
+            " ",
+            "\r",
+            "Draft",
+            "yes",
+            "+++",
+            ": ",
+            "%%",
         ]);
         prop::collection::vec(part, 0..14).prop_map(|parts| parts.concat())
     }

@@ -64,7 +64,8 @@ impl SamplingParameter {
             _ => return Err(self.must_be()),
         };
         let (least, most) = self.limits();
-        let read = number.as_f64().filter(|read| (least..=most).contains(read)).ok_or_else(|| self.must_be())?;
+        let read =
+            number.as_f64().filter(|read| (least..=most).contains(read)).ok_or_else(|| self.must_be())?;
         if self == Self::Seed && !number.is_i64() {
             return Err(self.must_be());
         }

@@ -429,7 +429,8 @@ pub fn is_told_by_platform(text: &str) -> bool {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
     };
     let result = text.strip_prefix(RESULT_OF).and_then(|rest| rest.split_once(":\n"));
-    text.strip_prefix(before).is_some_and(|rest| rest.contains(after)) || result.is_some_and(|(name, _)| is_name(name))
+    text.strip_prefix(before).is_some_and(|rest| rest.contains(after))
+        || result.is_some_and(|(name, _)| is_name(name))
 }
 
 #[cfg(test)]

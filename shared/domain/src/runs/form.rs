@@ -273,13 +273,15 @@ mod tests {
     #[test]
     fn a_form_is_stored_and_read_again() {
         let schema = Schema::new(json!({"type": "object"})).unwrap();
-        let form =
-            ReplyForm {
-                stop: vec!["a".into()],
-                max_tokens: Some(50),
-                json: Some(JsonForm::Schema(schema)),
-                sampling: Sampling::from([(crate::models::SamplingParameter::Temperature, serde_json::Number::from(0))]),
-            };
+        let form = ReplyForm {
+            stop: vec!["a".into()],
+            max_tokens: Some(50),
+            json: Some(JsonForm::Schema(schema)),
+            sampling: Sampling::from([(
+                crate::models::SamplingParameter::Temperature,
+                serde_json::Number::from(0),
+            )]),
+        };
         let json = serde_json::to_value(&form).unwrap();
         assert_eq!(serde_json::from_value::<ReplyForm>(json).unwrap(), form);
         assert_eq!(serde_json::from_value::<ReplyForm>(json!({})).unwrap(), ReplyForm::default());
