@@ -193,8 +193,8 @@ async fn export_all(
 
 /// Import a zip of log files
 ///
-/// Send the archive of `/context/export`; the files may also be in a folder of the archive. Lines that are not entries
-/// are skipped and counted. A log that already exists is not changed, so an import can be repeated. A zip (up to 4.4
+/// Send the archive of `/context/export`; the files may also be in a folder of the archive. A line needs `event`, `agent_id` and
+/// `timestamp`. Other lines are skipped and counted. A log is in the order of its times. A log that already exists is not changed, so an import can be repeated. A zip (up to 4.4
 /// MB) is imported before the answer. If the call is interrupted, the import continues without it. For a larger
 /// archive, up to 128 MB, send JSON with its size. The answer says where to upload it within five minutes. The import
 /// begins with the upload, and `Location` reports its progress.

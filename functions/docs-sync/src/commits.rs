@@ -41,5 +41,5 @@ async fn add(
     once: Once,
     Json(new): Json<NewCommits>,
 ) -> Result<axum::Json<CommitsAdded>> {
-    commits::add(&cx, &caller.owner, &once, project, new.commits).await.map(axum::Json)
+    commits::add(&cx, &caller.owner, &once, project, new).await.map(axum::Json)
 }

@@ -1,5 +1,6 @@
 //! The routes of MCP: one path. Only POST does something.
 
+use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,8 +8,11 @@ use domain::context::Workflow;
 use domain::ids::ProjectId;
 use domain::tools::ToolSets;
 use serde::Deserialize;
-use shared::edge::extract::{Caller, Once, Query};
+use serde::de::IgnoredAny;
+use serde_json::json;
+use shared::edge::extract::{Caller, Once, Query, is_json};
 use shared::flows::documents::DocumentName;
+use shared::request::limits::MAX_BODY_BYTES;
 use shared::{Cx, Error, Result};
 use utoipa::IntoParams;
 
@@ -52,6 +56,7 @@ fn default_project() -> ProjectId {
     responses(
         (status = 200, description = "A JSON-RPC response", body = Object),
         (status = 202, description = "The notification was accepted"),
+        (status = 400, description = "A JSON-RPC error: -32700 if the body is not JSON, -32600 if it is not one message", body = Object),
     ),
 )]
 async fn call(
@@ -62,7 +67,34 @@ async fn call(
     request: Request,
 ) -> Result<Response> {
     let server = Server::new(cx, caller, once, DocumentName { project, workflow }, tools);
-    Ok(as_problem(server.answer(request).await).await)
+    let (parts, body) = request.into_parts();
+    let is_typed = is_json(&parts.headers);
+    let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| Error::Malformed {
+        status: StatusCode::PAYLOAD_TOO_LARGE,
+        code: "payload_too_large",
+        message: format!("the body may have at most {MAX_BODY_BYTES} bytes"),
+    })?;
+    let answer = server.answer(Request::from_parts(parts, Body::from(body.clone()))).await;
+    // The SDK says "unsupported media type" to every body that it can't read.
+    if is_typed && answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        return Ok(malformed(&body));
+    }
+    Ok(as_problem(answer).await)
+}
+
+/// What JSON-RPC answers to a body that is not one message. The id is `null`, because none could be read.
+fn malformed(body: &[u8]) -> Response {
+    let (code, message) = match serde_json::from_slice::<IgnoredAny>(body) {
+        Err(error) => (-32700, format!("parse error: {error}")),
+        Ok(_) => (
+            -32600,
+            "invalid request: the body must be one JSON-RPC 2.0 message, an object with each key once, whose id is a text or a whole number; \
+             batches are not supported"
+                .to_owned(),
+        ),
+    };
+    let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
+    (StatusCode::BAD_REQUEST, axum::Json(error)).into_response()
 }
 
 /// The SDK refuses an invalid message with plain text. This turns the text into a problem document.

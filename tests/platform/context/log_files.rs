@@ -141,6 +141,28 @@ async fn corrupt_lines_are_skipped_and_counted() {
     assert_eq!(read["metadata"]["file_size_bytes"], exported["dev-perf/arch-large.jsonl"].len());
 }
 
+/// Several programs may have written a file at once, and people join files. A line needs an event, an agent and a time.
+#[tokio::test]
+async fn lines_are_read_by_time_and_incomplete_ones_are_corrupt() {
+    let h = Harness::start().await;
+    let at = |minute: usize, text: &str| line("dev-1", "arch-001", minute, text);
+    let same = [at(20, "b"), at(20, "a")].concat();
+    let without = |field: &str| {
+        let mut entry: serde_json::Value = serde_json::from_str(&at(1, field)).unwrap();
+        entry.as_object_mut().unwrap().remove(field);
+        format!("{entry}\n")
+    };
+    let incomplete: String = ["event", "agent_id", "timestamp"].map(without).concat();
+    let log = [at(30, "last"), incomplete, at(10, "first"), same].concat();
+    let report = counted(import(&h, "", &[("dev-1/arch-001.jsonl", &log)]).await.expect(200));
+    assert_eq!((&report["entries"], &report["corrupt_lines"]), (&json!(4), &json!(3)));
+    assert_eq!(descriptions(&h, "arch-001").await, ["first", "b", "a", "last"]);
+    assert_eq!(descriptions(&h, "arch-001?lines=1").await, ["last"]);
+    let together = [line("dev-2", "dev-001", 9, "late"), line("dev-2", "dev-001", 3, "early")].concat();
+    import(&h, "", &[("dev-2/agent-instructions.jsonl", &together)]).await.expect(200);
+    assert_eq!(descriptions(&h, "dev-001").await, ["early", "late"]);
+}
+
 #[tokio::test]
 async fn the_file_of_all_agents_is_read_if_single_files_are_missing() {
     let h = Harness::start().await;

@@ -892,6 +892,40 @@ async fn a_result_that_is_too_long_is_refused() {
     assert!(text["text"].as_str().unwrap().len() < 5_000);
 }
 
+/// A body that is not one message is malformed; its type is right.
+#[tokio::test]
+async fn bodies_that_are_no_message_get_an_error_of_json_rpc() {
+    let h = Harness::start().await;
+    let post = |body: String, kind: &'static str| {
+        let request = h.request(Method::POST, "/mcp").header("accept", "application/json, text/event-stream");
+        send(request.header("content-type", kind).body(body))
+    };
+    let ping = r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#;
+    for (body, code) in [
+        (format!("[{ping}]"), -32600),
+        ("[]".to_owned(), -32600),
+        (ping.replace("1,", "null,"), -32600),
+        (ping.replace("1,", "1.5,"), -32600),
+        (ping.replace("1,", "{},"), -32600),
+        (ping.replace("1,", "1, \"id\": 2,"), -32600),
+        (ping.replace("2.0", "1.0"), -32600),
+        ("{}".to_owned(), -32600),
+        ("7".to_owned(), -32600),
+        (ping.replace('}', ""), -32700),
+        (String::from("{"), -32700),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"} {}".to_owned(), -32700),
+        ("[".repeat(100_000), -32700),
+    ] {
+        let answer = post(body.clone(), "application/json").await;
+        let shown = body.chars().take(100).collect::<String>();
+        let found =
+            (answer.status, &answer.body["error"]["code"], &answer.body["id"], &answer.body["jsonrpc"]);
+        assert_eq!(found, (400, &json!(code), &json!(null), &json!("2.0")), "{shown}: {answer:?}");
+    }
+    post(ping.to_owned(), "application/json").await.expect(200);
+    post(ping.to_owned(), "text/plain").await.refused(415, "unsupported_media_type");
+}
+
 #[tokio::test]
 async fn only_post_is_served_and_other_pages_are_refused() {
     let h = Harness::start().await;

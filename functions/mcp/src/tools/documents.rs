@@ -3,7 +3,8 @@
 use domain::living::Commit;
 use domain::living::commit::MAX_FILES;
 use domain::tools::documents::{AddCommit, ReadProjectDocument, SyncProjectDocumentation};
-use shared::flows::living::{self, commits, sync};
+use shared::flows::living::commits::{self, NewCommits};
+use shared::flows::living::{self, sync};
 
 use super::{ToolResult, project, to_json};
 use crate::client::Client;
@@ -32,5 +33,8 @@ pub async fn add_commit(client: Client, arguments: AddCommit) -> ToolResult {
     let more_files = u32::try_from(more_files).unwrap_or(u32::MAX);
     let commit = Commit { id, at, author, message, files, more_files };
     let Client { cx, owner, once, .. } = &client;
-    to_json(commits::add(cx, owner, once, project, vec![commit]).await?)
+    to_json(
+        commits::add(cx, owner, once, project, NewCommits { commits: vec![commit], report: Vec::new() })
+            .await?,
+    )
 }

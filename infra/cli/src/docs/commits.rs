@@ -218,6 +218,9 @@ fn files(repository: &Repository, headers: &[Header]) -> Result<Vec<Vec<String>>
     Ok(files)
 }
 
+/// How many ids of a report the platform takes.
+const MAX_REPORT: usize = 5_000;
+
 /// How many of the first commits one call takes.
 fn fitting(commits: &[Value]) -> usize {
     let mut bytes = 0;
@@ -234,11 +237,16 @@ fn fitting(commits: &[Value]) -> usize {
 /// If the server refuses some or does not answer. Those before are reported; it does no harm to report them again.
 pub fn report(docs: &Docs, commits: &[Value]) -> Result<Value, ServerError> {
     let mut all = json!({ "new": 0, "rebased": 0, "known": 0 });
+    // Commits of one report never replace each other, so each part names all.
+    let ids: Vec<&Value> = commits.iter().map(|commit| &commit["id"]).take(MAX_REPORT).collect();
     let mut rest = commits;
     while !rest.is_empty() {
         let (some, later) = rest.split_at(fitting(rest));
         rest = later;
-        let body = json!({ "commits": some });
+        let mut body = json!({ "commits": some });
+        if some.len() < commits.len() {
+            body["report"] = json!(ids);
+        }
         let added = docs.api.sent(Change::Post, &docs.path("/commits"), &body)?;
         for field in ["new", "rebased", "known"] {
             all[field] = json!(all.number(field).unwrap_or(0) + added.number(field).unwrap_or(0));

@@ -150,6 +150,21 @@ impl Commit {
         hash.finalize().into()
     }
 
+    /// Adds the files of another commit.
+    pub(super) fn also_changes(&mut self, other: &Self) {
+        self.more_files = self.more_files.max(other.more_files);
+        for file in &other.files {
+            if self.files.contains(file) {
+                continue;
+            }
+            if self.files.len() < MAX_FILES {
+                self.files.push(file.clone());
+            } else {
+                self.more_files = self.more_files.saturating_add(1);
+            }
+        }
+    }
+
     /// About how much the commit takes in the table and in a prompt, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -59,6 +59,7 @@ pub struct CorruptLine(String);
 #[derive(Deserialize)]
 struct Line {
     event: LogEvent,
+    agent_id: Option<serde::de::IgnoredAny>,
     #[serde(default)]
     agent_type: String,
     #[serde(default)]
@@ -84,8 +85,29 @@ impl Entry {
         session_id: &SessionId,
         agent_id: &InstanceId,
     ) -> Result<Self, CorruptLine> {
-        let Line { event, agent_type, description, instruction, output_summary, timestamp } =
-            serde_json::from_slice(line).map_err(|error| CorruptLine(error.to_string()))?;
+        let line = serde_json::from_slice(line).map_err(|error| CorruptLine(error.to_string()))?;
+        Self::of(line, session_id, agent_id)
+    }
+
+    /// Like [`Self::from_line`], for a line of a file that is imported. It must also name an agent; the file says which one it is.
+    ///
+    /// # Errors
+    /// [`CorruptLine`], also if `agent_id` is missing.
+    pub fn from_file(
+        line: &[u8],
+        session_id: &SessionId,
+        agent_id: &InstanceId,
+    ) -> Result<Self, CorruptLine> {
+        let line: Line = serde_json::from_slice(line).map_err(|error| CorruptLine(error.to_string()))?;
+        if line.agent_id.is_none() {
+            return Err(CorruptLine("it has no agent_id".to_owned()));
+        }
+        Self::of(line, session_id, agent_id)
+    }
+
+    fn of(line: Line, session_id: &SessionId, agent_id: &InstanceId) -> Result<Self, CorruptLine> {
+        let Line { event, agent_id: _, agent_type, description, instruction, output_summary, timestamp } =
+            line;
         if !is_sane(timestamp) {
             return Err(CorruptLine(format!("timestamp {TIME_LIMIT}")));
         }

@@ -20,13 +20,23 @@ const EXCERPT: usize = 100;
 /// The largest number that distinguishes names with the same hash.
 pub const MAX_NUMBER: u32 = 999;
 
-/// The instance that a prompt names. The first line with `AgentId:` decides. It must contain exactly one token after
-/// that, which is a valid id and not a reserved word.
+/// The instance that a prompt names. The first line with `AgentId:` decides. The first token after the colon must be a valid id and not a
+/// reserved word. More text may follow. Markup around the token and punctuation behind it do not belong to it.
 #[must_use]
 pub fn in_prompt(prompt: &str) -> Option<InstanceId> {
-    let mut tokens = rest_of_line(prompt)?.split_whitespace();
-    let (Some(token), None) = (tokens.next(), tokens.next()) else { return None };
+    let rest = rest_of_line(prompt)?.trim_start_matches(|c: char| c.is_whitespace() || is_markup(c));
+    let token = rest.split_whitespace().next()?;
+    let token = token.trim_end_matches(|c: char| is_markup(c) || matches!(c, '.' | ',' | ';' | ':'));
     token.parse().ok().filter(|id: &InstanceId| !id.is_reserved())
+}
+
+/// Whether a character stands around a word that is emphasised, quoted or in brackets.
+const fn is_markup(c: char) -> bool {
+    matches!(
+        c,
+        '*' | '`' | '"' | '\'' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '\u{2018}'
+            ..='\u{201f}' | '\u{ab}' | '\u{bb}'
+    )
 }
 
 /// The rest of the line after the first `AgentId:`. Upper and lower case are the same, and it must be a separate word.
@@ -36,7 +46,11 @@ fn rest_of_line(prompt: &str) -> Option<&str> {
         .filter(|&at| bytes[at..at + MARK.len()].eq_ignore_ascii_case(MARK));
     starts
         .filter(|&at| !prompt[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_'))
-        .find_map(|at| prompt[at + MARK.len()..].trim_start_matches([' ', '\t']).strip_prefix(':'))
+        .find_map(|at| {
+            // `**AgentId**: arch-001`
+            let rest = prompt[at + MARK.len()..].trim_start_matches(['*', '`', '"']);
+            rest.trim_start_matches([' ', '\t']).strip_prefix(':')
+        })
         .map(|rest| rest.split(['\n', '\r']).next().unwrap_or_default())
 }
 
@@ -117,6 +131,17 @@ mod tests {
             ("the AgentId of it\nAgentId: arch-001", "arch-001"),
             ("AgentId: a1", "a1"),
             (&format!("AgentId: {longest}\nLong task"), &longest),
+            ("AgentId: arch-001.", "arch-001"),
+            ("AgentId: arch-001 design auth", "arch-001"),
+            ("AgentId: arch-001, then design", "arch-001"),
+            ("AgentId: arch 001", "arch"),
+            ("You are the architect (AgentId: arch-001).", "arch-001"),
+            ("**AgentId: arch-001**; go on", "arch-001"),
+            ("**AgentId:** arch-001", "arch-001"),
+            ("**AgentId**: `arch-001`", "arch-001"),
+            ("`AgentId`: \"arch-001\".", "arch-001"),
+            ("AgentId: [arch-001]:", "arch-001"),
+            ("AgentId: \u{201c}arch-001\u{201d} \u{2014} design", "arch-001"),
         ] {
             assert_eq!(in_prompt(prompt).map(|id| id.to_string()).as_deref(), Some(named), "{prompt:?}");
         }
@@ -134,8 +159,13 @@ mod tests {
             "AgentId: GLOBAL",
             "agentid: System",
             "AgentId: agent-instructions",
-            "AgentId: arch 001",
-            "AgentId: arch-001 please",
+            "AgentId: main.",
+            "AgentId: `global`",
+            "AgentId: a. Short",
+            "AgentId: . arch-001",
+            "AgentId: **\narch-001",
+            "AgentId: arch@001 arch-001",
+            "AgentId: arch-001! please",
             "AgentId:\narch-001",
             "AgentId: \r\narch-001",
             "AgentId:",

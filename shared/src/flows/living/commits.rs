@@ -2,7 +2,7 @@
 
 use domain::ids::{Owner, ProjectId};
 use domain::living::changelog::Full;
-use domain::living::{Commit, Staleness};
+use domain::living::{Commit, CommitId, Staleness};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,6 +15,9 @@ use crate::store::{Once, Store, Tries};
 /// How many commits one request may report.
 pub const MAX_AT_ONCE: usize = 200;
 
+/// How many commits a report may have that several requests send.
+const MAX_REPORT: usize = 5_000;
+
 /// Commits of a project.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[schema(as = NewDocsCommits)]
@@ -22,6 +25,10 @@ pub struct NewCommits {
     /// 1 to 200, oldest first.
     #[schema(min_items = 1, max_items = 200)]
     pub commits: Vec<Commit>,
+    /// The ids of all commits of the report, if several requests send it: commits of one report never replace each other. At most 5,000.
+    #[serde(default)]
+    #[schema(max_items = 5_000, value_type = Vec<String>)]
+    pub report: Vec<CommitId>,
 }
 
 /// What became of commits that were reported.
@@ -30,7 +37,7 @@ pub struct NewCommits {
 pub struct CommitsAdded {
     /// How many wait now that were not known.
     pub new: u64,
-    /// How many have replaced a waiting commit with the same author, time and message: a rebase has made them.
+    /// How many have replaced a waiting commit of an earlier report with the same author, time and message: a rebase has probably made them.
     pub rebased: u64,
     /// How many were known: they wait, or a synchronisation has taken them.
     pub known: u64,
@@ -58,7 +65,7 @@ pub async fn add(
     owner: &Owner,
     once: &Once,
     project: ProjectId,
-    commits: Vec<Commit>,
+    NewCommits { commits, report }: NewCommits,
 ) -> Result<CommitsAdded> {
     let mut errors = FieldErrors::default();
     if commits.is_empty() || commits.len() > MAX_AT_ONCE {
@@ -68,6 +75,9 @@ pub async fn add(
             errors.nest(&format!("commits[{n}]"), commit.check());
         }
     }
+    if report.len() > MAX_REPORT {
+        errors.add("report", format!("must have at most {MAX_REPORT} ids, has {}", report.len()));
+    }
     errors.into_result(())?;
     existing::project(cx, owner, project).await?;
     let mut tries = Tries::within(std::time::Duration::from_secs(10));
@@ -76,7 +86,7 @@ pub async fn add(
         let before = cx.store.changelog(owner, project).await?;
         let mut changelog = before.value.clone();
         let added = changelog
-            .add(commits.clone())
+            .add(commits.clone(), &report)
             .map_err(|full: Full| Error::conflict("changelog_full", full.to_string()))?;
         let waiting = changelog.commits().len();
         let answer = CommitsAdded {

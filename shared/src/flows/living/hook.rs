@@ -6,6 +6,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use domain::ids::{Owner, ProjectId};
+use domain::living::CommitId;
 use domain::living::github::{self, EVENT, MAX_BRANCH, Push, SIGNATURE};
 use domain::validate::FieldErrors;
 use http::HeaderMap;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::super::existing;
-use super::commits::{self, MAX_AT_ONCE};
+use super::commits::{self, MAX_AT_ONCE, NewCommits};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::request::path_for_client;
@@ -67,7 +68,9 @@ pub struct HookWithSecret {
 pub struct Pushed {
     /// How many commits are new.
     pub new: u64,
-    /// How many commits were known, or have replaced a waiting one.
+    /// How many have replaced a waiting commit of an earlier report with the same author, time and message, as after a forced push.
+    pub rebased: u64,
+    /// How many commits were known.
     pub known: u64,
     /// Why the call changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,7 +149,7 @@ pub async fn take(cx: &Cx, token: &str, headers: &HeaderMap, body: &[u8]) -> Res
     if !is_signed {
         return Err(Error::Forbidden("the signature in `X-Hub-Signature-256` is missing or wrong"));
     }
-    let ignored = |why: String| Ok(Pushed { new: 0, known: 0, ignored: Some(why) });
+    let ignored = |why: String| Ok(Pushed { new: 0, rebased: 0, known: 0, ignored: Some(why) });
     match header(EVENT) {
         Some("push") => {}
         Some("ping") => return ignored("it is a ping".to_owned()),
@@ -158,11 +161,14 @@ pub async fn take(cx: &Cx, token: &str, headers: &HeaderMap, body: &[u8]) -> Res
         Push::Commits(commits) => commits,
         Push::Other(what) => return ignored(format!("it is a push of {what}")),
     };
-    let mut pushed = Pushed { new: 0, known: 0, ignored: None };
+    let mut pushed = Pushed { new: 0, rebased: 0, known: 0, ignored: None };
+    let report: Vec<CommitId> = commits.iter().map(|commit| commit.id.clone()).collect();
     for some in commits.chunks(MAX_AT_ONCE) {
-        let added = commits::add(cx, &owner, &Once::none(), project, some.to_vec()).await?;
+        let new = NewCommits { commits: some.to_vec(), report: report.clone() };
+        let added = commits::add(cx, &owner, &Once::none(), project, new).await?;
         pushed.new += added.new;
-        pushed.known += added.known + added.rebased;
+        pushed.rebased += added.rebased;
+        pushed.known += added.known;
     }
     Ok(pushed)
 }

@@ -24,8 +24,7 @@ const LIMITS: ArchiveLimits = ArchiveLimits {
 /// The name of a log.
 pub type Name = (SessionId, InstanceId);
 
-/// A part of what was read. The pieces of one log come in the order of its lines. Pieces of different logs may
-/// alternate.
+/// A part of what was read. The pieces of one log come in the order of time.
 pub enum Piece {
     /// The next lines of a log, each with its newline. Every piece except the last fills a segment.
     Lines { log: Name, lines: u64, text: Vec<u8> },
@@ -101,13 +100,19 @@ fn is_read(file: &LogFile, files: &BTreeSet<LogFile>) -> bool {
     }
 }
 
+/// Lines of a log with their times.
+type Timed<'a> = Vec<(Timestamp, &'a [u8])>;
+
 /// Reads a file that is one log.
 fn one(log: Name, text: &[u8], out: &Out) -> Result<(), Disconnected> {
-    let (mut reader, mut corrupt) = (LogReader::new(log), 0);
+    let (mut read, mut corrupt) = (Timed::new(), 0);
     for line in lines(text) {
-        corrupt += u64::from(!reader.add(line, out)?);
+        match Entry::from_file(line, &log.0, &log.1) {
+            Ok(entry) => read.push((entry.timestamp, line)),
+            Err(_) => corrupt += 1,
+        }
     }
-    reader.end(out)?;
+    give_log(log, read, out)?;
     give(out, Piece::Corrupt(corrupt))
 }
 
@@ -118,20 +123,30 @@ fn several(session: Option<&SessionId>, text: &[u8], out: &Out) -> Result<(), Di
         session_id: Option<SessionId>,
         agent_id: InstanceId,
     }
-    let (mut logs, mut corrupt) = (BTreeMap::<Name, LogReader>::new(), 0);
+    let (mut logs, mut corrupt) = (BTreeMap::<Name, Timed<'_>>::new(), 0);
     for line in lines(text) {
         let names: Option<Names> = serde_json::from_slice(line).ok();
         let log = names.and_then(|names| Some((session.cloned().or(names.session_id)?, names.agent_id)));
-        let taken = match log {
-            Some(log) => logs.entry(log.clone()).or_insert_with(|| LogReader::new(log)).add(line, out)?,
-            None => false,
-        };
-        corrupt += u64::from(!taken);
+        let read = log.and_then(|log| Some((Entry::from_file(line, &log.0, &log.1).ok()?.timestamp, log)));
+        match read {
+            Some((at, log)) => logs.entry(log).or_default().push((at, line)),
+            None => corrupt += 1,
+        }
     }
-    for reader in logs.into_values() {
-        reader.end(out)?;
+    for (log, read) in logs {
+        give_log(log, read, out)?;
     }
     give(out, Piece::Corrupt(corrupt))
+}
+
+/// Gives the lines of a log by their times. Lines with the same time stay in the order of the file.
+fn give_log(log: Name, mut read: Timed<'_>, out: &Out) -> Result<(), Disconnected> {
+    read.sort_by_key(|(at, _)| *at);
+    let mut reader = LogReader::new(log);
+    for (_, line) in read {
+        reader.add(line, out)?;
+    }
+    reader.end(out)
 }
 
 /// The lines of a text, without blank ones.
@@ -161,10 +176,10 @@ impl LogReader {
         Self { log, lines: 0, text, entries: 0, bytes: 0, began, last: None }
     }
 
-    /// Adds a line. Returns whether it is an entry.
-    fn add(&mut self, line: &[u8], out: &Out) -> Result<bool, Disconnected> {
+    /// Adds a line that is an entry.
+    fn add(&mut self, line: &[u8], out: &Out) -> Result<(), Disconnected> {
         let (session, agent) = &self.log;
-        let Ok(entry) = Entry::from_line(line, session, agent) else { return Ok(false) };
+        let Ok(entry) = Entry::from_file(line, session, agent) else { return Ok(()) };
         if self.text.len() + line.len() >= SEGMENT_BYTES {
             self.give(out)?;
         }
@@ -178,7 +193,7 @@ impl LogReader {
         self.bytes += line.len() as u64 + 1;
         let asked = (entry.event == LogEvent::AgentStart).then_some(entry.description);
         self.last = Some(Last { at: entry.timestamp, agent_type: entry.agent_type, asked });
-        Ok(true)
+        Ok(())
     }
 
     fn give(&mut self, out: &Out) -> Result<(), Disconnected> {
