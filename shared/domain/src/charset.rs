@@ -17,9 +17,12 @@ pub fn decode<'a>(content_type: &str, body: &'a [u8]) -> Cow<'a, str> {
     if let Some((encoding, mark)) = Encoding::for_bom(body) {
         return encoding.decode_without_bom_handling(&body[mark..]).0;
     }
-    let named = [charset(content_type), declared(body)];
-    for encoding in named.into_iter().flatten().filter(|encoding| *encoding != UTF_8) {
-        if let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(body) {
+    for encoding in [charset(content_type), declared(body)].into_iter().flatten() {
+        if encoding == UTF_8 {
+            if looks_like_utf_8(body) {
+                break;
+            }
+        } else if let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(body) {
             return text;
         }
     }
@@ -130,6 +133,8 @@ mod tests {
             ("text/html; charset=no-such", b"\xe9", "é"),
             ("text/xml; charset=us-ascii", "é".as_bytes(), "é"),
             ("text/html; charset=utf-8", b"caf\xe9", "café"),
+            ("text/html; charset=utf-8", "<meta charset=gbk>é".as_bytes(), "<meta charset=gbk>é"),
+            ("text/html; charset=utf-8", b"<meta charset=koi8-r>\xed", "<meta charset=koi8-r>М"),
             (
                 "",
                 b"<?xml version='1.0' encoding='utf-16'?>\xc3\xa9",
