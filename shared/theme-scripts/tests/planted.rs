@@ -2,6 +2,9 @@
 
 mod corpus;
 
+use std::collections::BTreeSet;
+
+use corpus::reference::{ROWS, Row};
 use corpus::{Fault, Grade, Outcome, plant};
 use theme::check::{CheckedTheme, Severity};
 use theme_scripts::Oxc;
@@ -21,7 +24,7 @@ fn all() -> Vec<Fault> {
         damage::DAMAGE,
     ];
     let mut all: Vec<Fault> = lists.concat();
-    all.extend([stored::many_sections(), stored::many_blocks()]);
+    all.extend([stored::many_sections(), stored::many_blocks(), stored::large_snippet()]);
     all
 }
 
@@ -80,20 +83,46 @@ fn harmless_edits_are_not_reported() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The codes of all findings.
+fn codes() -> BTreeSet<&'static str> {
+    let texts = corpus::lantern();
+    let base =
+        CheckedTheme::read(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())), Some(&Oxc));
+    let findings = |fault: &Fault| plant(&base, &texts, fault).findings;
+    all().iter().flat_map(|fault| findings(fault).into_iter().map(|finding| finding.code)).collect()
+}
+
 /// Every code that the checks report has its line in the manual.
 #[test]
 fn every_code_is_in_the_manual() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let manual = std::fs::read_to_string(root.join("../../docs/themes.md")).expect("the manual is there");
-    let texts = corpus::lantern();
-    let base =
-        CheckedTheme::read(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())), Some(&Oxc));
-    let mut codes = std::collections::BTreeSet::new();
-    for fault in all() {
-        codes.extend(plant(&base, &texts, &fault).findings.iter().map(|finding| finding.code));
-    }
+    let codes = codes();
     let missing: Vec<&str> =
         codes.iter().copied().filter(|code| !manual.contains(&format!("`{code}`"))).collect();
     assert!(codes.len() > 50, "{codes:?}");
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Each check of Shopify's has a check of ours that finds a planted fault, or a reason.
+#[test]
+fn every_check_of_shopify_is_ours_or_has_a_reason() {
+    let codes = codes();
+    let names: BTreeSet<&str> = ROWS.iter().map(|(name, _)| *name).collect();
+    // `allChecks` of version 3.29.1 has 90 entries. `MaxFileSize` and `ValidVisibleIf` are there twice.
+    assert_eq!((ROWS.len(), names.len()), (88, 88));
+    let mut unknown: BTreeSet<&str> = BTreeSet::new();
+    for (name, row) in ROWS {
+        match row {
+            Row::Ours(ours) => {
+                assert!(!ours.is_empty(), "{name}");
+                unknown.extend(ours.iter().copied().filter(|code| !codes.contains(code)));
+            }
+            Row::None(reason) => {
+                assert!(reason.contains(' '), "{name}");
+                assert!(!codes.contains(name), "{name} is one of our checks");
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "no planted fault has {unknown:?}");
 }

@@ -7,6 +7,9 @@ use tests::model::Says;
 
 /// A model that proposes what the person names: `asset TITLE: CONTENT`, `action TITLE: CONTENT` or `change FIELD: VALUE`.
 fn proposes(messages: &[Value]) -> Says {
+    if messages.last().unwrap()["role"] == "tool" {
+        return Says::Text("It waits for your yes.".to_owned());
+    }
     let content = &messages.iter().rfind(|message| message["role"] == "user").unwrap()["content"];
     let said = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
     let line = said.lines().last().unwrap();
@@ -30,7 +33,7 @@ async fn waiting(h: &Harness, agent: &str) -> Vec<Value> {
 async fn inbox(h: &Harness) -> Vec<Value> {
     let found = h.get("/inbox").await.expect(200);
     let proposals = found["data"].as_array().unwrap().iter().filter(|item| item["kind"] == "proposal");
-    proposals.map(|item| item["id"].clone()).collect()
+    proposals.map(|item| item["proposal_id"].clone()).collect()
 }
 
 #[tokio::test]

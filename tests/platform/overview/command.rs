@@ -678,7 +678,7 @@ async fn a_theme_is_asked_about() {
 async fn a_folder_is_answered_like_a_project() {
     let h = Harness::start().await;
     let shell = Shell::new(&h.platform.url());
-    let (theme, changed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let [theme, changed, empty] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
     for (path, text) in [
         (
             "layout/theme.liquid",
@@ -697,8 +697,11 @@ async fn a_folder_is_answered_like_a_project() {
     write(changed.path(), "snippets/new.liquid", "{{ 'a' | nothing }}");
     let folder = theme.path().to_str().unwrap();
     let overlay = changed.path().to_str().unwrap();
+    let empty = empty.path().to_str().unwrap();
     let questions: &[&[&str]] = &[
         &["check"],
+        &["check", "--deleted", "snippets/header.liquid"],
+        &["check", "--overlay", empty, "--deleted", "snippets/header.liquid"],
         &["check", "--overlay", overlay, "--deleted", "snippets/header.liquid"],
         &["lookup", "make the header sticky"],
         &["lookup", "make the header sticky", "--active", "snippets/old.liquid"],
@@ -717,6 +720,17 @@ async fn a_folder_is_answered_like_a_project() {
             }
         }
         assert_eq!(local, project, "{question:?}");
+    }
+    // Without a change, there is no question. The check of the whole theme would be another one.
+    let twice = ["--overlay", overlay, "--deleted", "snippets/new.liquid"];
+    for (change, why) in [
+        (&["--overlay", empty][..], "has no files, and nothing is deleted"),
+        (&twice[..], "--deleted snippets/new.liquid: the file is in the change twice"),
+        (&["--deleted", "../a"][..], "--deleted ../a: "),
+    ] {
+        for of in ["default", folder] {
+            shell.run(&[&["theme", "check", of], change].concat()).await.failed(why);
+        }
     }
 }
 

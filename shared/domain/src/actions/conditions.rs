@@ -128,7 +128,7 @@ fn in_words(condition: &Condition) -> String {
             "At least one output is JSON, without a code fence or other text around it, that matches this JSON Schema: {schema}"
         ),
         Condition::LinksOnlyTo { hosts } => format!(
-            "In all outputs, all links and URLs lead to these hosts or their subdomains: {}. The text names no other host, also not \
+            "In all outputs, all links and URLs lead to these hosts or their subdomains: {}. The text names no other host, with or \
              without https://. Links within an output are permitted. Scripts are not.",
             hosts.join(", ")
         ),

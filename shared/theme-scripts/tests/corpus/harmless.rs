@@ -125,6 +125,23 @@ pub const HARMLESS: &[Fault] = &[
         "{% render 'price' for collection.products as product %}",
     ),
     fault("liquid", Quality, PRICE, "@param {boolean} [use_variant]", "@param {boolean} [use_variant=false]"),
+    fault("liquid", Quality, PRICE, "@param {boolean} [use_variant]", "@param {object} [use_variant]"),
+    fault("liquid", Quality, PRODUCT, "use_variant: true", "use_variant: 'yes'"),
+    fault("liquid", Quality, PRODUCT, "use_variant: true", "use_variant: blank"),
+    fault(
+        "liquid",
+        Quality,
+        HEADER,
+        "{% content_for 'blocks' %}",
+        "{% content_for 'block', type: '_notice', id: 'a', tone: section.settings.menu.title, closest.product: cart.items.first.product %}{% content_for 'blocks' %}",
+    ),
+    fault(
+        "liquid",
+        Quality,
+        HEADER,
+        "{% content_for 'blocks' %}",
+        "{% content_for 'block', type: '_notice', id: 'a', tone: nil %}{% content_for 'blocks' %}",
+    ),
     fault(
         "liquid",
         Quality,

@@ -9,6 +9,7 @@ const COLLECTION: &str = "sections/main-collection.liquid";
 const HEADER: &str = "sections/header.liquid";
 const FOOTER: &str = "sections/footer.liquid";
 const LAYOUT: &str = "layout/theme.liquid";
+const COLUMN: &str = "blocks/column.liquid";
 const PRICE: &str = "snippets/price.liquid";
 const MEDIA: &str = "snippets/product-media.liquid";
 const SOCIAL: &str = "snippets/social.liquid";
@@ -102,6 +103,22 @@ pub const SYNTAX: &[Fault] = &[
     fault("syntax", Refused, PRODUCT, "{% cycle 'odd', 'even' %}", "{% cycle %}"),
     fault("syntax", Refused, HEADER, "{% content_for 'blocks' %}", "{% content_for 'block', type: '_notice' %}"),
     fault("syntax", Refused, HEADER, "{% content_for 'blocks' %}", "{% content_for 'sections' %}"),
+    fault("syntax", Refused, COLLECTION, "{% javascript %}", "{% stylesheet %}.a { color: red; }{% endstylesheet %}\n{% javascript %}"),
+    fault("syntax", Refused, COLLECTION, "{% schema %}", "{% javascript %}let a = 1;{% endjavascript %}\n{% schema %}"),
+    fault("syntax", Refused, LAYOUT, "<!doctype html>", "{% stylesheet %}.a { color: red; }{% endstylesheet %}\n<!doctype html>"),
+    fault("syntax", Silent, COLUMN, "  \"blocks\": [{ \"type\": \"_notice\" }],\n  \"presets\": [{ \"name\": \"Column\", \"blocks\": [{ \"type\": \"_notice\" }] }]", "  \"presets\": [{ \"name\": \"Column\" }]").at(COLUMN, "{% content_for"),
+    fault("syntax", Silent, COLUMN, "\"blocks\": [{ \"type\": \"_notice\" }],\n  \"presets\": [{ \"name\": \"Column\", \"blocks\": [{ \"type\": \"_notice\" }] }]", "\"blocks\": [],\n  \"presets\": [{ \"name\": \"Column\" }]").at(COLUMN, "{% content_for"),
+    fault("syntax", Silent, PRICE, "@param {boolean} [use_variant]", "@param {string} [use_variant]").at(PRODUCT, "use_variant: true"),
+    fault("syntax", Silent, PRICE, "@param {boolean} [use_variant]", "@param {number} [use_variant]").at(PRODUCT, "use_variant: true"),
+    fault("syntax", Silent, PRODUCT, "render 'price', product: product", "render 'price' with 'tea' as product"),
+    fault("syntax", Silent, HEADER, "{% content_for 'blocks' %}", "{% content_for 'block', type: '_notice', id: 'a', tone: 3 %}{% content_for 'blocks' %}"),
+    fault("syntax", Silent, HEADER, "{% content_for 'blocks' %}", "{% content_for 'block', type: '_notice', id: 'a', tone: 'red', tone: 'blue' %}{% content_for 'blocks' %}"),
+    fault("syntax", Silent, HEADER, "{% content_for 'blocks' %}", "{% content_for 'block', type: '_notice', id: 'a', colour: 'red' %}{% content_for 'blocks' %}"),
+    fault("syntax", Refused, HEADER, "{% content_for 'blocks' %}", "{% content_for 'block', type: '_notice', id: 'a' %}\n{% content_for 'block', type: '_notice', id: 'a' %}{% content_for 'blocks' %}").at(HEADER, "id: 'a' %}{% content_for 'blocks'"),
+    fault("syntax", Silent, PRICE, "@param {boolean} [use_variant]", "@param {boolen} [use_variant]"),
+    fault("syntax", Silent, PRICE, "{% enddoc %}", "  @param {product} product - Again\n{% enddoc %}"),
+    fault("syntax", Silent, PRICE, "{% enddoc %}", "  @param {string} [note] - A note\n{% enddoc %}"),
+    fault("syntax", Silent, "blocks/banner.liquid", "", "{% doc %}\n  @param {string} text - The text\n{% enddoc %}\n<p>{{ text }}</p>\n{% content_for 'block', type: 'banner', id: 'a' %}\n").at("blocks/banner.liquid", "{% content_for"),
     fault("syntax", Silent, PRODUCT, "limit: 8", "limit 8"),
     fault("syntax", Silent, PRODUCT, "{{ product.description }}", "{{ }}"),
     fault("syntax", Silent, PRODUCT, "{{ product.description }}", "{{ product description }}"),

@@ -4,6 +4,7 @@ pub mod code;
 pub mod damage;
 pub mod harmless;
 pub mod liquid;
+pub mod reference;
 pub mod stored;
 
 use std::path::{Path, PathBuf};

@@ -190,6 +190,12 @@ pub fn many_sections() -> Fault {
         .at("templates/page.json", "\"s26\": {")
 }
 
+/// A snippet of more than 256 KB.
+pub fn large_snippet() -> Fault {
+    let text = format!("{{% doc %}}\n{{% enddoc %}}\n{}", "<p>The same words</p>\n".repeat(15_000));
+    fault("paths", Refused, "snippets/large.liquid", "", text.leak())
+}
+
 /// 51 blocks.
 pub fn many_blocks() -> Fault {
     let blocks: Vec<String> =

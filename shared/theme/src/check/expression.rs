@@ -17,9 +17,24 @@ pub enum Value<'a> {
         text: &'a str,
     },
     /// `nil`, `true`, `false`, `blank`, `empty`.
-    Literal,
+    Literal {
+        text: &'a str,
+    },
     Range(Box<(Value<'a>, Value<'a>)>),
     Missing,
+}
+
+impl Value<'_> {
+    /// The type of a value that is written out. `nil`, `blank` and `empty` stand for a value that is missing, so they have none.
+    pub fn written_type(&self) -> Option<&'static str> {
+        match self {
+            Value::Text { .. } => Some("string"),
+            Value::Number { .. } => Some("number"),
+            Value::Literal { text: "true" | "false" } => Some("boolean"),
+            Value::Range(_) => Some("range"),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -358,11 +373,11 @@ impl<'a> Parser<'a> {
                 self.next += 1;
                 Value::Number { text }
             }
-            (Kind::Word, "nil" | "null" | "true" | "false" | "blank" | "empty")
+            (Kind::Word, text @ ("nil" | "null" | "true" | "false" | "blank" | "empty"))
                 if self.second_mark() != "." =>
             {
                 self.next += 1;
-                Value::Literal
+                Value::Literal { text }
             }
             (Kind::Word, root) => {
                 self.next += 1;

@@ -26,7 +26,20 @@ pub struct Render {
     pub arguments: Vec<(String, Type, usize)>,
     /// The variable that `with` or `for` gives the snippet.
     pub alias: Option<(String, Type)>,
+    /// The arguments whose values are written out.
+    pub written: Vec<Written>,
     pub is_open: bool,
+}
+
+/// An argument whose value is written out: `columns: 4`.
+#[derive(Debug)]
+pub struct Written {
+    pub name: String,
+    /// The type of the value: see [`super::expression::Value::written_type`].
+    pub kind: &'static str,
+    pub at: usize,
+    /// Whether `with` or `for` gives it.
+    pub is_alias: bool,
 }
 
 /// A translation key that is read.
@@ -72,6 +85,19 @@ pub struct Param {
 }
 
 impl Param {
+    /// The type that a written value must have and does not have. A `boolean` may be any value, because each one is true or false, and
+    /// an `object` may be any value, too. An argument by its name is compared only with the basic types: an object can be made of a
+    /// handle.
+    pub fn mismatch(&self, written: &Written) -> Option<&str> {
+        let kind = self.kind.as_str();
+        let is_compared = match kind {
+            "string" | "number" => true,
+            "" | "boolean" | "object" => false,
+            _ => written.is_alias,
+        };
+        (is_compared && kind != written.kind).then_some(kind)
+    }
+
     pub fn kind_type(&self) -> Type {
         let (name, is_array) = match self.kind.strip_suffix("[]") {
             Some(name) => (name, true),
@@ -156,7 +182,9 @@ pub struct Facts {
     pub page_sizes: Vec<SettingUse>,
     pub product_forms: Vec<usize>,
     pub static_ids: Vec<String>,
+    /// How often `content_for 'blocks'` is there, and where the last one is.
     pub content_for_blocks: usize,
+    pub content_for_blocks_at: usize,
     pub has_static_blocks: bool,
     pub includes: bool,
 }

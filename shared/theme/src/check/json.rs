@@ -45,6 +45,10 @@ impl Node {
         if let Value::Array(items) = &self.value { items } else { &[] }
     }
 
+    pub fn is_empty_array(&self) -> bool {
+        matches!(&self.value, Value::Array(items) if items.is_empty())
+    }
+
     pub fn text(&self) -> Option<&str> {
         if let Value::String(text) = &self.value { Some(text) } else { None }
     }

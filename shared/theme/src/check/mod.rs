@@ -411,6 +411,13 @@ impl CheckedFile {
             };
             html::check_ids(text, &markup, &is_single, notes);
         }
+        if let Some(schema) =
+            schema.as_ref().filter(|_| !has_broken_schema && walked.facts.content_for_blocks > 0)
+            && schema.root.get("blocks").is_none_or(json::Node::is_empty_array)
+        {
+            let message = "`content_for 'blocks'` prints nothing, because the schema has no `blocks`";
+            notes.add(walked.facts.content_for_blocks_at, Severity::Warning, "EmptyBlockContent", message);
+        }
         Content::Liquid(Box::new(LiquidFile {
             facts: walked.facts,
             markup,
@@ -468,6 +475,7 @@ impl CheckedFile {
         let mut found: Option<Schema> = None;
         let mut is_broken = false;
         let mut count = 0;
+        let (mut has_style, mut has_script) = (false, false);
         for token in tokens {
             let (name, body) = match token.kind {
                 TokenKind::Schema { body } => ("schema", body),
@@ -480,6 +488,14 @@ impl CheckedFile {
                 if matches!(self.kind, FileKind::Layout | FileKind::Template) {
                     let message = format!("`{name}` is allowed only in sections, blocks and snippets");
                     notes.add(at, Severity::Error, "StaticStylesheetAndJavascriptTags", message);
+                    continue;
+                }
+                let (has_one, code) = match name {
+                    "stylesheet" => (&mut has_style, "StylesheetOncePerFile"),
+                    _ => (&mut has_script, "JavascriptOncePerFile"),
+                };
+                if std::mem::replace(has_one, true) {
+                    notes.add(at, Severity::Error, code, format!("the file has a `{name}` already"));
                 }
                 continue;
             }

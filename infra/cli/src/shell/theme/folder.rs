@@ -2,6 +2,7 @@
 //!
 //! Links are not followed, because one could lead out of the folder or in a circle. Hidden files and `node_modules` are left out.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -115,21 +116,34 @@ fn theme(folder: &Path) -> Result<Vec<Listed>, Failure> {
     Ok(files)
 }
 
-/// The files of a change of a theme, with their paths in the theme.
+/// The files of a change of a theme, with their paths in the theme. None without a folder.
 ///
 /// # Errors
-/// If the folder can't be read, or has no files.
-pub fn changes(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+/// If the folder can't be read, if a file is in the change twice, or if nothing is changed: the folder has no files, and no file is deleted.
+pub fn changes(folder: Option<&Path>, deleted: &[String]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let files = folder.map_or(Ok(Vec::new()), |folder| overlay(folder, deleted))?;
+    // The rules of the server.
+    let mut seen: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    for path in deleted {
+        check_path(path).map_err(|error| Failure::Message(format!("--deleted {path}: {error}")))?;
+        if !seen.insert(path) {
+            return Err(Failure::Message(format!("--deleted {path}: the file is in the change twice")));
+        }
+    }
+    files.into_iter().map(|file| Ok((file.path.clone(), file.read()?))).collect()
+}
+
+fn overlay(folder: &Path, deleted: &[String]) -> Result<Vec<Listed>, Failure> {
     if !folder.is_dir() {
         return Err(refused(folder, "is not a folder"));
     }
     let files = list(folder)?;
-    if files.is_empty() {
-        return Err(refused(folder, "has no files"));
+    if files.is_empty() && deleted.is_empty() {
+        return Err(refused(folder, "has no files, and nothing is deleted"));
     }
     check_paths(folder, &files)?;
     bounded(&files, MAX_READ, "a change")?;
-    files.into_iter().map(|file| Ok((file.path.clone(), file.read()?))).collect()
+    Ok(files)
 }
 
 /// The visible files of a folder, sorted by path.
@@ -201,7 +215,7 @@ fn check(files: &[Listed], overlay: Option<&Path>, deleted: &[String]) -> Result
     if overlay.is_none() && deleted.is_empty() {
         return value(&CheckAnswer::of(base.findings(), &base));
     }
-    let changes = overlay.map_or(Ok(Vec::new()), changes)?;
+    let changes = changes(overlay, deleted)?;
     let changed = base.changed(changes, deleted, Some(&Oxc));
     value(&CheckAnswer::of(changed.added_since(&base), &changed))
 }

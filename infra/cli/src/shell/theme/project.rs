@@ -19,7 +19,7 @@ pub fn ask(project: &ProjectId, command: &ThemeCommand) -> Result<Value, Failure
     match command {
         ThemeCommand::Check { overlay, deleted, .. } => {
             let mut files = Vec::new();
-            for (path, content) in overlay.as_deref().map_or(Ok(Vec::new()), folder::changes)? {
+            for (path, content) in folder::changes(overlay.as_deref(), deleted)? {
                 let content = String::from_utf8(content).map_err(|_| {
                     Failure::Message(format!("{path} is not a text; only texts can be sent to be checked"))
                 })?;

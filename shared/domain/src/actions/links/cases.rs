@@ -52,6 +52,8 @@ const HOSTILE: &[(&str, &str)] = &[
     ("[evil.com/path](https://good.com)", "a text that names another host"),
     ("//evil.com/x", "two slashes in a text"),
     ("**evil.com**", "a bare domain in bold"),
+    ("--//evil.anything", "two slashes and a rare end"),
+    ("evil.com@import", "a bare domain before an at sign"),
     (r"evil\.com", "an escaped dot"),
     ("evil&#46;com/path", "a character reference in a bare domain"),
     ("https&#58;//evil.com", "a character reference in a URL"),

@@ -7,7 +7,7 @@ use html5gum::{Span, Tokenizer};
 
 use super::names::{self, Place};
 use super::target::{judge_link, judge_maybe};
-use super::{Found, MAX_DEPTH, read as read_text, search, styles, wrong};
+use super::{Found, search, styles, wrong};
 
 /// How HTML is read.
 #[derive(Clone, Copy)]
@@ -170,7 +170,9 @@ impl Page<'_, '_> {
         let ends_with = |known: &[&str]| known.iter().any(|known| name.ends_with(known));
         match name.as_str() {
             "style" => styles::read(value, found),
-            "srcdoc" if depth == 0 => read_text(value, MAX_DEPTH, found),
+            "srcdoc" if depth == 0 => {
+                read(value, Reading { depth: depth + 1, is_page: true, has_texts: true }, found);
+            }
             "srcdoc" => found.add_again(wrong("srcdoc", "is a page in a text in another one")),
             "content" if is_refresh(value) => {
                 // A browser follows what stands after the seconds, with or without `url=`.

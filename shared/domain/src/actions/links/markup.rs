@@ -4,7 +4,7 @@ use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html
 
 use super::names::{self, Place};
 use super::target::judge_link;
-use super::{Found, html, strings, wrong};
+use super::{Found, html, search, strings, wrong};
 
 /// Adds the links of a text that are not permitted. It is read twice if GitHub's Markdown differs from CommonMark: there, `[^a]: link`
 /// is a footnote, and a `|` may end a cell.
@@ -32,38 +32,56 @@ fn read_as(text: &str, options: Options, depth: usize, found: &mut Found) {
     for (_, definition) in parser.reference_definitions().iter() {
         found.add_again(judge_link(&definition.dest, hosts));
     }
+    // The search has seen the URLs of a text that has nothing to decode.
+    let is_decoded = text.contains(['&', '\\']);
+    let (mut has_html, mut words) = (false, String::new());
     let mut code: Option<String> = None;
-    // What a browser would get, without the code, which has no links.
-    let events = parser.map(|event| match event {
-        Event::Start(Tag::Link { link_type: LinkType::Email, ref dest_url, .. }) => {
-            found.add_again(wrong(dest_url, "is an e-mail address"));
-            event
+    for event in parser {
+        match event {
+            Event::Text(text) => {
+                code.as_mut().unwrap_or(&mut words).push_str(&text);
+                continue;
+            }
+            Event::Code(text) => names::search(&text, Place::Code, found),
+            Event::Html(_) | Event::InlineHtml(_) => has_html = true,
+            Event::Start(Tag::Link { link_type: LinkType::Email, dest_url, .. }) => {
+                found.add_again(wrong(&dest_url, "is an e-mail address"));
+            }
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                found.add_again(judge_link(&dest_url, hosts));
+            }
+            Event::Start(Tag::CodeBlock(_)) => code = Some(String::new()),
+            Event::End(TagEnd::CodeBlock) => {
+                let code = code.take().unwrap_or_default();
+                names::search(&code, Place::Code, found);
+                strings::read(&code, depth, found);
+            }
+            _ => {}
         }
-        Event::Start(Tag::Link { ref dest_url, .. } | Tag::Image { ref dest_url, .. }) => {
-            found.add_again(judge_link(dest_url, hosts));
-            event
+        // Between two of these events stands one text, in as many pieces as the parser needed.
+        if is_decoded {
+            search::urls(&words, found);
         }
-        Event::Code(ref text) => {
-            names::search(text, Place::Code, found);
-            Event::Code(CowStr::Borrowed(""))
-        }
-        Event::Start(Tag::CodeBlock(_)) => {
-            code = Some(String::new());
-            event
-        }
-        Event::Text(ref text) if code.is_some() => {
-            code.get_or_insert_default().push_str(text);
-            Event::Text(CowStr::Borrowed(""))
-        }
-        Event::End(TagEnd::CodeBlock) => {
-            let code = code.take().unwrap_or_default();
-            names::search(&code, Place::Code, found);
-            strings::read(&code, depth, found);
-            event
-        }
-        event => event,
-    });
-    let mut page = String::with_capacity(text.len() * 3 / 2);
-    writer::push_html(&mut page, events);
-    html::read(&page, html::Reading { depth, is_page: true, has_texts: true }, found);
+        names::search(&words, Place::Text, found);
+        words.clear();
+    }
+    if has_html {
+        // What a browser gets, without code, which has no links. A tag may begin in one piece of HTML and end in another.
+        let mut is_code = false;
+        let events = Parser::new_ext(text, options).map(|event| match event {
+            Event::Code(_) => Event::Code(CowStr::Borrowed("")),
+            Event::Text(_) if is_code => Event::Text(CowStr::Borrowed("")),
+            event => {
+                is_code = match event {
+                    Event::Start(Tag::CodeBlock(_)) => true,
+                    Event::End(TagEnd::CodeBlock) => false,
+                    _ => is_code,
+                };
+                event
+            }
+        });
+        let mut page = String::with_capacity(text.len() * 3 / 2);
+        writer::push_html(&mut page, events);
+        html::read(&page, html::Reading { depth, is_page: true, has_texts: true }, found);
+    }
 }

@@ -76,10 +76,11 @@ pub(super) fn search(text: &str, place: Place, found: &mut Found) {
             in_url = true;
             continue;
         }
-        if before.ends_with('/') && !is_protocol_relative(before) {
+        let has_slashes = is_protocol_relative(before);
+        if before.ends_with('/') && !has_slashes {
             continue;
         }
-        let Some(host) = host_of(&text[start..end], after, place) else { continue };
+        let Some(host) = host_of(&text[start..end], after, place, has_slashes) else { continue };
         in_url = after.starts_with(['/', '?', '#', ':']);
         if let Some(why) = why(&host, found.hosts) {
             let shown = &text[start..text.floor_char_boundary(text.len().min(start + 2 * MAX_HEAD))];
@@ -96,13 +97,13 @@ pub(super) fn search(text: &str, place: Place, found: &mut Found) {
 fn is_protocol_relative(before: &str) -> bool {
     before
         .strip_suffix("//")
-        .is_some_and(|rest| !rest.ends_with(|char: char| char.is_alphanumeric() || ".:-/_@".contains(char)))
+        .is_some_and(|rest| !rest.ends_with(|char: char| char.is_alphanumeric() || ":/_".contains(char)))
 }
 
 /// Judges the target of a link without a scheme: `example.com/path` is a relative link for a browser and a host for others.
 pub(super) fn in_target(link: &str, hosts: &Hosts) -> Option<Wrong> {
     let end = link.find(|char| !is_part(char)).unwrap_or(link.len());
-    let host = host_of(&link[..end], &link[end..], Place::Text)?;
+    let host = host_of(&link[..end], &link[end..], Place::Text, false)?;
     wrong(link, why(&host, hosts)?)
 }
 
@@ -112,11 +113,15 @@ fn why(name: &str, hosts: &Hosts) -> Option<String> {
     (!hosts.permit(&host)).then(|| format!("leads to {host}"))
 }
 
-/// The host that a run of letters, digits, hyphens and dots is, if it counts as one before what follows it.
-fn host_of(run: &str, after: &str, place: Place) -> Option<String> {
+/// The host that a run of letters, digits, hyphens and dots is, if it counts as one before what follows it. `//` may stand before it.
+fn host_of(run: &str, after: &str, place: Place, has_slashes: bool) -> Option<String> {
     let next = after.chars().next();
-    if next == Some('@') {
-        return None;
+    // `a.b@example.com`. In `example.com@x`, no host follows.
+    if let Some(domain) = after.strip_prefix('@') {
+        let end = domain.find(|char| !is_part(char)).unwrap_or(domain.len());
+        if domain[..end].trim_matches(is_dot).contains(is_dot) {
+            return None;
+        }
     }
     let run = run.trim_matches(|char| is_dot(char) || matches!(char, '-' | '_'));
     let mut labels: Vec<&str> = run.rsplit(is_dot).take(MAX_HEAD).collect();
@@ -134,8 +139,8 @@ fn host_of(run: &str, after: &str, place: Place) -> Option<String> {
     }
     let has_path = has_path(after);
     let counts = match place {
-        Place::Code => has_path && DOMAINS.contains(last),
-        Place::Text if has_path => true,
+        Place::Code => DOMAINS.contains(last) && (has_path || has_slashes && !FILE.contains(last)),
+        Place::Text if has_path || has_slashes => true,
         Place::Text if last.starts_with("xn--") => true,
         Place::Text if FILE.contains(last) => false,
         // `3.in`, and calls such as `name.is(`.
@@ -163,8 +168,8 @@ mod tests {
         for ending in FILES.split_whitespace() {
             assert!(DOMAINS.contains(ending), "{ending} is a top-level domain");
         }
-        for ending in NO_DOMAINS.split_whitespace().filter(|ending| DOMAINS.contains(ending)) {
-            panic!("{ending} is in two lists");
+        for ending in NO_DOMAINS.split_whitespace() {
+            assert!(!DOMAINS.contains(ending), "{ending} is in two lists");
         }
     }
 }

@@ -18,24 +18,33 @@ pub(super) fn search(text: &str, found: &mut Found) {
     let mut listed = 0;
     for (at, byte) in text.bytes().enumerate() {
         // All marks are ASCII, so that every slice below begins at a character.
-        let wrong = match byte {
-            b']' => in_brackets(&text[at..], hosts),
-            b'<' => in_angles(&text[at..], hosts),
-            b'h' | b'H' | b's' | b'S' | b'f' | b'F' => attribute(text, at, &mut listed, hosts)
-                .or_else(|| with_scheme(&text[at..], hosts))
-                .or_else(|| in_styles(&text[at..], hosts)),
-            b'a'..=b'd' | b'A'..=b'D' | b'p' | b'P' => attribute(text, at, &mut listed, hosts),
-            b'u' | b'U' => attribute(text, at, &mut listed, hosts).or_else(|| in_styles(&text[at..], hosts)),
-            b'@' => in_styles(&text[at..], hosts),
-            b'i' | b'I' if begins(&text[at..], IMAGE_SET) => {
-                in_list(text, at + IMAGE_SET.len(), ')', &mut listed, hosts)
-            }
-            b'm' | b'M' if begins(&text[at..], "mailto:") => mail(&text[at..]),
-            b'w' | b'W' if begins(&text[at..], "www.") && may_begin(&text[..at]) => {
-                with_scheme(&format!("http://{}", window(&text[at..])), hosts)
-            }
-            _ => None,
-        };
+        let wrong =
+            match byte {
+                b']' => in_brackets(&text[at..], hosts),
+                b'<' => in_angles(&text[at..], hosts),
+                b'h' | b'H' => attribute(text, at, &["href"], &mut listed, hosts)
+                    .or_else(|| with_scheme(&text[at..], hosts)),
+                b'f' | b'F' => with_scheme(&text[at..], hosts),
+                b's' | b'S' => attribute(text, at, &["srcset", "src"], &mut listed, hosts)
+                    .or_else(|| in_styles(&text[at..], hosts)),
+                b'a' | b'A' => attribute(text, at, &["action"], &mut listed, hosts),
+                b'b' | b'B' => attribute(text, at, &["background"], &mut listed, hosts),
+                b'c' | b'C' => attribute(text, at, &["cite"], &mut listed, hosts),
+                b'd' | b'D' => attribute(text, at, &["data"], &mut listed, hosts),
+                b'p' | b'P' => attribute(text, at, &["ping", "poster"], &mut listed, hosts),
+                // The target of a refresh, and CSS.
+                b'u' | b'U' => attribute(text, at, &["url"], &mut listed, hosts)
+                    .or_else(|| in_styles(&text[at..], hosts)),
+                b'@' => in_styles(&text[at..], hosts),
+                b'i' | b'I' if begins(&text[at..], IMAGE_SET) => {
+                    in_list(text, at + IMAGE_SET.len(), ')', &mut listed, hosts)
+                }
+                b'm' | b'M' if begins(&text[at..], "mailto:") => mail(&text[at..]),
+                b'w' | b'W' if begins(&text[at..], "www.") && may_begin(&text[..at]) => {
+                    with_scheme(&format!("http://{}", window(&text[at..])), hosts)
+                }
+                _ => None,
+            };
         found.add(wrong);
         if found.is_full() {
             return;
@@ -174,19 +183,22 @@ fn mail(text: &str) -> Option<Wrong> {
     link.contains('@').then(|| wrong(link, "is not an http or https URL")).flatten()
 }
 
-/// The attributes of HTML and SVG that have links, or whose names end so: `formaction`, `xlink:href`. `url` is the target of a refresh.
-const ATTRIBUTES: [&str; 10] =
-    ["href", "srcset", "src", "action", "background", "cite", "data", "ping", "poster", "url"];
-
-/// Those of them that hold several links.
+/// The attributes that hold several links.
 const LISTS: [&str; 2] = ["srcset", "ping"];
 
-/// Those of them that are also names in JSON and in code: `"href": "link"`.
+/// The attributes that are also names in JSON and in code: `"href": "link"`.
 const FIELDS: [&str; 4] = ["href", "srcset", "src", "url"];
 
-/// `href="link"`, `src='link'`, `srcset=link` and `"href": "link"`, at the name of the attribute.
-fn attribute(text: &str, at: usize, listed: &mut usize, hosts: &Hosts) -> Option<Wrong> {
-    let name = ATTRIBUTES.into_iter().find(|name| begins(&text[at..], name))?;
+/// `href="link"`, `src='link'`, `srcset=link` and `"href": "link"`, at the name of one of these attributes of HTML and SVG. A longer name
+/// may end so: `formaction`, `xlink:href`.
+fn attribute(
+    text: &str,
+    at: usize,
+    names: &[&'static str],
+    listed: &mut usize,
+    hosts: &Hosts,
+) -> Option<Wrong> {
+    let name = *names.iter().find(|name| begins(&text[at..], name))?;
     let rest = &text[at + name.len()..];
     let value = match after_blanks(rest).strip_prefix('=') {
         Some(value) => after_blanks(value),

@@ -50,16 +50,18 @@ fn start_of_host(link: &str) -> usize {
 /// The beginning of a link, so long that [`judge`] decides the same as for the whole link.
 pub(super) fn head_of(text: &str) -> &str {
     let start = start_of_host(text);
-    &text[..text.floor_char_boundary(text.len().min(start + 2 * MAX_HEAD))]
+    &text[..text.floor_char_boundary(text.len().min(start + MAX_HEAD + 4))]
 }
 
 /// Judges the target of a link as it is written, with character references. `None` if it is permitted.
 pub(super) fn judge(link: &str, hosts: &Hosts) -> Option<Wrong> {
-    let link = link.trim_matches(|char: char| char <= ' ');
-    let head = head(link);
     // `https:&#47;&#47;example.com` and `java&Tab;script:`.
-    if head.len() <= MAX_HEAD && !head.chars().any(char::is_control) && head.contains('&') {
-        return wrong(link, "has a character reference");
+    if link.contains('&') {
+        let link = link.trim_matches(|char: char| char <= ' ');
+        let head = head(link);
+        if head.len() <= MAX_HEAD && !head.chars().any(char::is_control) && head.contains('&') {
+            return wrong(link, "has a character reference");
+        }
     }
     judge_read(link, hosts)
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::Whole;
 use crate::check::Severity::{Error, Info, Warning};
-use crate::check::facts::{Facts, RenderKind};
+use crate::check::facts::{Doc, Facts, Render, RenderKind};
 use crate::check::names::NAMES;
 use crate::check::schema::Schema;
 use crate::check::templates::placeholders;
@@ -99,6 +99,13 @@ impl<'a> Whole<'a> {
                 notes.add(render.at, Error, "MissingTemplate", format!("there is no {what} `{name}`"));
                 continue;
             }
+            if kind == FileKind::Block
+                && let Some(block) = self.liquid_of(kind, name)
+                && let Some(doc) = block.facts.doc.as_ref().filter(|_| !block.is_broken)
+            {
+                argument_types(render, name, doc, "ValidContentForArgumentTypes", notes);
+                block_arguments(render, name, doc, &block.facts, notes);
+            }
             if kind != FileKind::Snippet {
                 continue;
             }
@@ -120,6 +127,7 @@ impl<'a> Whole<'a> {
                 }
             }
             let Some(doc) = &snippet.facts.doc else { continue };
+            argument_types(render, name, doc, "ValidRenderSnippetArgumentTypes", notes);
             for param in doc.params.iter().filter(|param| param.is_required) {
                 let is_given = render.arguments.iter().any(|(argument, ..)| *argument == param.name)
                     || render.alias.as_ref().is_some_and(|(alias, _)| *alias == param.name);
@@ -272,6 +280,43 @@ impl<'a> Whole<'a> {
         }
         // Only a form that can be sent needs the variant.
         !body.contains("submit")
+    }
+}
+
+/// Arguments of `content_for 'block'` that the platform has or may get.
+const BLOCK_ARGUMENTS: [&str; 4] = ["attributes", "class", "context", "style"];
+
+/// Compares the arguments that a tag gives a static block with those that its `doc` names.
+fn block_arguments(render: &Render, name: &str, doc: &Doc, facts: &Facts, notes: &mut Notes) {
+    for (argument, _, at) in &render.arguments {
+        let is_known = doc.params.is_empty()
+            || doc.params.iter().any(|param| param.name == *argument)
+            || facts.words.contains(argument)
+            || BLOCK_ARGUMENTS.contains(&argument.as_str());
+        if !is_known {
+            let message = format!("the block `{name}` does not read the argument `{argument}`");
+            notes.add(*at, Warning, "UnrecognizedContentForArguments", message);
+        }
+    }
+    for param in doc.params.iter().filter(|param| param.is_required) {
+        if !render.arguments.iter().any(|(argument, ..)| *argument == param.name) {
+            let message = format!("the block `{name}` requires the argument `{}`", param.name);
+            notes.add(render.at, Warning, "MissingContentForArguments", message);
+        }
+    }
+}
+
+/// Compares the values that a tag gives a file with the types that its `doc` names.
+fn argument_types(render: &Render, name: &str, doc: &Doc, code: &'static str, notes: &mut Notes) {
+    for written in &render.written {
+        let param = doc.params.iter().find(|param| param.name == written.name);
+        if let Some(kind) = param.and_then(|param| param.mismatch(written)) {
+            let message = format!(
+                "the argument `{}` of `{name}` must be a {kind}, is a {}",
+                written.name, written.kind
+            );
+            notes.add(written.at, Warning, code, message);
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 use super::Walker;
 use crate::check::Severity::{Error, Info, Warning};
 use crate::check::expression::{Parser, Value};
-use crate::check::facts::{Render, RenderKind};
-use crate::check::names::FORMS;
+use crate::check::facts::{Render, RenderKind, Written};
+use crate::check::names::{FORMS, Type};
 
 impl<'a> Walker<'a, '_> {
     pub(super) fn layout(&mut self, at: usize, mut parser: Parser<'a>) {
@@ -49,7 +49,15 @@ impl<'a> Walker<'a, '_> {
         if name == "include" {
             self.notes.add(at, Info, "DeprecatedTag", "`include` is deprecated: use `render`");
         }
-        let mut render = Render { kind, name: None, at, arguments: Vec::new(), alias: None, is_open: false };
+        let mut render = Render {
+            kind,
+            name: None,
+            at,
+            arguments: Vec::new(),
+            alias: None,
+            written: Vec::new(),
+            is_open: false,
+        };
         match parser.value() {
             Value::Text { text, .. } => {
                 render.name = Some(text.to_owned());
@@ -74,14 +82,26 @@ impl<'a> Walker<'a, '_> {
         }
         for word in ["with", "for"] {
             if parser.take_word(word) {
+                let value_at = parser.here();
                 let value = parser.value();
                 if matches!(value, Value::Missing) {
                     self.invalid(at, format!("`{word}` has no value"));
                 }
                 let kind = if word == "for" { self.element_of(&value) } else { self.type_of_value(&value) };
+                // Each element of a range is a number.
+                let written = value.written_type().map(|kind| match kind {
+                    "range" if word == "for" => "number",
+                    kind => kind,
+                });
                 self.value(&value);
                 let alias = if parser.take_word("as") { parser.word().map(|(alias, _)| alias) } else { None };
                 let alias = alias.map(str::to_owned).or_else(|| render.name.clone()).unwrap_or_default();
+                render.written.extend(written.map(|kind| Written {
+                    name: alias.clone(),
+                    kind,
+                    at: value_at,
+                    is_alias: true,
+                }));
                 render.alias = Some((alias, kind));
             }
         }
@@ -98,6 +118,7 @@ impl<'a> Walker<'a, '_> {
                 self.notes.add(argument_at, Warning, "DuplicateRenderSnippetArguments", message);
             }
             let kind = self.type_of_value(&value);
+            render.written.extend(written(argument, argument_at, &value));
             render.arguments.push((argument.to_owned(), kind, argument_at));
             self.value(&value);
         }
@@ -126,6 +147,7 @@ impl<'a> Walker<'a, '_> {
             at,
             arguments: Vec::new(),
             alias: None,
+            written: Vec::new(),
             is_open: false,
         });
     }
@@ -147,6 +169,8 @@ impl<'a> Walker<'a, '_> {
             }
         };
         let (mut kind, mut id) = (None, None);
+        let mut arguments: Vec<(String, Type, usize)> = Vec::new();
+        let mut values = Vec::new();
         while parser.take_mark(",") {
             // Names such as `closest.product` are arguments, too.
             let mut word = parser.name_with_colon();
@@ -163,6 +187,16 @@ impl<'a> Walker<'a, '_> {
                 (Some("type"), _) => kind = Some(None),
                 (Some("id"), Value::Text { text, .. }) => id = Some(Some(*text)),
                 (Some("id"), _) => id = Some(None),
+                (Some(""), _) => {}
+                (Some(name), value) => {
+                    let name_at = word.map_or(at, |(_, at)| at);
+                    if arguments.iter().any(|(known, ..)| known == name) {
+                        let message = format!("the argument `{name}` is there twice");
+                        self.notes.add(name_at, Warning, "DuplicateContentForArguments", message);
+                    }
+                    arguments.push((name.to_owned(), self.type_of_value(value), name_at));
+                    values.extend(written(name, name_at, value));
+                }
                 _ => {}
             }
             self.value(&value);
@@ -170,6 +204,7 @@ impl<'a> Walker<'a, '_> {
         match what {
             "blocks" => {
                 self.facts.content_for_blocks += 1;
+                self.facts.content_for_blocks_at = at;
                 if self.facts.content_for_blocks == 2 {
                     let message = "`content_for 'blocks'` is there twice";
                     self.notes.add(at, Warning, "DuplicateContentForBlocks", message);
@@ -185,6 +220,9 @@ impl<'a> Walker<'a, '_> {
                 }
                 if let Some(Some(name)) = kind {
                     self.push_render(RenderKind::Block, name, at);
+                    if let Some(render) = self.facts.renders.last_mut() {
+                        (render.arguments, render.written) = (arguments, values);
+                    }
                 }
                 if let Some(Some(id)) = id {
                     // Two branches of a condition may print the same block.
@@ -200,4 +238,10 @@ impl<'a> Walker<'a, '_> {
             other => self.invalid(at, format!("`content_for` knows 'blocks' and 'block', not '{other}'")),
         }
     }
+}
+
+/// An argument whose value is written out.
+fn written(name: &str, at: usize, value: &Value) -> Option<Written> {
+    let kind = value.written_type()?;
+    Some(Written { name: name.to_owned(), kind, at, is_alias: false })
 }

@@ -100,7 +100,7 @@ impl<'a> Walker<'a, '_> {
             Value::Text { text, .. } => {
                 self.facts.literals.extend(text.split_whitespace().map(str::to_owned));
             }
-            Value::Number { .. } | Value::Literal | Value::Missing => {}
+            Value::Number { .. } | Value::Literal { .. } | Value::Missing => {}
         }
     }
 
