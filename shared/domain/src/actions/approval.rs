@@ -67,8 +67,8 @@ impl Briefing {
     }
 }
 
-/// Everything that an approval binds. [`told`](super::told) makes what a run is told from this value, so nothing else of an action
-/// or its agent can enter a prompt.
+// `prompts::of_run` makes what a run is told of this value.
+/// Everything that an approval binds. Nothing else of an action or its agent enters the prompt of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalContent {
     pub title: String,
