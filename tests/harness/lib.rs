@@ -29,6 +29,7 @@ pub mod skips;
 pub mod stage;
 pub mod themes;
 pub mod things;
+pub mod wait;
 
 pub use skips::skipped;
 

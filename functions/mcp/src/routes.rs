@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use shared::edge::extract::{Caller, Once, Query, is_json};
+use shared::edge::problem::Problem;
 use shared::flows::documents::DocumentName;
 use shared::request::limits::MAX_BODY_BYTES;
 use shared::{Cx, Error, Result};
@@ -56,7 +57,8 @@ fn default_project() -> ProjectId {
     responses(
         (status = 200, description = "A JSON-RPC response", body = Object),
         (status = 202, description = "The notification was accepted"),
-        (status = 400, description = "A JSON-RPC error: -32700 if the body is not JSON, -32600 if it is not one message", body = Object),
+        (status = 400, description = "A JSON-RPC error: -32700 if the body is not JSON, -32600 if it is not one message. A problem document \
+            if a parameter or a header is invalid", content((Object = "application/json"), (Problem = "application/problem+json"))),
     ),
 )]
 async fn call(

@@ -394,7 +394,7 @@ pub struct Limit {
 
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Chat {
-    /// The agent. May be left out if there is only one
+    /// The agent. May be left out if there is only one active agent; then all words are the message
     pub agent: Option<String>,
     /// What to say
     pub message: Vec<String>,

@@ -129,7 +129,7 @@ async fn an_acceptance_and_a_newer_draft_do_not_lose_each_other() {
         );
         let two = newer.expect(200)["proposals"][0]["proposal_id"].clone();
         assert!([201, 409].contains(&saved.status), "{}", saved.body);
-        assert_eq!(waiting(&h, &agent).await, [two.clone()]);
+        assert_eq!(waiting(&h, &agent).await, std::slice::from_ref(&two));
         h.post(&saves, json!({"proposal_id": two})).await.expect(201);
     }
 }

@@ -21,7 +21,8 @@ fn owner() -> Owner {
 
 fn line(n: usize, padding: usize) -> String {
     let description = format!("Entry {n}{}", " ".repeat(padding));
-    json!({"event": "agent_start", "description": description, "timestamp": "2025-08-12T14:00:00.000Z"})
+    let at = "2025-08-12T14:00:00.000Z";
+    json!({"event": "agent_start", "agent_id": "arch-00", "description": description, "timestamp": at})
         .to_string()
         + "\n"
 }

@@ -18,6 +18,7 @@ use shared::store::{DueItem, Once};
 use tests::executors::invocations;
 use tests::model::{Says, ScriptedModel};
 use tests::stage::Stage;
+use tests::wait::until;
 use tokio::task::JoinHandle;
 
 /// The number of executors on the platform of these tests.
@@ -26,9 +27,6 @@ const BATCH: usize = shared::runtime::lambda::BATCH;
 
 /// Less than the lease of a place.
 const SOON: SignedDuration = SignedDuration::from_secs(20);
-
-/// How long the tests wait for something to happen.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn stage(model: &ScriptedModel) -> Stage {
     let stage = Stage::with(model.config("scripted")).await;
@@ -90,19 +88,6 @@ async fn due_soon(stage: &Stage, owner: &Owner, count: usize) -> Vec<ActionId> {
 async fn became(stage: &Stage, owner: &Owner, id: ActionId) -> Vec<domain::actions::Occurrence> {
     let found = stage.h.platform.cx.store.occurrences(owner, id, None, 10, Order::Oldest).await.unwrap();
     found.items.into_iter().map(|(_, occurrence)| occurrence.value).collect()
-}
-
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let began = std::time::Instant::now();
-    while !is_so().await {
-        assert!(began.elapsed() < PATIENCE, "did not happen in time: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-async fn asked(model: &ScriptedModel, times: usize) {
-    let asked = tokio::time::timeout(PATIENCE, model.asked_times(times)).await;
-    assert!(asked.is_ok(), "the model was asked {} times and not {times} times", model.asked());
 }
 
 /// How many executors hold a place. The record of an executor that died stays until another executor takes its place.
@@ -198,7 +183,7 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
     stage.executors.trouble(1.0, 0.0);
     let mut working = executors(&stage);
     stage.sweep().await;
-    asked(&model, 1).await;
+    model.asked_times(1).await;
     until("what finds no place waits", async || {
         let waiting = stage.h.platform.cx.store.backlog(&stage.owner, 200).await.unwrap().len();
         waiting + limit >= ids.len()

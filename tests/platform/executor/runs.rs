@@ -5,7 +5,7 @@ use std::time::Duration;
 use base::clock::Clock;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
-use tests::Harness;
+use tests::{Harness, wait};
 
 /// A platform on which a minute passes in two seconds.
 async fn fast() -> Harness {
@@ -28,18 +28,12 @@ async fn approve(h: &Harness, action: &Value) -> Value {
     h.post(&path, json!({"approval_hash": action["approval_hash"]})).await.expect(200)
 }
 
-/// Waits until the action is in this state, for at most a minute.
+/// Waits until the action is in this state.
 async fn until(h: &Harness, action: &Value, state: &str) -> Value {
     let path = format!("/actions/{}", action["action_id"].as_str().unwrap());
-    for _ in 0..600 {
-        let now = h.get(&path).await.expect(200);
-        if now["state"] == state {
-            return now;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    let runs = h.get(&format!("{path}/runs")).await;
-    panic!("never {state}: {:#} {:#}", h.get(&path).await.body, runs.body);
+    wait::until(&format!("the action is {state}"), async || h.get(&path).await.expect(200)["state"] == state)
+        .await;
+    h.get(&path).await.expect(200)
 }
 
 #[tokio::test]

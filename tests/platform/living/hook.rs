@@ -61,10 +61,10 @@ async fn a_signed_push_of_the_branch_is_taken_once() {
     let body = push("refs/heads/main", &ids);
     let signed = signature(secret, &body);
     let taken = call(&h, path, "push", &signed, &body).await.expect(200);
-    assert_eq!(taken, json!({"new": 2, "known": 0}));
+    assert_eq!(taken, json!({"new": 2, "rebased": 0, "known": 0}));
     // GitHub may send it again.
     let again = call(&h, path, "push", &signed, &body).await.expect(200);
-    assert_eq!(again, json!({"new": 0, "known": 2}));
+    assert_eq!(again, json!({"new": 0, "rebased": 0, "known": 2}));
     for other in ["refs/heads/dev", "refs/tags/v1"] {
         let body = push(other, &["8dcb09b5b57875f334f61aebed695e2e4193db5e"]);
         let ignored = call(&h, path, "push", &signature(secret, &body), &body).await.expect(200);

@@ -176,6 +176,18 @@ async fn a_day_in_the_shell() {
     let went_on = shell.run(&["chat", agent_id, "Hello again", "--chat", first, "--json"]).await.json();
     assert_eq!(went_on["chat_id"], first);
 
+    // With one agent, its name may be left out. A single word is a name, and so is the beginning of an id.
+    for words in
+        [&["chat", "What is scheduled?", "--json"][..], &["chat", "What", "is", "scheduled?", "--json"]]
+    {
+        let asked = shell.run(words).await.json();
+        let chat = h.get(&format!("/chats/{}", asked["chat_id"].as_str().unwrap())).await.expect(200);
+        let said = chat["messages"].as_array().unwrap().iter().rfind(|message| message["role"] == "user");
+        assert_eq!(said.unwrap()["content"], "What is scheduled?", "{chat:#}");
+    }
+    shell.run(&["chat", "Wachter"]).await.failed("there is no agent `Wachter`");
+    shell.run(&["chat", "agt_00", "Hello"]).await.failed("there is no agent `agt_00`");
+
     let proposal = run["proposals"][0]["proposal_id"].as_str().unwrap();
     let accepted = shell.run(&["accept", proposal]).await.ok();
     let action = h.get("/actions").await.expect(200)["data"][0].clone();

@@ -63,7 +63,7 @@ function channelsSection(ctx) {
     "Channels",
     { note: channels.data.length > 0 ? `${channels.data.length} of ${MOST_CHANNELS}` : null },
     ctx.state.secret && webhookSecret(ctx, ctx.state.secret),
-    channels.data.length === 0 && empty("Nobody is told yet. Add a channel, and the platform writes to you when a run fails, waits for you, or is done."),
+    channels.data.length === 0 && empty("Nobody is told yet. Add a channel, and the platform writes to you when a run fails or waits for you, and once a day what has succeeded."),
     channels.data.length > 0 && h("ul", { class: "rows", "aria-label": "Channels" }, channels.data.map((one) => channelRow(ctx, one))),
     channels.data.length < MOST_CHANNELS && newChannel(ctx),
   );

@@ -36,7 +36,7 @@ const STEP: usize = 100;
 /// # Errors
 /// If the server refuses the message, does not answer, or the run fails.
 pub fn run(api: Api, args: &Chat) -> Result<(), Failure> {
-    let agent = names::agent_or_only(&api, args.agent.as_deref())?;
+    let (agent, message) = names::agent_and_message(&api, args.agent.as_deref(), &args.message)?;
     let path = format!("/agents/{}/chat", segment(&agent));
     let chat = match (&args.chat, args.new) {
         (Some(id), _) => Some(chat_id(&api, &agent, id)?),
@@ -44,12 +44,12 @@ pub fn run(api: Api, args: &Chat) -> Result<(), Failure> {
         (None, false) => latest(&api, &agent)?.map(|chat| chat.text("chat_id").to_owned()),
     };
     let talk = Talk::begin(api, path, args.json);
-    if args.message.is_empty() && io::stdin().is_terminal() {
+    if message.is_empty() && io::stdin().is_terminal() {
         let how = if chat.is_some() { "the latest chat goes on; --new begins another" } else { "a new chat" };
         talk.note(&format!("{how}. Ctrl-D ends it, Ctrl-C cancels a reply."));
         return talk.converse(chat, |_, _| Ok(false));
     }
-    let message = if args.message.is_empty() { from_stdin()? } else { args.message.join(" ") };
+    let message = if message.is_empty() { from_stdin()? } else { message };
     if message.trim().is_empty() {
         return Err(Failure::Message("the message is empty".to_owned()));
     }

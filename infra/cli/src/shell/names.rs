@@ -82,25 +82,30 @@ struct Named {
 /// # Errors
 /// If there is no such thing, or there are several.
 pub fn id(api: &Api, kind: Kind, called: &str) -> Result<String, Failure> {
+    find(api, kind, called)?
+}
+
+/// The inner error says that there is no such thing.
+fn find(api: &Api, kind: Kind, called: &str) -> Result<Result<String, Failure>, Failure> {
     let called = called.trim();
     if called.is_empty() {
         return Err(Failure::Message(format!("the name of {} {} is empty", kind.article(), kind.word())));
     }
     if digits(kind.prefix(), called) == Some(DIGITS) {
-        return Ok(called.to_owned());
+        return Ok(Ok(called.to_owned()));
     }
     if digits(kind.prefix(), called).is_some() {
         let matching: Vec<Named> =
             all(api, kind)?.into_iter().filter(|thing| thing.id.starts_with(called)).collect();
         if !matching.is_empty() {
-            return only(kind, called, matching);
+            return only(kind, called, matching).map(Ok);
         }
     }
     let (named, similar) = by_name(api, kind, called)?;
     if named.is_empty() {
-        return Err(unknown(kind, called, &similar));
+        return Ok(Err(unknown(kind, called, &similar)));
     }
-    only(kind, called, named)
+    only(kind, called, named).map(Ok)
 }
 
 /// The path of a thing.
@@ -111,14 +116,39 @@ pub fn path(api: &Api, kind: Kind, called: &str) -> Result<String, Failure> {
     Ok(format!("{}/{}", kind.list(), segment(&id(api, kind, called)?)))
 }
 
+/// The agent that the person has named, or the only one there is, and the message. If the first of several words names no agent, all of them
+/// are a message to the only one. A single word is a name, because a message of one word is rare and a misspelt name is not.
+///
+/// # Errors
+/// If none is named and there is not exactly one.
+pub fn agent_and_message(
+    api: &Api,
+    called: Option<&str>,
+    message: &[String],
+) -> Result<(String, String), Failure> {
+    let message = message.join(" ");
+    let Some(called) = called else { return Ok((only_agent(api)?, message)) };
+    let unknown = match find(api, Kind::Agent, called)? {
+        Ok(agent) => return Ok((agent, message)),
+        Err(unknown) => unknown,
+    };
+    let words = format!("{called} {message}");
+    if digits(Kind::Agent.prefix(), called).is_some() || words.split_whitespace().count() < 2 {
+        return Err(unknown);
+    }
+    only_agent(api).map(|agent| (agent, words.trim().to_owned())).map_err(|_| unknown)
+}
+
 /// The agent that the person has named, or the only one there is.
 ///
 /// # Errors
 /// If none is named and there is not exactly one.
 pub fn agent_or_only(api: &Api, called: Option<&str>) -> Result<String, Failure> {
-    if let Some(called) = called {
-        return id(api, Kind::Agent, called);
-    }
+    called.map_or_else(|| only_agent(api), |called| id(api, Kind::Agent, called))
+}
+
+/// The only active agent.
+fn only_agent(api: &Api) -> Result<String, Failure> {
     let mut agents = api.list("/agents", &[("status", Some("active"))], SHOWN as u32)?;
     let agents: Vec<Named> = agents["data"]
         .as_array_mut()

@@ -2,10 +2,14 @@
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT};
+use signal_hook::flag;
 
 use crate::bed::{Bed, DOWN, Output};
 use crate::server::{Reply, Request, Server, wait_until};
@@ -194,8 +198,20 @@ fn a_name_that_is_not_text_does_not_keep_the_command_from_running() {
     assert!(server.requests().is_empty());
 }
 
+/// A child inherits what its parent ignores: INT and HUP in the background of a script or under `nohup`. What the parent handles has its
+/// default in the child.
+fn handle_what_may_be_ignored() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        flag::register(SIGHUP, Arc::new(AtomicBool::new(false))).unwrap();
+        // It still ends the tests.
+        flag::register_conditional_shutdown(SIGINT, 130, Arc::new(AtomicBool::new(true))).unwrap();
+    });
+}
+
 #[test]
 fn signals_reach_the_command() {
+    handle_what_may_be_ignored();
     for (name, number) in [("TERM", 15), ("HUP", 1), ("INT", 2), ("USR1", 10)] {
         // The command ends of the signal.
         let server = platform();
