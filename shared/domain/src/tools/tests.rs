@@ -78,7 +78,7 @@ fn granted_tools_are_bound_by_their_schemas() {
     let grants = ["generate_actions".to_owned(), "gone_since".to_owned()];
     let spec = GENERATE_ACTIONS.spec();
     let bound = ToolSpecForHash { name: spec.name, schema: spec.input_schema };
-    assert_eq!(approved(&grants, false), [bound.clone()]);
+    assert_eq!(approved(&grants, false), std::slice::from_ref(&bound));
     let names: Vec<String> = approved(&grants, true).into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, [&bound.name, "read_document", "sync_documentation"]);
 }
