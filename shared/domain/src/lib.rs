@@ -66,6 +66,7 @@ pub mod reach;
 pub mod runs;
 pub mod schedule;
 pub mod secrets;
+mod told_by_platform;
 pub mod tools;
 pub mod validate;
 pub mod watch;

@@ -2,7 +2,7 @@
 
 use words::Language;
 
-use crate::tokens::Words;
+use crate::tokens::{Words, ending};
 
 /// What a question asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -274,22 +274,6 @@ pub(crate) fn offered(text: &str, words: &Words) -> Offered {
     }
     offered.pure_question = offered.question && statements <= MAX_GREETING;
     offered
-}
-
-/// Whether the signs between two words end a sentence, and whether the sentence is a question.
-fn ending(gap: &str) -> Option<bool> {
-    if gap == " " {
-        return None;
-    }
-    if gap.contains(['?', '？', '؟']) {
-        return Some(true);
-    }
-    gap.contains(['.', '!', '\n', '。', '！', '।', '…']).then_some(false)
-}
-
-/// Whether the signs between two words end a sentence.
-pub(crate) fn ends_a_sentence(gap: &str) -> bool {
-    ending(gap).is_some()
 }
 
 fn is_number_word(word: &str) -> bool {

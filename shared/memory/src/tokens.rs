@@ -10,7 +10,6 @@ use std::borrow::Cow;
 use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
 use words::{Language, fold, is_letter};
 
-use crate::cues;
 use crate::language::{is_stop_word, stemmer};
 
 /// Longer sequences of letters are data, not words.
@@ -196,7 +195,7 @@ impl<'a> Writing<'a> {
 
     fn begins_a_sentence(&self, place: usize, word: Word) -> bool {
         let before = place.checked_sub(1).and_then(|before| self.words.get(before));
-        before.is_none_or(|(before, _)| cues::ends_a_sentence(&self.text[before.end..word.start]))
+        before.is_none_or(|(before, _)| ends_a_sentence(&self.text[before.end..word.start]))
     }
 }
 
@@ -247,6 +246,22 @@ fn is_particle(c: char) -> bool {
         c,
         'は' | 'が' | 'を' | 'に' | 'の' | 'で' | 'と' | 'も' | 'す' | 'ま' | 'し' | 'た' | 'て' | 'か'
     )
+}
+
+/// Whether the signs between two words end a sentence, and whether the sentence is a question.
+pub(crate) fn ending(gap: &str) -> Option<bool> {
+    if gap == " " {
+        return None;
+    }
+    if gap.contains(['?', '？', '؟']) {
+        return Some(true);
+    }
+    gap.contains(['.', '!', '\n', '。', '！', '।', '…']).then_some(false)
+}
+
+/// Whether the signs between two words end a sentence.
+fn ends_a_sentence(gap: &str) -> bool {
+    ending(gap).is_some()
 }
 
 #[cfg(test)]

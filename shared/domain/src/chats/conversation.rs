@@ -8,7 +8,7 @@ use super::signals::{Deliverable, Reply};
 use crate::ids::{AgentId, ChatId, MessageId, RunId};
 use crate::models::image::{self, Image, ImageInput};
 use crate::models::{Block, Message, Role};
-use crate::prompts;
+use crate::told_by_platform::is_told_by_platform;
 use crate::validate::FieldErrors;
 
 /// The longest message of a person, in characters.
@@ -100,9 +100,7 @@ impl ChatMessage {
             // A person sends no results.
             None if self.content.iter().any(|block| matches!(block, Block::ToolResult { .. })) => true,
             None => {
-                self.run_id.is_some()
-                    && self.words().count() > 0
-                    && self.words().all(prompts::is_told_by_platform)
+                self.run_id.is_some() && self.words().count() > 0 && self.words().all(is_told_by_platform)
             }
         }
     }
@@ -274,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_the_platform_tells_a_model_is_not_a_persons() {
-        let repair = prompts::repair("`title` is missing");
+        let repair = crate::told_by_platform::repair("`title` is missing");
         let result = "Result of query_actions:\n[]";
         for (text, is_of_platform) in [
             (repair.as_str(), true),

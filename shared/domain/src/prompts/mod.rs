@@ -15,6 +15,7 @@ use crate::models::reduce::EARLIER;
 use crate::models::{CacheTtl, SystemBlock};
 use crate::quoting::{one_line, quoted};
 use crate::schedule::{Schedule, moment_in_words};
+pub use crate::told_by_platform::{repair, result_of};
 use crate::watch::page::MAX_SHOWN;
 use crate::watch::state::News;
 use crate::work::MAX_NOTEBOOK;
@@ -403,36 +404,6 @@ pub fn meet(unmet: &[String]) -> String {
          title, with `save_output`. If it does not meet the conditions then, the run fails.",
         unmet.join("; ")
     )
-}
-
-const REPAIR: (&str, &str) =
-    ("What you tried to deliver could not be read: ", ". Deliver it again, complete and correct.");
-
-/// Asks the model to repeat a deliverable that could not be read.
-#[must_use]
-pub fn repair(reason: &str) -> String {
-    let (before, after) = REPAIR;
-    format!("{before}{reason}{after}")
-}
-
-const RESULT_OF: &str = "Result of ";
-
-/// What the model is told about a signal that asked for a tool.
-#[must_use]
-pub fn result_of(tool: &str, result: &str) -> String {
-    format!("{RESULT_OF}{tool}:\n{result}")
-}
-
-/// Whether a text has the form of [`repair`] or [`result_of`].
-#[must_use]
-pub fn is_told_by_platform(text: &str) -> bool {
-    let (before, after) = REPAIR;
-    let is_name = |name: &str| {
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
-    };
-    let result = text.strip_prefix(RESULT_OF).and_then(|rest| rest.split_once(":\n"));
-    text.strip_prefix(before).is_some_and(|rest| rest.contains(after))
-        || result.is_some_and(|(name, _)| is_name(name))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
 //! All of them read a text in linear time.
 
 #[cfg(test)]
-mod cases;
+mod cases_tests;
 mod html;
 mod markup;
 mod names;
@@ -27,6 +27,9 @@ use std::borrow::Cow;
 use url::Host;
 
 use crate::reach::is_name;
+
+/// The longest head of a link, in bytes: a scheme, a host name of 253 bytes and a port.
+const MAX_HEAD: usize = 300;
 
 /// How many links a finding names. The search ends after them.
 const MAX_FOUND: usize = 3;

@@ -8,8 +8,7 @@ use std::sync::LazyLock;
 
 use url::Host;
 
-use super::target::MAX_HEAD;
-use super::{Found, Hosts, Wrong, wrong};
+use super::{Found, Hosts, MAX_HEAD, Wrong, wrong};
 
 /// The top-level domains of countries.
 const COUNTRIES: &str = "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by bz \

@@ -4,8 +4,9 @@
 //! them may be of any length, because it belongs to one mark only. Of the link itself, a head of limited length is read. So the time
 //! is linear. Lists of links have no limited length, so each byte of a text is read for one list only.
 
+use super::MAX_HEAD;
 use super::styles;
-use super::target::{MAX_HEAD, head_of, judge, scheme_of};
+use super::target::{head_of, judge, scheme_of};
 use super::{Found, Hosts, Wrong, wrong};
 
 use url::{Host, Url};

@@ -6,10 +6,7 @@ use std::sync::LazyLock;
 
 use url::Url;
 
-use super::{Hosts, Wrong, names, wrong};
-
-/// The longest head of a link, in bytes: a scheme, a host name of 253 bytes and a port.
-pub(super) const MAX_HEAD: usize = 300;
+use super::{Hosts, MAX_HEAD, Wrong, names, wrong};
 
 /// A relative link is resolved against both. If it stays at both hosts, it names no host itself.
 static BASES: LazyLock<[Url; 2]> = LazyLock::new(|| {
