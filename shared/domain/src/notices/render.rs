@@ -18,7 +18,7 @@ use super::digest::{Digest, DigestItem};
 use super::of_run::MISSED;
 use super::plan::Notice;
 use super::{About, LeadsTo, NoticeKey, NoticeKind};
-use crate::quoting::breaks_line;
+use crate::quoting::{breaks_line, is_invisible};
 
 /// The longest subject of an e-mail, in characters.
 pub const MAX_SUBJECT: usize = 150;
