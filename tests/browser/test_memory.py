@@ -137,7 +137,7 @@ def test_a_fact_is_corrected_and_forgotten(owner):
     expect(dialog).to_contain_text("This cannot be undone.")
     axe(page)
     shot(page, "memory-forget-light")
-    dialog.get_by_role("button", name="Keep").click()
+    dialog.get_by_role("button", name="Go back").click()
     expect(forget).to_be_focused()
     assert len(lines(owner)) == 3
     forget.click()
@@ -253,7 +253,7 @@ def test_a_keyboard_alone_searches_corrects_and_forgets(owner):
     tab_to(result.get_by_role("button", name="Forget: The user likes black tea"))
     key.press("Enter")
     dialog = page.get_by_role("dialog", name="Forget this fact?")
-    expect(dialog.get_by_role("button", name="Keep")).to_be_focused()
+    expect(dialog.get_by_role("button", name="Go back")).to_be_focused()
     tab_to(dialog.get_by_role("button", name="Forget it for good"))
     key.press("Enter")
     expect(fact(result, "likes black tea")).to_have_count(0)
@@ -413,7 +413,7 @@ def test_a_week_is_tidied_and_the_tidying_is_undone(taught, pace):
     dialog.get_by_role("button", name="Undo the tidying").click()
     expect(dialog.get_by_role("alert")).to_contain_text("A later tidying was made on top of this one. Undo that one first")
     assert lines(owner) == [both["text"]]
-    dialog.get_by_role("button", name="Keep").click()
+    dialog.get_by_role("button", name="Go back").click()
     items.first.get_by_role("button", name="Undo").click()
     dialog.get_by_role("button", name="Undo the tidying").click()
     expect(dialog).to_have_count(0)

@@ -23,7 +23,7 @@ from test_chat import idle, replies, send, stored
 
 BASE = "/live"
 # Of one connection; the other side has its own.
-HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host"}
+HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
 
 class Stage:

@@ -46,12 +46,11 @@ def test_what_does_not_bind_approvals_is_saved_without_a_word_about_them(owner):
     agent = owner.agent(timeline="Ongoing")
     action = owner.action(agent, schedule={"cron": "0 9 * * MON"})
     page = settings(owner, agent)
+    page.get_by_label("Time zone of its schedules").select_option("Asia/Tokyo")
     page.get_by_label("Deep").check()
     page.get_by_label("A run may cost").fill("0,5")
     page.get_by_label("A month may cost").fill("20")
     page.get_by_label("Search the web").check()
-    page.get_by_label("Time zone of its schedules").select_option("Asia/Tokyo")
-    page.get_by_label("Living documents that it knows").select_option(index=1)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     stored = owner.get(f"/agents/{agent}")
@@ -59,17 +58,43 @@ def test_what_does_not_bind_approvals_is_saved_without_a_word_about_them(owner):
     assert stored["budget"] == {"per_run_micros": 500_000, "per_month_micros": 20_000_000}
     assert stored["provider_tools"] == ["web_search"]
     assert stored["timezone"] == "Asia/Tokyo"
-    assert stored["docs_project_id"] == owner.get("/projects")["data"][0]["project_id"]
     assert owner.get(f"/actions/{action}/approval")["holds"] is True
     # Each can be taken back.
     page.get_by_label("A month may cost").fill("")
     page.get_by_label("Search the web").uncheck()
     page.get_by_label("Time zone of its schedules").select_option("")
-    page.get_by_label("Living documents that it knows").select_option("")
     page.get_by_role("button", name="Save", exact=True).click()
     owner.wait(lambda: owner.get(f"/agents/{agent}")["budget"] == {"per_run_micros": 500_000})
     stored = owner.get(f"/agents/{agent}")
-    assert (stored.get("provider_tools", []), stored.get("timezone"), stored.get("docs_project_id")) == ([], None, None)
+    assert (stored.get("provider_tools", []), stored.get("timezone")) == ([], None)
+
+
+def test_documents_and_the_zone_of_a_run_withdraw_approvals(owner):
+    agent = owner.agent(timeline="Ongoing")
+    planned = owner.action(agent, "Price report", schedule={"cron": "0 9 * * MON"})
+    by_hand = owner.action(agent, "Stock report")
+
+    def holds():
+        return [owner.get(f"/actions/{action}/approval")["holds"] for action in (planned, by_hand)]
+
+    page = settings(owner, agent)
+    # A schedule has a zone of its own.
+    page.get_by_label("Time zone of its schedules").select_option("Asia/Tokyo")
+    expect(page.get_by_text("Saving withdraws 1 approval: Stock report.")).to_be_visible()
+    page.get_by_role("button", name="Save, and withdraw 1 approval").click()
+    expect(page.get_by_role("region", name="Approvals that were withdrawn")).to_contain_text("1 approval was withdrawn")
+    assert holds() == [True, False]
+    page.get_by_label("Living documents that it knows").select_option(index=1)
+    page.get_by_role("button", name="Save, and withdraw 1 approval").click()
+    expect(page.get_by_role("region", name="Approvals that were withdrawn")).to_contain_text("2 approvals were withdrawn")
+    assert holds() == [False, False]
+    assert owner.get(f"/agents/{agent}")["docs_project_id"] == owner.get("/projects")["data"][0]["project_id"]
+    # Setting both back gives the approvals back.
+    page.get_by_label("Time zone of its schedules").select_option("")
+    page.get_by_label("Living documents that it knows").select_option("")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("region", name="Approvals that were withdrawn")).to_have_count(0)
+    assert holds() == [True, True]
 
 
 def test_wrong_amounts_and_empty_texts_are_not_sent(owner):

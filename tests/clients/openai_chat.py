@@ -21,6 +21,12 @@ except NotFoundError as refused:
 else:
     raise SystemExit("an unknown model exists")
 
+# What clients send unasked is taken, and what has no effect is named.
+taken = {"temperature": 0, "top_p": 0.9, "presence_penalty": 0, "seed": 7, "user": "ada"}
+raw = client.chat.completions.with_raw_response.create(model=AGENT, messages=[{"role": "user", "content": "What is due?"}], **taken)
+assert raw.parse().choices[0].finish_reason == "stop", raw.text
+assert "seed" in raw.headers["x-lamplighter-ignored"].split(", "), raw.headers
+
 # A whole reply, and a second one in the same conversation.
 messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is due?"}]
 first = client.chat.completions.create(model=AGENT, messages=messages, temperature=1)
@@ -83,7 +89,7 @@ for error, change in [
     (NotFoundError, {"model": "gpt-6"}),
     (BadRequestError, {"n": 2}),
     (BadRequestError, {"logprobs": True}),
-    (BadRequestError, {"temperature": 0}),
+    (BadRequestError, {"temperature": 3}),
     (BadRequestError, {"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}),
 ]:
     try:

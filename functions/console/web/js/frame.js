@@ -1,11 +1,11 @@
 // What stands around every page: the rail, the bar of a phone, banners, the palette, and the one button that stops everything.
 
-import { get, getText } from "./api.js";
-import { flashedText, optional } from "./app.js";
+import { get, getText, post } from "./api.js";
+import { flash, flashedText, optional } from "./app.js";
 import { access, signOut } from "./credentials.js";
 import { entrancePage } from "./entrance.js";
 import { showTimesIn } from "./format.js";
-import { dialog, press, problem } from "./parts.js";
+import { dialog, failureText, press, problem } from "./parts.js";
 import { askToStop, stoppedBanner } from "./stop.js";
 import { h, icon } from "./view.js";
 
@@ -204,6 +204,29 @@ const HREFS = {
   project: (one) => `#/themes/${one.id}`,
 };
 
+/** What can be done with an action that the palette finds: the word that a person types, and what stands before and after. */
+const VERBS = {
+  run: [(name) => `Run “${name}” now`, (name) => `“${name}” runs now.`],
+  pause: [(name) => `Pause “${name}”`, (name) => `“${name}” is paused.`],
+  resume: [(name) => `Resume “${name}”`, (name) => `“${name}” runs again at its due times.`],
+};
+
+/** The verb and what it is done with, or no verb and all of the text. */
+function understood(text) {
+  const [first, ...rest] = text.trim().split(/\s+/);
+  const verb = first.toLowerCase();
+  return Object.hasOwn(VERBS, verb) && rest.length > 0 ? { verb, query: rest.join(" ") } : { query: text.trim() };
+}
+
+function doing(ctx, verb, action) {
+  const [title, done] = VERBS[verb];
+  const act = () =>
+    post(`/actions/${action.id}/${verb}`, {})
+      .then(() => flash(done(action.title)), (error) => flash(`Not done: ${failureText(error)}`))
+      .then(() => ctx.refresh());
+  return { title: title(action.title), kind: "do", act };
+}
+
 export function palette(ctx) {
   let text = "";
   let found = [];
@@ -218,7 +241,7 @@ export function palette(ctx) {
   };
   const search = () => {
     clearTimeout(timer);
-    const query = text.trim();
+    const { verb, query } = understood(text);
     if (query.length < 2) {
       found = [];
       return;
@@ -227,7 +250,9 @@ export function palette(ctx) {
       const mine = ++asked;
       const answer = await get(`/search?q=${encodeURIComponent(query)}`).catch(() => ({ data: [] }));
       if (mine !== asked) return;
-      found = answer.data.filter((one) => HREFS[one.kind]).map((one) => ({ title: one.title, kind: one.kind, href: HREFS[one.kind](one) }));
+      found = verb
+        ? answer.data.filter((one) => one.kind === "action").map((one) => doing(ctx, verb, one))
+        : answer.data.filter((one) => HREFS[one.kind]).map((one) => ({ title: one.title, kind: one.kind, href: HREFS[one.kind](one) }));
       ctx.redraw();
     }, 150);
   };
@@ -259,7 +284,7 @@ export function palette(ctx) {
         "aria-controls": "found",
         "aria-activedescendant": all[at] ? `found-${at}` : null,
         "aria-label": "Search or do",
-        placeholder: "An agent, an action, an asset, a page…",
+        placeholder: "A name, or: run, pause, resume and the name of an action",
         autocomplete: "off",
         spellcheck: "false",
         autofocus: true,

@@ -13,8 +13,11 @@ import { h } from "./view.js";
 const HISTORY_A_PAGE = 20;
 const MOST_ACTIONS_SEEN = 30;
 
-/** An approval of an action binds these texts of its agent. */
-const BOUND = ["name", "goal", "success_criteria", "timeline", "instructions"];
+/** These texts of an agent are in the prompt of each of its runs. */
+const TEXTS = ["name", "goal", "success_criteria", "timeline", "instructions"];
+
+/** Whether an approval of `action` binds this field of its agent. The time zone is that of a run whose action has no schedule. */
+const binds = (field, action) => TEXTS.includes(field) || field === "docs_project_id" || (field === "timezone" && !action.schedule);
 
 const AGENT_FIELDS = {
   name: "Name",
@@ -118,7 +121,7 @@ function settingsForm(ctx, form) {
   const isWrong = ["name", "goal", "timeline"].some((name) => form.mine[name].trim() === "") || perRun === undefined || perMonth === undefined;
   const holding = ctx.data.actions.data.filter((action) => action.approval && action.approval.hash === action.approval_hash);
   const orMore = ctx.data.actions.has_more ? " or more" : "";
-  const withdraws = changed.some((name) => BOUND.includes(name)) ? holding : [];
+  const withdraws = holding.filter((action) => changed.some((name) => binds(name, action)));
   const save = async () => {
     const body = {};
     for (const name of changed) {
@@ -333,7 +336,7 @@ const tokensText = (characters) => (characters === 0 ? "none" : `about ${figure(
 
 function seenSection(ctx) {
   const { agent } = ctx.data;
-  const parts = BOUND.map((name) => [AGENT_FIELDS[name], (agent[name] ?? "").length]);
+  const parts = TEXTS.map((name) => [AGENT_FIELDS[name], (agent[name] ?? "").length]);
   const total = parts.reduce((sum, [, size]) => sum + size, 0);
   const { seen } = ctx.state;
   return section(
