@@ -19,7 +19,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from pace import Pace
 
@@ -30,6 +30,9 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"
 CHROMIUM = next(
     (found for name in ("chromium-headless-shell", "chromium") if (found := shutil.which(name))), None
 )
+# How long a test waits for what must happen. It only ends a test that hangs: no machine is so busy.
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
 VIOLATIONS = """
 window.violations = [];
 addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
@@ -75,7 +78,7 @@ class Platform:
         given = {name: value for name, value in self.environment.items() if value}
         self.process = subprocess.Popen([str(BINARY), *self.arguments], env={**keep, **given}, stdout=self.log, stderr=self.log, cwd=self.folder)
         # With `--demo`, a week passes first.
-        wait_for(f"http://127.0.0.1:{self.port}", 120)
+        wait_for(f"http://127.0.0.1:{self.port}")
 
     def stop(self):
         self.process.terminate()
@@ -87,7 +90,7 @@ class Platform:
             self.sources.terminate()
 
 
-def wait_for(url, seconds=30):
+def wait_for(url, seconds=PATIENCE_MS // 1000):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
@@ -151,7 +154,7 @@ class Owner:
             (one for one in self.get(f"/actions/{action_id}/runs")["data"] if one["run_id"] == run_id and one["state"] not in ("due", "claimed", "running")), None,
         ))
 
-    def wait(self, found, seconds=30):
+    def wait(self, found, seconds=PATIENCE_MS // 1000):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if (value := found()):
@@ -169,7 +172,7 @@ class Owner:
 
     def context(self, *, width=1280, height=900, theme="light", **options):
         context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE_MS)
         context.add_init_script(VIOLATIONS)
         if self.token:
             context.add_init_script(f"sessionStorage.setItem('lamplighter.token', {json.dumps(self.token)});")

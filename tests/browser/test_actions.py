@@ -155,7 +155,7 @@ def test_a_rehearsal_shows_what_a_run_would_do_and_its_grant_is_approved(owner):
     page = owner.page(f"/actions/{action}")
     page.get_by_role("button", name="Rehearse").click()
     section = page.get_by_role("region", name="Rehearsal")
-    expect(section).to_contain_text("It would have saved 1 output.", timeout=20_000)
+    expect(section).to_contain_text("It would have saved 1 output.")
     expect(section.get_by_role("row", name=re.compile("^generate_actions"))).to_contain_text("left out")
     section.get_by_role("button", name=re.compile("^Read “")).click()
     expect(page.get_by_role("dialog")).to_contain_text("demo model")
@@ -325,7 +325,7 @@ def test_a_run_by_hand_is_seen_to_its_end(owner):
     page.get_by_role("button", name="Run now").press("Enter")
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     lamp = page.locator(".nights").get_by_role("link", name=re.compile("succeeded, by hand"))
-    expect(lamp).to_be_visible(timeout=20_000)
+    expect(lamp).to_be_visible()
     expect(page.locator(".nights .legend")).to_contain_text("1 ran")
     shot(page, "action ran light")
     lamp.click()
@@ -341,8 +341,8 @@ def test_a_run_by_hand_is_seen_to_its_end(owner):
     shot(page, "run light")
     axe(page)
     page.get_by_role("button", name="Run again").click()
-    expect(page.get_by_role("navigation", name="Runs of this action").get_by_role("link")).to_have_count(2, timeout=20_000)
-    expect(page.locator(".verdict")).to_contain_text("saved 1 output", timeout=20_000)
+    expect(page.get_by_role("navigation", name="Runs of this action").get_by_role("link")).to_have_count(2)
+    expect(page.locator(".verdict")).to_contain_text("saved 1 output")
     runs = owner.get(f"/actions/{action}/runs")["data"]
     assert [run["state"] for run in runs] == ["succeeded", "succeeded"]
     assert page.url.endswith(runs[0]["run_id"])
@@ -370,7 +370,7 @@ def test_a_run_that_waits_is_answered_on_its_page(scripted):
     axe(page)
     card.get_by_label("Answer in words…").fill("Week 47")
     card.get_by_role("button", name="Answer").click()
-    expect(page.locator(".verdict")).to_contain_text("the check gave it", timeout=20_000)
+    expect(page.locator(".verdict")).to_contain_text("the check gave it")
     expect(page.get_by_role("list", name="Steps of the run")).to_contain_text("Waits for you")
     page.get_by_role("region", name="Outputs").get_by_role("button", name="Read").click()
     expect(page.get_by_role("dialog")).to_contain_text("About Week 47")
@@ -434,7 +434,7 @@ def test_a_run_that_works_is_shown_and_cancelled(scripted):
     expect(page.get_by_role("list", name="Steps of the run")).to_contain_text("Works on the next step")
     shot(page, "run live light")
     page.get_by_role("button", name="Cancel").click()
-    expect(page.locator(".verdict")).to_contain_text("Cancelled", timeout=15_000)
+    expect(page.locator(".verdict")).to_contain_text("Cancelled")
     goes_on.set()
     [stored] = owner.get(f"/actions/{action}/runs")["data"]
     assert stored["state"] == "cancelled"
@@ -602,7 +602,7 @@ def test_an_action_is_changed_in_a_conversation(owner):
     page.get_by_label("Message about this action").fill("Name the sources, too")
     page.keyboard.press("Enter")
     card = page.get_by_role("article", name=re.compile("^Proposed change of an action"))
-    expect(card).to_be_visible(timeout=20_000)
+    expect(card).to_be_visible()
     messages = page.locator(".about-said > li")
     expect(messages.first).to_contain_text("Name the sources, too")
     expect(page.get_by_label("Message about this action")).to_have_value("")
@@ -818,7 +818,7 @@ def test_run_now_is_done_once_although_its_answers_are_lost(owner):
     assert len(keys) == 3
     # The run may have ended meanwhile: only then can it be pressed again.
     owner.wait(lambda: len(owner.get(f"/actions/{action}/runs")["data"]) == 1)
-    expect(page.get_by_role("button", name="Run now")).to_be_visible(timeout=40_000)
+    expect(page.get_by_role("button", name="Run now")).to_be_visible()
     page.get_by_role("button", name="Run now").click()
     expect(page.get_by_role("alert")).to_have_count(0)
     assert len(keys) == 4 and len(set(keys)) == 1

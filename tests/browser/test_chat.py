@@ -37,9 +37,9 @@ def replies(page):
     return page.locator(".talk .reply")
 
 
-def idle(page, seconds=20):
+def idle(page):
     """Waits until no reply is being written."""
-    expect(page.get_by_role("button", name="Send", exact=True)).to_be_enabled(timeout=seconds * 1000)
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_enabled()
     expect(page.locator(".typing")).to_have_count(0)
 
 

@@ -40,7 +40,7 @@ def test_each_page_has_something_to_show(demo):
             # Each page anew, so that nothing of the one before is on the picture.
             page.goto("about:blank")
             page.goto(f"{demo.platform.url}/#{address}")
-            expect(page.locator("#main").get_by_text(text).filter(visible=True).first).to_be_visible(timeout=20_000)
+            expect(page.locator("#main").get_by_text(text).filter(visible=True).first).to_be_visible()
             if width == 1280:
                 axe(page)
             shot(page, f"demo-{name}-{width}-{theme}")
@@ -50,5 +50,5 @@ def test_each_page_has_something_to_show(demo):
         address, text = pages[name]
         page.goto("about:blank")
         page.goto(f"{demo.platform.url}/#{address}")
-        expect(page.locator("#main").get_by_text(text).filter(visible=True).first).to_be_visible(timeout=20_000)
+        expect(page.locator("#main").get_by_text(text).filter(visible=True).first).to_be_visible()
         page.screenshot(path=str(SHOTS / f"readme-{name}.png"))

@@ -383,7 +383,7 @@ def test_a_model_brings_the_documents_up_to_date(paced, pace):
     expect(page.get_by_role("button", name="Bring up to date")).to_have_count(0)
     axe(page)
     pace.say(f"===ARCHITECTURE.md===\n{TWO}\n===END===\n", None)
-    expect(sync).to_contain_text("It took 3 commits and changed ARCHITECTURE.md.", timeout=20_000)
+    expect(sync).to_contain_text("It took 3 commits and changed ARCHITECTURE.md.")
     expect(state(page)).to_contain_text("up to date")
     expect(state(page).locator(".lamp.lit")).to_be_visible()
     expect(page.get_by_text("commits wait")).to_have_count(0)
@@ -405,7 +405,7 @@ def test_a_synchronisation_without_an_able_model_says_why_it_waits_or_fails(owne
     page.get_by_role("button", name="Bring up to date: ").click()
     told = page.get_by_role("region", name=owner.get("/projects/default")["name"]).get_by_role("status")
     owner.wait(lambda: (sync := owner.get(DOCS).get("sync")) and (sync.get("error") or sync["state"] == "succeeded"))
-    expect(told).to_contain_text(re.compile("try has failed|as they were|It took 1 commit"), timeout=15_000)
+    expect(told).to_contain_text(re.compile("try has failed|as they were|It took 1 commit"))
     assert replaced(owner, "Still writable\n") >= 2
 
 

@@ -39,6 +39,12 @@ def other(code):
 def test_a_first_channel_is_added_tested_paused_and_deleted(owner):
     page = owner.page("/notices")
     expect(page.get_by_text("Nobody is told yet.")).to_be_visible()
+    # On one machine no e-mail is sent, and the page says so before a person relies on it.
+    form = page.get_by_role("form", name="Add a channel")
+    expect(form.get_by_text("This platform sends no e-mail")).to_be_visible()
+    page.get_by_label("Kind of channel").select_option("webhook")
+    expect(form.get_by_text("This platform sends no e-mail")).to_have_count(0)
+    page.get_by_label("Kind of channel").select_option("email")
     axe(page)
     to = page.get_by_label("Address")
     to.fill("not an address")

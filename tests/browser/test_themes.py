@@ -87,7 +87,7 @@ def test_a_zip_is_chosen_and_its_broken_file_shows_as_degraded(owner, tmp_path):
     page.get_by_label("Choose a zip of a theme").set_input_files(tmp_path / "theme.zip")
     expect(page.get_by_text("Imported 10 files.")).to_be_visible()
     assert len(owner.get("/projects/default/files?limit=200")["data"]) == 10
-    expect(page.get_by_text("indexed", exact=True)).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("indexed", exact=True)).to_be_visible()
     page.get_by_role("link", name="2 places could not be understood").click()
     expect(page.get_by_role("region", name="Not understood").get_by_role("listitem").filter(has_text="snippets/broken.liquid:3")).to_contain_text("An output {{ is not closed")
     errors = page.get_by_role("region", name="Errors")
@@ -143,7 +143,7 @@ def test_a_large_archive_goes_to_the_store_or_the_page_says_why_not(owner, tmp_p
         refused = page.evaluate("window.violations.splice(0)")
         assert all("connect-src" in one for one in refused), refused
     else:
-        expect(page.get_by_role("link", name="Files 10")).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("link", name="Files 10")).to_be_visible()
 
 
 def test_a_request_is_looked_up_and_its_lines_are_marked(owner):

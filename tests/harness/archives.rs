@@ -536,7 +536,7 @@ pub async fn uploaded_as(cx: &Cx, owner: &Owner, zip: &[u8], format: ImportForma
 pub async fn imported_at_once(cx: &Cx, owner: &Owner, zip: &[u8]) -> AccountImportView {
     uploaded(cx, owner, zip).await;
     route::process(cx, &DueItem::import(owner), Timestamp::MAX).await.expect("an import ends");
-    import::read(cx, owner).await.expect("the import is read")
+    import::read(cx, owner).await.expect("the import is read").expect("there is an import")
 }
 
 /// Imports the files of OpenClaw without HTTP. Returns the import after its end.
@@ -546,7 +546,7 @@ pub async fn imported_at_once(cx: &Cx, owner: &Owner, zip: &[u8]) -> AccountImpo
 pub async fn brought_in(cx: &Cx, owner: &Owner, zip: &[u8]) -> AccountImportView {
     uploaded_as(cx, owner, zip, ImportFormat::OpenClaw).await;
     route::process(cx, &DueItem::import(owner), Timestamp::MAX).await.expect("an import ends");
-    import::read(cx, owner).await.expect("the import is read")
+    import::read(cx, owner).await.expect("the import is read").expect("there is an import")
 }
 
 /// Imports an archive over HTTP. Returns the import after its end.

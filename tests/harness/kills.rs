@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -12,9 +12,6 @@ use crate::program::Server;
 
 /// How long clients write before the server is killed.
 const BURST: Duration = Duration::from_millis(200);
-
-/// The time limit until something of each kind was written. It is long because the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Writes that were acknowledged.
 #[derive(Default)]
@@ -164,7 +161,6 @@ pub async fn kill(command: impl Fn() -> Command, kills: usize, writers: usize) -
             })
             .collect();
         // The kill waits until something of each kind was acknowledged. Killing an idle server would prove nothing.
-        let began = Instant::now();
         loop {
             tokio::time::sleep(BURST).await;
             let counts = locked(&shared).counts();
@@ -172,7 +168,6 @@ pub async fn kill(command: impl Fn() -> Command, kills: usize, writers: usize) -
                 before = counts;
                 break;
             }
-            assert!(began.elapsed() < PATIENCE, "nothing was written in round {round}");
         }
         drop(server);
         for task in tasks {

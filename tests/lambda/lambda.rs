@@ -16,7 +16,7 @@ use crate::runtime_api::RuntimeApi;
 pub const LONGEST: Duration = Duration::from_secs(900);
 
 /// Far longer than anything here takes. It separates a function that does not answer from a slow one.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A running function.
 pub struct Lambda {

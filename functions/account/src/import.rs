@@ -2,8 +2,9 @@
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use shared::edge::extract::{Caller, Json, Once};
+use shared::edge::respond::json_or_none;
 use shared::flows::accounts::import::{self, AccountImportView, NewAccountImport};
 use shared::{Cx, Result};
 
@@ -34,8 +35,11 @@ async fn request(
 /// The newest one, if there were several.
 #[utoipa::path(
     get, path = "/account/import", tag = "account", operation_id = "read_account_import",
-    responses((status = 200, body = AccountImportView)),
+    responses(
+        (status = 200, body = AccountImportView),
+        (status = 204, description = "Nothing was imported"),
+    ),
 )]
-async fn read(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<AccountImportView>> {
-    import::read(&cx, &caller.owner).await.map(axum::Json)
+async fn read(State(cx): State<Cx>, caller: Caller) -> Result<Response> {
+    import::read(&cx, &caller.owner).await.map(json_or_none)
 }

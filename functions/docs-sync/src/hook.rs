@@ -3,10 +3,10 @@
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use domain::ids::ProjectId;
 use shared::edge::extract::{Caller, Id, Json, Once};
-use shared::edge::respond::secret_once;
+use shared::edge::respond::{json_or_none, secret_once};
 use shared::flows::living::hook::{self, HookView, HookWithSecret, NewHook, Pushed};
 use shared::{Cx, Result};
 
@@ -40,14 +40,13 @@ async fn create(
 #[utoipa::path(
     get, path = "/projects/{project_id}/docs/hook", tag = "docs", operation_id = "read_docs_hook",
     params(ProjectId),
-    responses((status = 200, body = HookView)),
+    responses(
+        (status = 200, body = HookView),
+        (status = 204, description = "The project has no webhook"),
+    ),
 )]
-async fn read(
-    State(cx): State<Cx>,
-    caller: Caller,
-    Id(project): Id<ProjectId>,
-) -> Result<axum::Json<HookView>> {
-    hook::read(&cx, &caller.owner, project).await.map(axum::Json)
+async fn read(State(cx): State<Cx>, caller: Caller, Id(project): Id<ProjectId>) -> Result<Response> {
+    hook::read(&cx, &caller.owner, project).await.map(json_or_none)
 }
 
 /// Delete the webhook for GitHub

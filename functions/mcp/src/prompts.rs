@@ -48,7 +48,6 @@ const PROMPTS: [ModePrompt; 4] = [
 pub fn all() -> Vec<Prompt> {
     let prompt = |prompt: &ModePrompt| {
         let task = PromptArgument::new("task")
-            .with_title("Task")
             .with_description("The task, in your own words.")
             .with_required(needs_task(prompt.mode));
         Prompt::new(prompt.name, Some(prompt.description), Some(vec![task])).with_title(prompt.title)

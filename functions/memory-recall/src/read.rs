@@ -62,7 +62,7 @@ async fn days(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<Days>> 
 
 /// Read a day of the memory
 ///
-/// What each conversation of the day has taught, archived or not.
+/// What each conversation of the day has taught, archived or not. A day that has taught nothing has no blocks.
 #[utoipa::path(
     get, path = "/memory/days/{date}", tag = "memory", operation_id = "read_memory_day",
     params(("date" = String, Path, format = Date)),
@@ -75,7 +75,8 @@ async fn day(
     headers: HeaderMap,
 ) -> Result<Response> {
     if wants_markdown(&headers) {
-        return shown::day_markdown(&cx, &caller.owner, date).await.map(as_markdown);
+        let day = shown::day_markdown(&cx, &caller.owner, date).await?;
+        return Ok(as_markdown(day.unwrap_or_default()));
     }
     Ok(axum::Json(shown::day(&cx, &caller.owner, date).await?).into_response())
 }

@@ -56,6 +56,7 @@ pub mod living;
 pub mod log;
 pub mod memory;
 pub mod models;
+pub mod names;
 pub mod notices;
 pub mod places;
 pub mod practices;

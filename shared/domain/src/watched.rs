@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{ReportId, WatchedId};
+use crate::names;
 use crate::schedule::{Schedule, ScheduleInput};
 use crate::validate::FieldErrors;
 use crate::witness::{Expected, ExpectedState, NewWatched, Report, Watched, newest};
@@ -204,17 +205,11 @@ impl WatchedReport {
     }
 }
 
-/// Whether two names are the same for a person who types them: blanks around them and the case of letters do not count.
-#[must_use]
-pub fn is_same_name(a: &str, b: &str) -> bool {
-    a.trim().to_lowercase() == b.trim().to_lowercase()
-}
-
 /// The watched schedule other than `id` that has this name.
 #[must_use]
 pub fn namesake(all: &[WatchedRecord], id: WatchedId, name: &str) -> Option<WatchedId> {
     let others = all.iter().map(|record| &record.watched).filter(|watched| watched.watched_id != id);
-    let mut same = others.filter(|watched| is_same_name(&watched.name, name));
+    let mut same = others.filter(|watched| names::is_same(&watched.name, name));
     same.next().map(|watched| watched.watched_id)
 }
 
@@ -225,7 +220,7 @@ pub fn namesake(all: &[WatchedRecord], id: WatchedId, name: &str) -> Option<Watc
 pub fn find(all: &[WatchedRecord], named: &str) -> Result<WatchedId, String> {
     let wanted = named.trim().to_lowercase();
     let is_id = |record: &&WatchedRecord| record.watched.watched_id.to_string() == wanted;
-    let is_name = |record: &&WatchedRecord| is_same_name(&record.watched.name, named);
+    let is_name = |record: &&WatchedRecord| names::is_same(&record.watched.name, named);
     let list = |records: &mut dyn Iterator<Item = &WatchedRecord>| {
         let row =
             |record: &WatchedRecord| format!("{:?} ({})", record.watched.name, record.watched.watched_id);

@@ -25,7 +25,7 @@ use url::Url;
 use utoipa::ToSchema;
 
 use crate::ids::WatchedId;
-use crate::quoting::breaks_line;
+use crate::names;
 use crate::schedule::{Schedule, ScheduleInput};
 use crate::validate::FieldErrors;
 use crate::wording::span_in_words;
@@ -82,7 +82,7 @@ impl NewWatched {
     /// Every invalid field, with its limit.
     pub fn validate(self, watched_id: WatchedId, now: Timestamp) -> Result<Watched, FieldErrors> {
         let mut errors = FieldErrors::default();
-        check_name(&mut errors, &self.name);
+        names::check(&mut errors, &self.name, MAX_NAME);
         check_grace(&mut errors, self.grace_minutes);
         let schedule = check_schedule(&mut errors, self.schedule);
         let Some(schedule) = schedule else { return Err(errors) };
@@ -92,18 +92,11 @@ impl NewWatched {
         let era = Era { from: now, schedule: Some(schedule), anchor: now };
         errors.into_result(Watched {
             watched_id,
-            name: self.name.trim().to_owned(),
+            name: names::canonical(&self.name),
             grace_minutes: self.grace_minutes,
             expects_result: self.expects_result,
             eras: vec![era],
         })
-    }
-}
-
-fn check_name(errors: &mut FieldErrors, name: &str) {
-    errors.length("name", name, 1, MAX_NAME);
-    if name.contains(|c: char| c.is_control() || breaks_line(c)) {
-        errors.add("name", "must be one line without control characters");
     }
 }
 
@@ -179,7 +172,7 @@ impl Watched {
     /// Every invalid field.
     pub fn check(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
-        check_name(&mut errors, &self.name);
+        names::check(&mut errors, &self.name, MAX_NAME);
         check_grace(&mut errors, self.grace_minutes);
         if !(1..=MAX_ERAS).contains(&self.eras.len()) {
             errors.add("eras", format!("must be 1 to {MAX_ERAS}, are {}", self.eras.len()));
@@ -209,8 +202,8 @@ impl Watched {
     /// What is wrong with the name.
     pub fn renamed(self, name: &str) -> Result<Self, FieldErrors> {
         let mut errors = FieldErrors::default();
-        check_name(&mut errors, name);
-        errors.into_result(Self { name: name.trim().to_owned(), ..self })
+        names::check(&mut errors, name, MAX_NAME);
+        errors.into_result(Self { name: names::canonical(name), ..self })
     }
 
     /// With another grace. It holds for due times of the past, too.

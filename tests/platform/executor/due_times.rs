@@ -98,8 +98,8 @@ async fn planning_skips_recorded_due_times() {
     let writes = actions::action_writes(&stage.owner, &read, &back, None, minute(3)).unwrap();
     assert!(cx.store.write_all(writes).await.unwrap().done());
 
-    let looked = timeout(Duration::from_secs(20), wake(cx, &stage.owner, id, Timestamp::MAX)).await;
-    looked.expect("planning ends").unwrap();
+    // Planning ends.
+    wake(cx, &stage.owner, id, Timestamp::MAX).await.unwrap();
     assert_eq!(stage.action(id).await.next_due, Some(minute(4)));
     assert_eq!(stage.became(id).await, became);
     stage.happens_at(4).await;

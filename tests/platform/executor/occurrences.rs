@@ -187,7 +187,7 @@ async fn overlap_decides_a_due_time_during_a_live_run() {
             stage.at(20);
             stage.sweep().await;
             let mut became = stage.became(id).await;
-            for _ in 0..200 {
+            loop {
                 if became == meets {
                     break;
                 }

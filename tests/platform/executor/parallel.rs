@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use shared::runtime::function::{Invocation, Trigger};
 use tests::model::{Says, ScriptedModel};
 use tests::stage::Stage;
-use tokio::time::timeout;
 
 /// The event that SQS gives to an executor.
 fn event(bodies: impl IntoIterator<Item = String>) -> SqsEvent {
@@ -47,8 +46,8 @@ async fn an_executor_drives_its_runs_at_once() {
     let invocation = Invocation { deadline: stage.clock.now() + jiff::SignedDuration::from_mins(15) };
     let cx = stage.h.platform.cx.clone();
     let batch = tokio::spawn(shared::runtime::lambda::batch(cx, handler, invocation, event(bodies)));
-    let all_asked = timeout(Duration::from_secs(30), model.asked_times(RUNS)).await;
-    all_asked.expect("all runs are under way before the first has its answer");
+    // All runs are under way before the first has its answer.
+    model.asked_times(RUNS).await;
     // A run asks once more after its output was saved.
     model.allow(2 * RUNS);
     let response = batch.await.unwrap();

@@ -66,7 +66,7 @@ async fn approve(caller: &Caller<'_>, action: &Value) {
 async fn completed(caller: &Caller<'_>, action: &Value) -> String {
     let started = caller.post(&format!("/actions/{}/run", id(action, "action_id")), json!({})).await;
     let run = format!("/runs/{}", id(&started, "run_id"));
-    for _ in 0..1_200 {
+    loop {
         if caller.get(&run).await["state"] == "completed" {
             break;
         }

@@ -9,6 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tests::program::Server;
 use tests::send;
+use tests::wait::until;
 
 use crate::command;
 
@@ -155,12 +156,7 @@ async fn an_empty_folder_gets_a_week_of_history() {
     assert_eq!(lines.flatten().count(), 6, "{memory}");
     let projects = read(&server.url, "/projects").await;
     let status = format!("/projects/{}/map/status", projects["data"][0]["project_id"].as_str().unwrap());
-    let indexed = async {
-        while read(&server.url, &status).await["state"] != "ready" {
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(60), indexed).await.expect("the theme is indexed");
+    until("the theme is indexed", async || read(&server.url, &status).await["state"] == "ready").await;
     let left: Vec<_> =
         std::fs::read_dir(parent.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["data"]);

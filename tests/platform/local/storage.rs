@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -42,9 +42,7 @@ async fn fill(client: &Client, server: &Server) -> String {
 fn stop(server: Server) {
     let id = server.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    let began = Instant::now();
     while !fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| stat.contains(") Z ")) {
-        assert!(began.elapsed() < Duration::from_secs(30), "it does not stop");
         std::thread::sleep(Duration::from_millis(20));
     }
     drop(server);
@@ -54,15 +52,7 @@ fn stop(server: Server) {
 #[track_caller]
 fn refuses(folder: &Path) -> String {
     let mut server = command(folder);
-    let mut child = server.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let began = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if began.elapsed() > Duration::from_secs(60) {
-            child.kill().unwrap();
-            panic!("it started");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let child = server.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{said}");

@@ -1,6 +1,6 @@
 //! What a person does with what was learned: correct it, delete it, confirm it, write it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use domain::memory::{FactState, Origin, Source};
 use reqwest::Method;
@@ -317,7 +317,6 @@ async fn what_is_wrong_with_facts_is_told() {
     stage.finds("shop in Lisbon").await;
     stage.says(None, &["Hello"]).await;
     stage.h.delete(&format!("/chats/{chat}")).await.expect(204);
-    let began = Instant::now();
     loop {
         let health = stage.h.get("/memory/health").await.expect(200);
         assert_eq!(texts(&health["orphans"]["facts"]).len(), 2, "{health:#}");
@@ -327,7 +326,6 @@ async fn what_is_wrong_with_facts_is_told() {
             break;
         }
         // It is noted while nobody waits for it.
-        assert!(began.elapsed() < Duration::from_secs(20), "{health:#}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

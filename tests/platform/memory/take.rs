@@ -450,7 +450,7 @@ async fn an_import_of_files_continues_where_it_was_interrupted() {
         // No executor has time: the import stays as it is, and nothing is written.
         let soon = cx.clock.now() + SignedDuration::from_secs(10);
         route::process(cx, &DueItem::import(&me), soon).await.unwrap();
-        assert_eq!(import::read(cx, &me).await.unwrap().state, AccountImportState::Running);
+        assert_eq!(import::read(cx, &me).await.unwrap().unwrap().state, AccountImportState::Running);
         assert_eq!(all_of(cx, name).await.len(), 0);
         route::process(cx, &DueItem::import(&me), Timestamp::MAX).await.unwrap();
         // The job is as it was when it was saved last, and the archive is still there.
@@ -463,7 +463,7 @@ async fn an_import_of_files_continues_where_it_was_interrupted() {
         // Two executors at once: one of them writes.
         let item = DueItem::import(&me);
         futures::future::join_all((0..2).map(|_| route::process(cx, &item, Timestamp::MAX))).await;
-        let view = import::read(cx, &me).await.unwrap();
+        let view = import::read(cx, &me).await.unwrap().unwrap();
         done(&view);
         assert_eq!(view.records["outside_messages"], 11, "nothing is written twice: {view:?}");
         assert_eq!(ids(name).await, expected);
@@ -596,7 +596,7 @@ async fn files_are_no_export_of_an_account() {
     // As the default format, the files are refused. A failed import of files does not open an account that is not empty.
     uploaded(cx, &me, &zipped(&[("MEMORY.md", "- x\n")])).await;
     route::process(cx, &DueItem::import(&me), Timestamp::MAX).await.unwrap();
-    assert_eq!(import::read(cx, &me).await.unwrap().state, AccountImportState::Failed);
+    assert_eq!(import::read(cx, &me).await.unwrap().unwrap().state, AccountImportState::Failed);
     done(&brought_in(cx, &me, &zipped(&[("MEMORY.md", "- x\n")])).await);
     let found = cx.store.account_import(&me).await.unwrap().unwrap();
     let mut job = found.value;

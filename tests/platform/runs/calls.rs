@@ -667,15 +667,13 @@ async fn no_call_is_made_twice_if_the_process_dies() {
             scene.answer(run, "1.0", "approve", json!({})).await.expect(200);
             let process = executor(&scene, of, run);
             let run_id: RunId = run.parse().unwrap();
-            let mut live = None;
-            for _ in 0..2_000 {
-                live = process.cx.live.listen(run_id);
-                if live.is_some() {
-                    break;
+            // An executor claims the run.
+            let mut live = loop {
+                if let Some(live) = process.cx.live.listen(run_id) {
+                    break live;
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            let mut live = live.expect("an executor has claimed the run");
+            };
             let _ = live.wait_for(|recent| recent.newest > before + kill_at).await;
             process.kill();
             let mut view = rests(&scene, of, run).await;

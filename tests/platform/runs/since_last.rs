@@ -273,7 +273,7 @@ async fn dies_at(stage: &Stage, id: ActionId, events: u64) {
     let deadline = cx.clock.now() + SignedDuration::from_mins(15);
     let work = process.runtime.spawn(async move { route::process(&cx, &item, deadline).await });
     let mut run = None::<RunId>;
-    for _ in 0..2_000 {
+    loop {
         run = run.or(stage.action(id).await.live_run);
         let newest = match run {
             Some(run) => stage.h.platform.cx.store.last_event_id(&stage.owner, run).await.unwrap(),

@@ -138,7 +138,7 @@ async fn an_imported_theme_is_described() {
     import(&h, zip(&harbour())).await.expect(200);
     ready(&h).await;
     let found = ask(&h, "lookup", json!({"request": "cart drawer"})).await;
-    for _ in 0..600 {
+    loop {
         if status(&h).await["state"] == "done" {
             break;
         }
@@ -548,7 +548,7 @@ async fn the_demo_model_says_what_it_is() {
     assert_eq!(made["enrichment"], true);
     put(&h, "sections/header.liquid", "<header></header>\n").await.expect(201);
     switch(&h, true).await;
-    for _ in 0..600 {
+    loop {
         if status(&h).await["state"] == "done" && !enriched(&h).await.is_empty() {
             break;
         }

@@ -261,7 +261,7 @@ async fn an_incomplete_theme_does_not_replace_the_theme() {
     tests::put_archive(&tests::client(), &import_of, archive).await.error_for_status().unwrap();
     let path = format!("{PROJECT}/imports/{}", import_of["import_id"].as_str().unwrap());
     let mut ended = h.get(&path).await.expect(200);
-    for _ in 0..600 {
+    loop {
         if ended["state"] != "waiting" {
             break;
         }
@@ -547,7 +547,7 @@ async fn a_map_of_an_older_layout_is_computed_again_without_a_change() {
     store.put(&key, item(&state, &Extras::default()).unwrap()).await.unwrap();
 
     ask(&h, "lookup", json!({"request": "the header"})).await;
-    for _ in 0..600 {
+    loop {
         let state = store.theme(&owner, ProjectId::DEFAULT).await.unwrap().value;
         if state.map.is_some_and(|map| map.layout == MAP_LAYOUT) {
             break;

@@ -7,7 +7,7 @@ import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
 import { changedIn, clashView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
 import { credential, signOut } from "./credentials.js";
 import { bytes, capital, counted, figure, money, moment, spaced } from "./format.js";
-import { button, copyButton, dialog, facts, failureOf, field, head, link, oil, press, section, tabs, when } from "./parts.js";
+import { button, copyButton, dialog, facts, failureOf, field, head, link, oil, press, receiptLink, section, tabs, when } from "./parts.js";
 import { dollarsText, microsTyped, zoneSelect } from "./settings.js";
 import { h } from "./view.js";
 
@@ -95,7 +95,7 @@ export const accountPage = {
     if (cached(ACCOUNT_READ)?.deleted !== undefined) return reads;
     if (view === "usage") return { ...reads, limits: "/limits", ...usageReads(ctx) };
     if (view === "keys") return { ...reads, ...keysReads() };
-    if (view === "data") return { ...reads, imported: optional("/account/import"), ...(exportId() ? { exported: optional(`/account/exports/${exportId()}`) } : {}) };
+    if (view === "data") return { ...reads, imported: "/account/import", ...(exportId() ? { exported: optional(`/account/exports/${exportId()}`) } : {}) };
     return { ...reads, limits: "/limits", day: "/usage" };
   },
   every(ctx) {
@@ -423,7 +423,7 @@ function askToDelete(ctx) {
       h(
         "div",
         { class: "acts" },
-        press("Keep it", () => ctx.close(), { kind: "quiet" }),
+        press("Go back", () => ctx.close(), { kind: "quiet" }),
         h(
           "div",
           { class: "end" },
@@ -446,7 +446,7 @@ function askToDelete(ctx) {
 
 function deletedView(ctx) {
   const { deleted } = ctx.data.account;
-  return h("div", { class: "lost", key: "deleted" }, h("h1", {}, "This account is being deleted"), h("p", {}, "It takes no more calls."), isReceipt(deleted) && link("Read the receipt", `#/account/${deleted}`, { kind: "primary" }));
+  return h("div", { class: "lost", key: "deleted" }, h("h1", {}, "This account is being deleted"), h("p", {}, "It takes no more calls. You can begin anew when the deletion has ended: its receipt says when."), isReceipt(deleted) && receiptLink(deleted));
 }
 
 const RECEIPT_STATES = { removing: "Everything is being removed.", waiting: "Everything was removed. It is removed once more when work that had begun before has ended.", done: "Everything is removed." };
@@ -468,9 +468,11 @@ function receiptView(ctx) {
       ["Asked for", when(receipt.requested_at)],
       ["Confirmed", receipt.state !== "done" && when(receipt.confirms_at)],
       ["Ended", receipt.finished_at && when(receipt.finished_at)],
-      ["Removed", `${counted(count, "record")} and ${counted(receipt.removed_objects, "file")}`],
-      ["Left", receipt.left && `${counted(receipt.left.records, "record")} and ${counted(receipt.left.objects, "file")}, looked for ${moment(receipt.left.checked_at)}`],
+      ["Removed", `${counted(count, "record")} of the table, and ${counted(receipt.removed_objects, "version")} of files`],
+      ["Left", receipt.left && `${counted(receipt.left.records, "record")} and ${counted(receipt.left.objects, "version")} of files, looked for ${moment(receipt.left.checked_at)}`],
+      ["Begin anew", receipt.state === "done" ? link("with an empty account", "#/") : ["after ", when(receipt.confirms_at, { form: "moment" }), ". Until then, this account takes no calls"]],
     ]),
+    h("p", { class: "muted" }, "Each thing has several records: itself, each of its changes, and what finds it again. So there are more records than things."),
     removed.length > 0 &&
       section(
         "What was removed",

@@ -1,7 +1,7 @@
 // Context and logs: what coding assistants have planned, done and said.
 
 import { address, download, get, getAll, getText, post, put, send, succeed } from "./api.js";
-import { optional, reading } from "./app.js";
+import { reading } from "./app.js";
 import { access } from "./credentials.js";
 import { diffView } from "./diff.js";
 import { bytes, capital, counted, figure, moment, spaced } from "./format.js";
@@ -132,9 +132,17 @@ function documentsView(ctx) {
   ];
 }
 
-/** The text of a document with the version that it has, so that both belong together. */
-const readMarkdown = (project, workflow) => reading(`markdown ${project} ${workflow}`, (signal) => fetchMarkdown(project, workflow, signal));
+/** Whether a workflow has a document. Of one that is not there, nothing else is asked. */
+async function hasWorkflow(ctx, signal) {
+  const key = documentPath(ctx.params.id, workflowOf(ctx));
+  if (ctx.state.there === key) return true;
+  const workflows = await get(`/projects/${encodeURIComponent(ctx.params.id)}/context/workflows?limit=200`, signal);
+  if (!workflows.has_more && !workflows.data.some((one) => one.workflow === workflowOf(ctx))) return false;
+  ctx.state.there = key;
+  return true;
+}
 
+/** The text of a document with the version that it has, so that both belong together. */
 async function fetchMarkdown(project, workflow, signal) {
   const response = await send(documentPath(project, workflow, ".md"), { signal, headers: { accept: "text/markdown, */*" } });
   if (response.status === 404) {
@@ -148,14 +156,20 @@ async function fetchMarkdown(project, workflow, signal) {
 function documentReads(ctx) {
   const project = ctx.params.id;
   const workflow = workflowOf(ctx);
+  /** Reads what belongs to the document, or gives what stands for it if there is none. */
+  const ofDocument = (key, none, read) =>
+    reading(`${key} ${project} ${workflow}`, async (signal) => {
+      if (!(await hasWorkflow(ctx, signal))) return none;
+      return read(signal).catch((error) => {
+        if (error.status === 404) return none;
+        throw error;
+      });
+    });
   return {
     project: `/projects/${encodeURIComponent(project)}`,
-    document: optional(documentPath(project, workflow)),
-    markdown: readMarkdown(project, workflow),
-    versions: reading(`versions ${project} ${workflow}`, (signal) => getAll(`${documentPath(project, workflow, "/versions")}&limit=100`, 2, signal).catch((error) => {
-      if (error.status === 404) return { data: [], complete: true };
-      throw error;
-    })),
+    document: ofDocument("document", null, (signal) => get(documentPath(project, workflow), signal)),
+    markdown: ofDocument("markdown", { text: null, version: 0 }, (signal) => fetchMarkdown(project, workflow, signal)),
+    versions: ofDocument("versions", { data: [], complete: true }, (signal) => getAll(`${documentPath(project, workflow, "/versions")}&limit=100`, 2, signal)),
   };
 }
 

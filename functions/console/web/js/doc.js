@@ -28,12 +28,19 @@ const orNull = (error) => {
   throw error;
 };
 
+/** Whether there is such a document. Of one that is not there, nothing else is asked. */
+async function isThere(ctx, signal) {
+  if (ctx.state.stored) return true;
+  const { documents } = await get(docsPath(ctx.params.project_id), signal);
+  return documents.some((one) => one.name === ctx.params.name);
+}
+
 /**
  * The document, or null: its record, `content` as its readers see it, and `text` as it is stored. The first lines of the content say how far
  * it is behind, so they change without a new version.
  */
 async function readDoc(ctx, signal) {
-  const shown = await get(docPath(ctx), signal).catch(orNull);
+  const shown = (await isThere(ctx, signal)) ? await get(docPath(ctx), signal).catch(orNull) : null;
   if (!shown) return null;
   const mark = `${shown.version} ${shown.written_at}`;
   if (ctx.state.stored?.mark !== mark) {
@@ -55,9 +62,11 @@ export const docPage = {
       project: reading(`project of docs ${id}`, async (signal) => (ctx.state.project ??= await get(`/projects/${encodeURIComponent(id)}`, signal))),
       docs: docsPath(id),
       doc: reading(`doc ${id} ${name}`, (signal) => readDoc(ctx, signal)),
-      versions: reading(`versions of doc ${id} ${name}`, (signal) =>
-        getAll(docPath(ctx, "/versions?limit=100"), 1, signal).catch((error) => orNull(error) ?? { data: [], complete: true }),
-      ),
+      versions: reading(`versions of doc ${id} ${name}`, async (signal) => {
+        const none = { data: [], complete: true };
+        if (!(await isThere(ctx, signal))) return none;
+        return getAll(docPath(ctx, "/versions?limit=100"), 1, signal).catch((error) => orNull(error) ?? none);
+      }),
     };
   },
   every: (ctx) => (ctx.data.docs && isSyncing(ctx.data.docs) ? LIVE_MS : RESTING_MS),

@@ -14,10 +14,7 @@ export const hookRead = (ctx) =>
   reading(`hook of docs ${ctx.params.project_id}`, async (signal) => {
     const { hook: kept } = ctx.state;
     if (kept && Date.now() - kept.at < RESTING_MS - 1000) return kept.hook;
-    const hook = await get(hookPath(ctx), signal).catch((error) => {
-      if (error.status === 404) return null;
-      throw error;
-    });
+    const hook = await get(hookPath(ctx), signal);
     keepHook(ctx, hook);
     return ctx.state.hook.hook;
   });

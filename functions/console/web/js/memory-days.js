@@ -161,13 +161,13 @@ export const memoryDayPage = {
   title: (ctx) => memoryDate(ctx.params.date),
   every: () => MEMORY_MS,
   reads: (ctx) => ({
-    day: optional(`/memory/days/${encodeURIComponent(ctx.params.date)}`),
+    day: `/memory/days/${encodeURIComponent(ctx.params.date)}`,
     cards: `/memory/cards?date=${encodeURIComponent(ctx.params.date)}`,
   }),
   view(ctx) {
     const { date } = ctx.params;
     const { day, cards } = ctx.data;
-    const blocks = day?.blocks ?? [];
+    const { blocks } = day;
     const monday = mondayBefore(date);
     const isPast = date < isoDate(Date.now());
     return h(

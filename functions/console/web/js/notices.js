@@ -18,6 +18,9 @@ const CHANNEL_KINDS = {
   telegram: ["Telegram", [["token", "Token of the bot", "It is a secret: it is stored encrypted and never shown again.", true], ["chat_id", "Chat", "A number, or the name of a channel with @."]]],
 };
 
+/** On one machine. */
+const STORED = "This platform sends no e-mail: it shows each message under Outbox. To be told outside of this page, add another kind of channel.";
+
 /** What a person may be told, with what happens if nothing is set. */
 const NOTICE_KINDS = [
   ["needs_answer", "Needs an answer", "A run waits for you.", "at_once"],
@@ -59,9 +62,11 @@ const channelName = (one) => `${CHANNEL_KINDS[one.kind]?.[0] ?? one.kind} ${one.
 
 function channelsSection(ctx) {
   const { channels } = ctx.data;
+  const stored = channels.emails === "stored";
   return section(
     "Channels",
     { note: channels.data.length > 0 ? `${channels.data.length} of ${MOST_CHANNELS}` : null },
+    stored && channels.data.some((one) => one.kind === "email") && h("p", { class: "pad", key: "stored" }, STORED),
     ctx.state.secret && webhookSecret(ctx, ctx.state.secret),
     channels.data.length === 0 && empty("Nobody is told yet. Add a channel, and the platform writes to you when a run fails or waits for you, and once a day what has succeeded."),
     channels.data.length > 0 && h("ul", { class: "rows", "aria-label": "Channels" }, channels.data.map((one) => channelRow(ctx, one))),
@@ -86,7 +91,7 @@ function channelRow(ctx, one) {
       watchChip(one.state, { enabled: "on", disabled: "paused", suspended: "suspended", unconfirmed: "not confirmed" }[one.state]),
       one.why && h("span", { class: "watch-remedy" }, one.why),
       one.old_secret_until && h("span", { class: "watch-remedy" }, "The secret before this one signs, too, until ", when(one.old_secret_until, { form: "moment" }), "."),
-      isUnconfirmed && h("span", { class: "watch-remedy" }, worksUntil > Date.now() ? ["A code was sent there. It works until ", when(one.code_until, { form: "moment" }), "."] : "The code that was sent there no longer works. Send another one."),
+      isUnconfirmed && h("span", { class: "watch-remedy" }, worksUntil > Date.now() ? [ctx.data.channels.emails === "stored" ? "Its code is below, under Outbox. It works until " : "A code was sent there. It works until ", when(one.code_until, { form: "moment" }), "."] : "The code that was sent there no longer works. Send another one."),
       failureOf(ctx, tests),
       failureOf(ctx, turns),
     ],
@@ -150,7 +155,9 @@ function webhookSecret(ctx, made) {
 
 function newChannel(ctx) {
   const key = "new channel";
-  const form = (ctx.state.channel ??= { kind: "email" });
+  const { emails } = ctx.data.channels;
+  const kinds = Object.entries(CHANNEL_KINDS).filter(([kind]) => kind !== "email" || emails !== "none");
+  const form = (ctx.state.channel ??= { kind: kinds[0][0] });
   const [, fields] = CHANNEL_KINDS[form.kind];
   const isReady = fields.every(([name]) => (form[name] ?? "").trim() !== "");
   const set = (change) => {
@@ -161,12 +168,13 @@ function newChannel(ctx) {
     const made = await post("/notifications/channels", { kind: form.kind, ...Object.fromEntries(fields.map(([name]) => [name, form[name].trim()])) });
     ctx.state.channel = { kind: form.kind };
     if (made.kind === "webhook") ctx.state.secret = made;
-    flash(made.state === "unconfirmed" ? "Added. A code is on its way to the address." : "Added. Test it, so that you know that it works.");
+    flash(made.state === "unconfirmed" ? (emails === "stored" ? "Added. Its code is under Outbox." : "Added. A code is on its way to the address.") : "Added. Test it, so that you know that it works.");
   };
   return h(
     "form",
     { class: "form watch-new", key: "new", "aria-label": "Add a channel", onsubmit: (event) => { event.preventDefault(); if (isReady) ctx.act(key, add); } },
-    field("Kind of channel", h("select", { value: form.kind, onchange: (event) => { ctx.forgive(key); ctx.state.channel = { kind: event.target.value }; ctx.redraw(); } }, Object.entries(CHANNEL_KINDS).map(([kind, [name]]) => h("option", { value: kind, key: kind }, name)))),
+    field("Kind of channel", h("select", { value: form.kind, onchange: (event) => { ctx.forgive(key); ctx.state.channel = { kind: event.target.value }; ctx.redraw(); } }, kinds.map(([kind, [name]]) => h("option", { value: kind, key: kind }, name)))),
+    form.kind === "email" && emails === "stored" && h("p", { class: "muted", key: "stored" }, STORED),
     fields.map(([name, label, hint, isSecret]) => h("div", { key: `${form.kind} ${name}` }, field(label, h("input", { name, type: isSecret ? "password" : "text", value: form[name] ?? "", maxlength: "2000", autocomplete: "off", spellcheck: "false", oninput: (event) => set({ [name]: event.target.value }) }), { hint, error: fieldFault(ctx, key, name) }))),
     faultOf(ctx, key, ...fields.map(([name]) => name)),
     h("div", { class: "acts" }, h("button", { class: "btn primary", disabled: !isReady || ctx.busy(key) }, ctx.busy(key) ? "Add it…" : "Add it")),

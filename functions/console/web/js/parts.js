@@ -61,7 +61,10 @@ export function failureOf(ctx, key) {
 }
 
 /** Errors of which the platform speaks to programs. The page has a button for what they advise. */
-const OWN_WORDS = { account_stopped: "Everything is stopped, so nothing begins. Start again first: the red banner above has the button." };
+const OWN_WORDS = {
+  account_stopped: "Everything is stopped, so nothing begins. Start again first: the red banner above has the button.",
+  account_deleted: "This account is being deleted and takes no more calls. You can begin anew when the deletion has ended: its receipt says when.",
+};
 
 /** Why something failed, in the words of the page. */
 export const failureText = (error) => OWN_WORDS[error.code] ?? error.message;
@@ -83,9 +86,13 @@ export function problem(ctx, error, { title, retry, compact, close } = {}) {
         h("dd", { class: "mono" }, `${error.code} · ${error.status}`),
         error.requestId && [h("dt", {}, "Request"), h("dd", { class: "mono" }, error.requestId, " ", copyButton(error.requestId))],
       ),
+    isProblem && error.code === "account_deleted" && receiptLink(error.current?.receipt_id),
     (retry || close) && h("div", { class: "acts" }, retry && press("Retry", retry), close && press("Close", close, { kind: "quiet" })),
   );
 }
+
+/** The receipt of the deletion of an account. */
+export const receiptLink = (id) => id && h("p", { key: "receipt" }, link("Read the receipt", `#/account/${id}`, { kind: "primary" }));
 
 /** Copies a text, and says so. */
 export function copyButton(text, label = "Copy") {
@@ -269,7 +276,7 @@ export function confirmation(ctx, { title, text, act, label, key = title, kind =
       h(
         "div",
         { class: "acts" },
-        press("Keep", () => ctx.close(), { kind: "quiet", autofocus: true }),
+        press("Go back", () => ctx.close(), { kind: "quiet", autofocus: true }),
         h(
           "div",
           { class: "end" },

@@ -25,7 +25,7 @@ use futures::future::BoxFuture;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations, object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::Error;
 use shared::flows::documents::DocumentName;
 
@@ -62,22 +62,47 @@ pub fn decision(name: &str) -> Decision {
     decide(MCP, name, Setting::Mcp)
 }
 
-/// A tool as the protocol describes it.
+/// A tool as the protocol describes it, without what says nothing: each session of an assistant carries the definitions.
 pub fn described(def: &ToolDef) -> Tool {
-    let mut tool =
-        Tool::new(def.name, def.description, object((def.input)())).with_annotations(annotations(def));
-    tool.title = def.title.map(str::to_owned);
+    let mut input = (def.input)();
+    shorten(&mut input);
+    let mut tool = Tool::new(def.name, def.description, object(input)).with_annotations(annotations(def));
+    // Clients show the name if there is no title.
+    let is_name = |title: &&str| title.to_lowercase().replace(' ', "_") == def.name;
+    tool.title = def.title.filter(|title| !is_name(title)).map(str::to_owned);
     match def.output {
         Some(output) => tool.with_raw_output_schema(object(output()).into()),
         None => tool,
     }
 }
 
-/// The protocol's hints about what a call changes.
+/// Removes what a schema says by itself: no required properties, and that an optional property may be `null`. The server still takes
+/// `null`.
+fn shorten(schema: &mut Value) {
+    if let Some(fields) = schema.as_object_mut() {
+        fields.retain(|name, value| name != "required" || *value != json!([]));
+        if let Some(Value::Array(types)) = fields.get_mut("type") {
+            types.retain(|one| one != "null");
+            if let [only] = types.as_slice() {
+                let only = only.clone();
+                fields.insert("type".to_owned(), only);
+            }
+        }
+        if let Some(Value::Array(choices)) = fields.get_mut("enum") {
+            choices.retain(|choice| !choice.is_null());
+        }
+        fields.values_mut().for_each(shorten);
+    }
+}
+
+/// The protocol's hints about what a call changes. The first and the last one are false if they are absent.
 fn annotations(def: &ToolDef) -> ToolAnnotations {
-    let is_read_only = def.effect == Effect::Read;
-    let hints = ToolAnnotations::new().read_only(is_read_only).open_world(def.effect == Effect::Outside);
-    if is_read_only { hints } else { hints.destructive(def.replaces).idempotent(def.idempotent) }
+    let hints = ToolAnnotations::new().open_world(def.effect == Effect::Outside);
+    if def.effect == Effect::Read {
+        return hints.read_only(true);
+    }
+    let hints = hints.destructive(def.replaces);
+    if def.idempotent { hints.idempotent(true) } else { hints }
 }
 
 /// Calls a tool.

@@ -20,6 +20,7 @@ mod s3;
 mod sqs;
 pub mod storage;
 mod transport;
+mod wal;
 
 use std::collections::HashMap;
 use std::io;
@@ -198,6 +199,19 @@ impl Folder {
     }
 }
 
+/// Says that the log of the table ends within a write, before SQLite opens it and removes that end.
+fn report_torn(table: &Path) {
+    match wal::torn_bytes(table) {
+        Ok(None) => {}
+        Ok(Some(bytes)) => tracing::warn!(
+            bytes,
+            "the log of the table ends within a write, which is left out; if the machine or the process was stopped, nobody was told that \
+             this write is stored; if the file was cut or copied while the platform ran, later writes are missing, too"
+        ),
+        Err(error) => tracing::warn!(%error, "the log of the table can't be read before it is opened"),
+    }
+}
+
 impl Engines {
     /// Starts all engines. When this returns, every engine answers.
     pub async fn start(config: EnginesConfig) -> Result<Self, EngineError> {
@@ -207,6 +221,9 @@ impl Engines {
         let reserve = kept.then(|| Reserve::open(place.path()));
 
         let table_file = place.path().join("table.sqlite");
+        if kept {
+            report_torn(&table_file);
+        }
         let dynamo = Dynamo::start(kept.then_some(table_file.as_path()), &config.table)?;
 
         let bucket = s3::Bucket::open(&place.path().join("bucket"), &config.bucket, kept)

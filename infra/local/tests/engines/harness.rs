@@ -115,7 +115,7 @@ pub fn events_at(url: String, keys: &Keys) -> aws_sdk_eventbridge::Client {
     aws_sdk_eventbridge::Client::from_conf(config.build())
 }
 
-/// Fails the test instead of hanging it.
+/// Fails a test that hangs. No machine is so busy that this takes ten minutes.
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), future).await.expect("it takes too long")
+    tokio::time::timeout(Duration::from_secs(600), future).await.expect("it hangs")
 }

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use crate::ceilings;
 use crate::ids::{AgentId, ProjectId};
 use crate::models::{ModelTier, ProviderTool};
+use crate::names;
 use crate::schedule::timezone_named;
 use crate::validate::{FieldErrors, present};
 
@@ -212,7 +213,7 @@ impl NewAgent {
         };
         let agent = Agent {
             agent_id,
-            name: self.name.trim().to_owned(),
+            name: names::canonical(&self.name),
             goal: self.goal.trim().to_owned(),
             success_criteria: self.success_criteria.trim().to_owned(),
             timeline: timeline.to_owned(),
@@ -238,7 +239,7 @@ impl Agent {
     pub fn patched(self, patch: AgentPatch, now: Timestamp) -> Result<Self, FieldErrors> {
         let trimmed = |new: Option<String>, old: String| new.map_or(old, |text| text.trim().to_owned());
         Self {
-            name: trimmed(patch.name, self.name),
+            name: patch.name.map_or(self.name, |name| names::canonical(&name)),
             goal: trimmed(patch.goal, self.goal),
             success_criteria: trimmed(patch.success_criteria, self.success_criteria),
             timeline: trimmed(patch.timeline, self.timeline),
@@ -268,7 +269,7 @@ impl Agent {
     /// Every invalid field with its limit.
     pub fn check(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
-        errors.length("name", &self.name, 1, MAX_NAME);
+        names::check(&mut errors, &self.name, MAX_NAME);
         errors.length("goal", &self.goal, 1, MAX_GOAL);
         errors.length("success_criteria", &self.success_criteria, 0, MAX_GOAL);
         errors.length("timeline", &self.timeline, 1, MAX_GOAL);

@@ -128,11 +128,11 @@ impl Channel {
         let target = match self {
             Self::Email { to } => to.clone(),
             Self::Webhook { url } | Self::Slack { url } | Self::Discord { url } => {
-                let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
-                let host = host.unwrap_or_default();
-                // The path and the query are secret, and the host is not.
+                // The path and the query are secret, and the server is not.
+                let server = Url::parse(url).map(|url| url.origin().ascii_serialization());
                 let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
-                format!("https://{host}/…{}", tail(path.map_or("", |(_, path)| path)))
+                let path = path.map_or("", |(_, path)| path);
+                format!("{}/…{}", server.unwrap_or_default(), tail(path))
             }
             Self::Telegram { token, chat_id } => format!("{chat_id} by the bot …{}", tail(token)),
         };

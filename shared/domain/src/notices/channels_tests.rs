@@ -51,6 +51,18 @@ fn good_channels_are_taken_and_shown_without_their_secrets() {
 }
 
 #[test]
+fn the_scheme_and_the_port_are_shown_as_they_are() {
+    for (url, target) in [
+        ("http://hooks.internal:8080/in/0123456789abcdef", "http://hooks.internal:8080/…cdef"),
+        ("https://example.com:8443/0123456789abcdef", "https://example.com:8443/…cdef"),
+        ("https://EXAMPLE.com:443/0123456789abcdef", "https://example.com/…cdef"),
+    ] {
+        let channel = Channel::Webhook { url: url.to_owned() };
+        assert_eq!(channel.shown().target, target);
+    }
+}
+
+#[test]
 fn hostile_addresses_are_refused_with_the_field() {
     let local = "a".repeat(65);
     for to in [

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::PracticeId;
+use crate::names;
 use crate::schedule::timezone_named;
 use crate::validate::FieldErrors;
 
@@ -341,7 +342,7 @@ impl NewPractice {
     pub fn into_practice(self, practice_id: PracticeId, now: Timestamp) -> Result<Practice, FieldErrors> {
         Practice {
             practice_id,
-            name: self.name.trim().to_owned(),
+            name: names::canonical(&self.name),
             description: self.description.trim().to_owned(),
             target: self.target.unwrap_or_default(),
             timezone: self.timezone.filter(|name| !name.trim().is_empty()),
@@ -413,7 +414,7 @@ impl Practice {
     pub fn patched(self, patch: PracticePatch, now: Timestamp) -> Result<Self, FieldErrors> {
         let trimmed = |new: Option<String>, old: String| new.map_or(old, |text| text.trim().to_owned());
         Self {
-            name: trimmed(patch.name, self.name),
+            name: patch.name.map_or(self.name, |name| names::canonical(&name)),
             description: trimmed(patch.description, self.description),
             target: patch.target.unwrap_or(self.target),
             timezone: patch.timezone.or(self.timezone).filter(|name| !name.trim().is_empty()),
@@ -438,7 +439,7 @@ impl Practice {
     /// Every invalid field with its limit.
     pub fn check(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
-        errors.length("name", &self.name, 1, MAX_NAME);
+        names::check(&mut errors, &self.name, MAX_NAME);
         errors.length("description", &self.description, 0, MAX_TEXT);
         if let Some(Err(message)) = self.timezone.as_deref().map(timezone_named) {
             errors.add("timezone", message);
@@ -513,13 +514,13 @@ impl Practice {
 pub fn find<'a>(practices: &'a [Practice], named: &str) -> Result<&'a Practice, String> {
     /// How many names a sentence has.
     const MAX_NAMED: usize = 20;
-    let wanted = named.trim().to_lowercase();
+    let wanted = names::folded(named);
     let fits = |fit: &dyn Fn(&Practice) -> bool| -> Vec<&'a Practice> {
         practices.iter().filter(|practice| fit(practice)).collect()
     };
     let by_id = fits(&|practice| practice.practice_id.to_string() == wanted);
-    let whole = fits(&|practice| practice.name.to_lowercase() == wanted);
-    let part = fits(&|practice| practice.name.to_lowercase().contains(&wanted));
+    let whole = fits(&|practice| names::folded(&practice.name) == wanted);
+    let part = fits(&|practice| names::folded(&practice.name).contains(&wanted));
     let list = |practices: &[&Practice]| {
         let rows: BTreeMap<String, &str> = practices
             .iter()

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::ProjectId;
+use crate::names;
 use crate::validate::FieldErrors;
 
 pub use hook_filter::{HookFilter, HookFilterText};
@@ -68,7 +69,7 @@ impl NewProject {
     pub fn into_project(self, project_id: ProjectId, now: Timestamp) -> Result<Project, FieldErrors> {
         Project {
             project_id,
-            name: self.name.trim().to_owned(),
+            name: names::canonical(&self.name),
             hook_filter: self.hook_filter,
             enrichment: self.enrichment,
             created_at: now,
@@ -98,7 +99,7 @@ impl Project {
     /// Every invalid field with its limit.
     pub fn patched(self, patch: ProjectPatch, now: Timestamp) -> Result<Self, FieldErrors> {
         Self {
-            name: patch.name.map_or(self.name, |name| name.trim().to_owned()),
+            name: patch.name.map_or(self.name, |name| names::canonical(&name)),
             hook_filter: patch.hook_filter.unwrap_or(self.hook_filter),
             enrichment: patch.enrichment.unwrap_or(self.enrichment),
             updated_at: now,
@@ -118,7 +119,7 @@ impl Project {
     /// Every invalid field with its limit.
     pub fn check(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
-        errors.length("name", &self.name, 1, MAX_NAME);
+        names::check(&mut errors, &self.name, MAX_NAME);
         self.hook_filter.check("hook_filter", &mut errors);
         errors.into_result(())
     }

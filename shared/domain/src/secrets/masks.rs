@@ -11,26 +11,33 @@ const SHORTEST_PART: usize = 4;
 
 /// What is searched for: each secret in the forms in which servers repeat it.
 #[derive(Default)]
-pub struct Masks(Vec<String>);
+pub struct Masks {
+    secrets: Vec<String>,
+    /// Their forms in base64.
+    encoded: Vec<String>,
+}
 
 impl Masks {
     /// `secrets` are printable ASCII.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut forms: Vec<String> =
-            secrets.into_iter().filter(|secret| !secret.is_empty()).flat_map(forms).collect();
-        // A longer form may contain a shorter one.
-        forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-        forms.dedup();
-        Self(forms)
+        let secrets: Vec<String> =
+            secrets.into_iter().filter(|secret| !secret.is_empty()).map(str::to_owned).collect();
+        let encoded = secrets.iter().flat_map(|secret| encoded(secret)).collect();
+        Self { secrets: longest_first(secrets), encoded: longest_first(encoded) }
     }
 
     /// The text without the secrets. It may be longer than before.
     #[must_use]
     pub fn hide(&self, mut text: String) -> String {
-        for form in self.0.iter().filter(|form| text.contains(form.as_str())).collect::<Vec<_>>() {
-            text = text.replace(form, MASK);
+        for form in &self.encoded {
+            if text.contains(form.as_str()) {
+                text = text.replace(form, MASK);
+            }
         }
-        if let Some(part) = self.0.iter().filter_map(|form| ends_with_part(&text, form)).max() {
+        for secret in &self.secrets {
+            text = hide_spelled(secret, text);
+        }
+        if let Some(part) = self.encoded.iter().filter_map(|form| ends_with_part(&text, form)).max() {
             text.truncate(text.len() - part);
             text.push_str(MASK);
         }
@@ -38,16 +45,112 @@ impl Masks {
     }
 }
 
+/// A longer form may contain a shorter one, so it is searched first.
+fn longest_first(mut forms: Vec<String>) -> Vec<String> {
+    forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    forms.dedup();
+    forms
+}
+
+/// The text without a secret, however its characters are spelled.
+fn hide_spelled(secret: &str, text: String) -> String {
+    let (mut shown, mut copied, mut at) = (String::new(), 0, 0);
+    while at < text.len() {
+        match spelled(secret.as_bytes(), &text.as_bytes()[at..]) {
+            Some(length) => {
+                shown.push_str(&text[copied..at]);
+                shown.push_str(MASK);
+                at += length;
+                copied = at;
+            }
+            None => at = text.ceil_char_boundary(at + 1),
+        }
+    }
+    if copied == 0 {
+        return text;
+    }
+    shown.push_str(&text[copied..]);
+    shown
+}
+
+/// How many bytes at the beginning of the text spell the secret. If the text ends within the secret: all of it.
+fn spelled(secret: &[u8], text: &[u8]) -> Option<usize> {
+    // A backslash may stand for itself or begin an escape, so there may be several ways to read the text.
+    let mut ends = vec![0];
+    for (known, byte) in secret.iter().enumerate() {
+        let mut next = Vec::new();
+        for rest in ends.iter().map(|end| &text[*end..]) {
+            let read = text.len() - rest.len();
+            if known >= SHORTEST_PART && is_begin_of_spelling(*byte, rest) {
+                return Some(text.len());
+            }
+            next.extend(spellings(*byte, rest).into_iter().flatten().map(|length| read + length));
+        }
+        next.sort_unstable();
+        next.dedup();
+        if next.is_empty() {
+            return None;
+        }
+        ends = next;
+    }
+    ends.last().copied()
+}
+
+/// The lengths of the spellings of `byte` with which the text begins: as it is, and as JSON, a URL and HTML write it, also if they
+/// were applied several times.
+fn spellings(byte: u8, text: &[u8]) -> [Option<usize>; 5] {
+    let hex = format!("{byte:02x}");
+    let begins = |text: &[u8], with: &str| {
+        text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with.as_bytes()))
+    };
+    let itself = (text.first() == Some(&byte)).then_some(1);
+    let slashes = text.iter().take_while(|byte| **byte == b'\\').count();
+    let after = &text[slashes..];
+    let escape = match byte {
+        _ if slashes == 0 => None,
+        b'\\' if slashes >= 2 => Some(2),
+        _ if begins(after, &format!("u00{hex}")) => Some(slashes + 5),
+        _ if !byte.is_ascii_alphanumeric() && after.first() == Some(&byte) => Some(slashes + 1),
+        _ => None,
+    };
+    let escaped_twice = (byte == b'\\' && slashes >= 4).then_some(4);
+    let percent = text.strip_prefix(b"%").and_then(|mut rest| {
+        while begins(rest, "25") && byte != b'%' {
+            rest = &rest[2..];
+        }
+        begins(rest, &hex).then(|| text.len() - rest.len() + 2)
+    });
+    let named = match byte {
+        b'&' => "&amp;",
+        b'<' => "&lt;",
+        b'>' => "&gt;",
+        b'"' => "&quot;",
+        b'\'' => "&apos;",
+        _ => "&;",
+    };
+    let entities = [named.to_owned(), format!("&#{byte};"), format!("&#0{byte};"), format!("&#x{hex};")];
+    let entity = entities.iter().find(|entity| begins(text, entity)).map(String::len);
+    [itself, escape, escaped_twice, percent, entity]
+}
+
+/// Whether the text ends within a spelling of `byte`.
+fn is_begin_of_spelling(byte: u8, text: &[u8]) -> bool {
+    let hex = format!("{byte:02x}");
+    let longest = [format!("\\u00{hex}"), format!("%{hex}"), format!("&#x{hex};"), format!("&#{byte};")];
+    let is_begin = |spelling: &String| {
+        spelling.len() > text.len() && spelling.as_bytes()[..text.len()].eq_ignore_ascii_case(text)
+    };
+    text.is_empty() || longest.iter().any(is_begin)
+}
+
 /// How many bytes at the end of the text are the beginning of a form.
 fn ends_with_part(text: &str, form: &str) -> Option<usize> {
     (SHORTEST_PART..form.len()).rev().find(|length| text.ends_with(&form[..*length]))
 }
 
-/// The secret as it is, in JSON, in a URL and in base64.
-fn forms(secret: &str) -> Vec<String> {
-    let json = serde_json::Value::from(secret).to_string();
-    let json = json[1..json.len() - 1].to_owned();
-    let mut forms = vec![secret.to_owned(), json.replace('/', "\\/"), json, percent_encoded(secret)];
+/// The secret in base64.
+fn encoded(secret: &str) -> Vec<String> {
+    let mut forms = Vec::new();
     for engine in [BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD] {
         forms.push(engine.encode(secret));
         forms.extend((0..3).map(|before| within_base64(&engine, secret, before)));
@@ -61,17 +164,6 @@ fn within_base64(engine: &impl Engine, secret: &str, before: usize) -> String {
     let all = engine.encode([&b"000"[..before], secret.as_bytes()].concat());
     let (begin, end) = ((before * 8).div_ceil(6), (before + secret.len()) * 8 / 6);
     all[begin.min(end)..end].to_owned()
-}
-
-fn percent_encoded(secret: &str) -> String {
-    secret.bytes().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-        text
-    })
 }
 
 #[cfg(test)]
@@ -95,6 +187,17 @@ mod tests {
             (r#"{"a":"ghp_quick\/silver\"+x"}"#, r#"{"a":"•••"}"#),
             ("?t=ghp_quick%2Fsilver%22%2Bx", "?t=•••"),
             ("ghp_quick/silver\"+xghp_quick/silver\"+x", "••••••"),
+            // Other spellings of JSON, also within a text of JSON.
+            (r#"{"a":"ghp_quick\u002fsilver\u0022\u002Bx"}"#, r#"{"a":"•••"}"#),
+            (r#"{"a":"\u0067hp_quick/silver\"+x"}"#, r#"{"a":"•••"}"#),
+            (r#"{"a":"{\"b\":\"ghp_quick\\\/silver\\\"\\u002bx\"}"}"#, r#"{"a":"{\"b\":\"•••\"}"}"#),
+            ("?t=ghp_quick%2fsilver%22%2bx&u=1", "?t=•••&u=1"),
+            ("?t=ghp_quick%252Fsilver%2522%252Bx", "?t=•••"),
+            ("<p>ghp_quick/silver&quot;+x</p>", "<p>•••</p>"),
+            ("<p>ghp_quick&#x2F;silver&#34;&#43;x</p>", "<p>•••</p>"),
+            // Cut within an escape.
+            (r"cut ghp_quick\u00", "cut •••"),
+            ("cut ghp_quick%2", "cut •••"),
             // An answer that was cut.
             ("cut ghp_quick/sil", "cut •••"),
             ("cut ghp", "cut ghp"),
@@ -105,6 +208,11 @@ mod tests {
         assert_eq!(Masks::of(["ab", "abc"]).hide("abc ab".to_owned()), "••• •••");
         assert_eq!(Masks::default().hide("abc".to_owned()), "abc");
         assert_eq!(hidden("", "abc"), "abc");
+        for text in [r"a\b", r"a\\b", r"a\\\\b", r"a\u005cb", "a%5Cb"] {
+            assert_eq!(hidden(r"a\b", text), MASK, "{text}");
+        }
+        // Two backslashes in the secret itself.
+        assert_eq!(hidden(r"a\\b", r"a\\b a\\\\b"), "••• •••");
     }
 
     proptest! {
@@ -118,6 +226,20 @@ mod tests {
                 prop_assert!(shown.replace(MASK, "").len() <= encoded.len() - (secret.len() * 8 / 6 - 2));
             }
             prop_assert!(!hidden(&secret, &text).contains(&secret));
+        }
+
+        #[test]
+        fn no_mixture_of_spellings_shows_a_secret(secret in "[!-~]{4,30}", ways in proptest::collection::vec(0..5, 30), after in "[ -~é]{0,9}") {
+            let spell = |(byte, way): (u8, &i32)| match way {
+                0 => format!("\\u{:04x}", byte),
+                1 => format!("%{byte:02X}"),
+                2 => format!("&#{byte};"),
+                3 if matches!(byte, b'"' | b'\\' | b'/') => format!("\\{}", char::from(byte)),
+                _ => char::from(byte).to_string(),
+            };
+            let text: String = secret.bytes().zip(&ways).map(spell).collect();
+            let shown = hidden(&secret, &format!("é {text}{after}"));
+            prop_assert!(shown.starts_with("é •••"), "{} of {}", shown, text);
         }
 
         #[test]

@@ -77,7 +77,7 @@ pub static APPEND_AGENT_LOG: ToolDef = ToolDef {
                 "instruction": optional(string("All of it; only with agent_start.")),
                 "output_summary": optional(up_to("What it answered; only with agent_complete.", 1_000)),
                 "project": optional(string(
-                    "Of a new session. Default: that of the address.",
+                    "Of a new session. Default: as the address.",
                 )),
             });
             object(&properties, &["agent_id", "event"])

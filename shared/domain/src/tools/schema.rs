@@ -59,12 +59,12 @@ pub(super) fn named() -> Value {
 
 /// The project that a call of an MCP client is about.
 pub(super) fn project() -> Value {
-    optional(string("Default: that of the address."))
+    optional(string("Default: as the address."))
 }
 
 /// The workflow that a call of an MCP client is about.
 pub(super) fn workflow() -> Value {
-    optional(string("Default: that of the address."))
+    optional(string("Default: as the address."))
 }
 
 /// The arguments of an MCP tool that returns a page of a list: these properties, `limit` and `cursor`.

@@ -1,11 +1,18 @@
-//! The text of a title in HTML.
+//! HTML as its readers see it.
 
 use quick_xml::escape::resolve_html5_entity;
 
-use super::page::{HIDDEN, INLINE, after_tag, end_of};
-
 /// The longest name of a character in HTML, in bytes, is `CounterClockwiseContourIntegral`.
 const MAX_NAME: usize = 32;
+
+/// Elements whose content nobody sees.
+const HIDDEN: [&str; 5] = ["script", "style", "template", "noscript", "svg"];
+
+/// Elements that stand within a line. All others begin a new line.
+pub(super) const INLINE: [&str; 18] = [
+    "a", "abbr", "b", "bdi", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "s", "small", "span",
+    "strong", "sub", "sup",
+];
 
 /// Elements whose tags make a text look like HTML, besides those that stand within a line.
 const BLOCKS: [&str; 24] = [
@@ -63,35 +70,92 @@ pub(super) fn looks_like_html(text: &str) -> bool {
     is_marked
 }
 
+/// A part of HTML that is seen.
+pub(super) enum Piece<'a> {
+    /// With its references.
+    Text(&'a str),
+    /// A tag of an element, with its name in lower case.
+    Tag { name: String, closes: bool },
+}
+
+/// Walks through HTML, without comments and without the content of elements that nobody sees.
+pub(super) struct Walk<'a>(pub &'a str);
+
+impl<'a> Walk<'a> {
+    /// The rest of the element that was opened last, without its end tag.
+    pub(super) fn rest_of(&mut self, name: &str) -> &'a str {
+        let (inner, rest) = self.0.split_at(end_of(self.0, name));
+        self.0 = rest;
+        inner
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        while let Some(comment) = self.0.strip_prefix("<!--") {
+            self.0 = comment.find("-->").map_or("", |end| &comment[end + 3..]);
+        }
+        let html = self.0;
+        let first = html.chars().next()?;
+        let is_tag = first == '<'
+            && html[1..].starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?'));
+        if !is_tag {
+            let after = first.len_utf8();
+            let end = html[after..].find('<').map_or(html.len(), |at| after + at);
+            self.0 = &html[end..];
+            return Some(Piece::Text(&html[..end]));
+        }
+        let closes = html[1..].starts_with('/');
+        let name = word(&html[1 + usize::from(closes)..]).to_ascii_lowercase();
+        self.0 = after_tag(html);
+        if !closes && HIDDEN.contains(&name.as_str()) {
+            self.rest_of(&name);
+        }
+        Some(Piece::Tag { name, closes })
+    }
+}
+
 /// The text of HTML: without tags, comments and what nobody sees.
 pub(super) fn text(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
-    let mut rest = html;
-    while let Some(at) = rest.find('<') {
-        out.push_str(&characters(&rest[..at]));
-        rest = &rest[at..];
-        if let Some(comment) = rest.strip_prefix("<!--") {
-            rest = comment.find("-->").map_or("", |end| &comment[end + 3..]);
-            continue;
-        }
-        let is_tag = rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?'));
-        if !is_tag {
-            out.push('<');
-            rest = &rest[1..];
-            continue;
-        }
-        let closes = rest[1..].starts_with('/');
-        let name = word(&rest[1 + usize::from(closes)..]).to_ascii_lowercase();
-        rest = after_tag(rest);
-        if !INLINE.contains(&name.as_str()) {
-            out.push(' ');
-        }
-        if !closes && HIDDEN.contains(&name.as_str()) {
-            rest = &rest[end_of(rest, &name)..];
+    for piece in Walk(html) {
+        match piece {
+            Piece::Text(text) => out.push_str(&characters(text)),
+            Piece::Tag { name, .. } if !INLINE.contains(&name.as_str()) => out.push(' '),
+            Piece::Tag { .. } => {}
         }
     }
-    out.push_str(&characters(rest));
     out
+}
+
+/// What follows a tag. A `>` in an attribute's quotes does not end it.
+fn after_tag(tag: &str) -> &str {
+    let mut quote = None;
+    for (at, byte) in tag.bytes().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return &tag[at + 1..],
+            // A quote begins only after the `=` of an attribute. Elsewhere it is a stray character.
+            (None, b'"' | b'\'') if tag[..at].trim_end().ends_with('=') => quote = Some(byte),
+            (Some(open), byte) if open == byte => quote = None,
+            _ => {}
+        }
+    }
+    ""
+}
+
+/// Where the end tag of an element begins. An element that is not closed ends with the page.
+fn end_of(text: &str, name: &str) -> usize {
+    let mut from = 0;
+    while let Some(at) = text[from..].find("</") {
+        let tag = &text.as_bytes()[from + at + 2..];
+        if tag.len() >= name.len() && tag[..name.len()].eq_ignore_ascii_case(name.as_bytes()) {
+            return from + at;
+        }
+        from += at + 2;
+    }
+    text.len()
 }
 
 /// A text with the characters that its references name. An unknown reference stays as it is.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::json;
+use super::markup::{INLINE, Piece, Walk};
 use crate::charset;
 
 /// How much of what was found a run is shown, in bytes.
@@ -95,89 +96,29 @@ fn beginning(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_SHOWN)].to_owned()
 }
 
-/// Elements whose content nobody sees.
-pub(super) const HIDDEN: [&str; 5] = ["script", "style", "template", "noscript", "svg"];
-
-/// Elements that stand within a line. All others begin a new line.
-pub(super) const INLINE: [&str; 18] = [
-    "a", "abbr", "b", "bdi", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "s", "small", "span",
-    "strong", "sub", "sup",
-];
-
 /// The title and the visible text of a page: without tags, comments, scripts and styles, and with single spaces. Pages often
 /// have numbers in their scripts and attributes that differ at each request, and nobody reads those.
 fn visible(html: &str) -> (String, String) {
     // The text is never longer than the page.
     let (mut title, mut out) =
         (String::new(), Text { text: String::with_capacity(html.len()), space: false });
-    let mut rest = html;
-    loop {
-        let Some(at) = rest.find('<') else {
-            out.push(rest);
-            break;
-        };
-        out.push(&rest[..at]);
-        rest = &rest[at..];
-        if let Some(comment) = rest.strip_prefix("<!--") {
-            rest = comment.find("-->").map_or("", |end| &comment[end + 3..]);
-            continue;
-        }
-        let is_tag = rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?'));
-        if !is_tag {
-            out.push("<");
-            rest = &rest[1..];
-            continue;
-        }
-        let closes = rest[1..].starts_with('/');
-        let name = &rest[1 + usize::from(closes)..];
-        let length = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
-        let name = name[..length].to_ascii_lowercase();
-        rest = after_tag(rest);
-        if !INLINE.contains(&name.as_str()) {
-            out.new_line();
-        }
-        if closes {
-            continue;
-        }
-        if HIDDEN.contains(&name.as_str()) {
-            rest = &rest[end_of(rest, &name)..];
-        } else if name == "title" && title.is_empty() {
-            let end = end_of(rest, &name);
-            let mut text = Text::default();
-            text.push(&rest[..end]);
-            title = text.text.chars().take(MAX_TITLE).collect();
-            rest = &rest[end..];
+    let mut walk = Walk(html);
+    while let Some(piece) = walk.next() {
+        match piece {
+            Piece::Text(text) => out.push(text),
+            Piece::Tag { name, closes } => {
+                if !INLINE.contains(&name.as_str()) {
+                    out.new_line();
+                }
+                if !closes && name == "title" && title.is_empty() {
+                    let mut text = Text::default();
+                    text.push(walk.rest_of(&name));
+                    title = text.text.chars().take(MAX_TITLE).collect();
+                }
+            }
         }
     }
     (title, out.text)
-}
-
-/// What follows a tag. A `>` in an attribute's quotes does not end it.
-pub(super) fn after_tag(tag: &str) -> &str {
-    let mut quote = None;
-    for (at, byte) in tag.bytes().enumerate() {
-        match (quote, byte) {
-            (None, b'>') => return &tag[at + 1..],
-            // A quote begins only after the `=` of an attribute. Elsewhere it is a stray character.
-            (None, b'"' | b'\'') if tag[..at].trim_end().ends_with('=') => quote = Some(byte),
-            (Some(open), byte) if open == byte => quote = None,
-            _ => {}
-        }
-    }
-    ""
-}
-
-/// Where the end tag of an element begins. An element that is not closed ends with the page.
-pub(super) fn end_of(text: &str, name: &str) -> usize {
-    let mut from = 0;
-    while let Some(at) = text[from..].find("</") {
-        let tag = &text.as_bytes()[from + at + 2..];
-        if tag.len() >= name.len() && tag[..name.len()].eq_ignore_ascii_case(name.as_bytes()) {
-            return from + at;
-        }
-        from += at + 2;
-    }
-    text.len()
 }
 
 /// A text with single spaces and line breaks.

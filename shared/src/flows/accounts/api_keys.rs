@@ -3,6 +3,7 @@
 use domain::accounts::scopes::Scope;
 use domain::accounts::{ApiKeyToken, hour_of_use};
 use domain::ids::{ApiKeyId, Owner};
+use domain::names;
 use domain::validate::FieldErrors;
 use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
@@ -80,7 +81,7 @@ impl From<ApiKey> for ApiKeyView {
 /// 400 with every invalid field and its limit; 403 if the key would have a scope that the caller does not have.
 pub async fn create(cx: &Cx, caller: &Caller, once: &Once, input: NewApiKey) -> Result<CreatedApiKey> {
     let mut errors = FieldErrors::default();
-    errors.length("name", &input.name, 1, MAX_NAME);
+    names::check(&mut errors, &input.name, MAX_NAME);
     if let Some(days) = input.expires_in_days
         && !(1..=MAX_DAYS).contains(&days)
     {
@@ -102,7 +103,7 @@ pub async fn create(cx: &Cx, caller: &Caller, once: &Once, input: NewApiKey) -> 
     let token = ApiKeyToken::new(owner.clone(), key_id, rand::rng().random());
     let key = ApiKey {
         key_id,
-        name: input.name.trim().to_owned(),
+        name: names::canonical(&input.name),
         hash: token.hash().to_string(),
         created_at: now,
         expires_at: input.expires_in_days.map(|days| now + SignedDuration::from_hours(24 * days)),

@@ -213,13 +213,13 @@ async fn must_be_empty(cx: &Cx, owner: &Owner) -> Result<()> {
     Ok(())
 }
 
-/// Reads the newest import.
+/// Reads the newest import, if there was one.
 ///
 /// # Errors
-/// 404 if there was none.
-pub async fn read(cx: &Cx, owner: &Owner) -> Result<AccountImportView> {
-    let found = cx.store.account_import(owner).await?.ok_or(Error::NotFound("import"))?;
-    Ok(AccountImportView::of(found.value, None))
+/// If the table does not answer.
+pub async fn read(cx: &Cx, owner: &Owner) -> Result<Option<AccountImportView>> {
+    let found = cx.store.account_import(owner).await?;
+    Ok(found.map(|found| AccountImportView::of(found.value, None)))
 }
 
 /// Begins or continues an import whose archive was uploaded.

@@ -113,11 +113,13 @@ pub async fn create(
 }
 
 /// # Errors
-/// 404 if the project or the webhook does not exist.
-pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<HookView> {
+/// 404 if the project does not exist.
+pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Option<HookView>> {
     existing::project(cx, owner, project).await?;
-    let hook = cx.store.docs_hook(owner, project).await?.ok_or(Error::NotFound("webhook"))?;
-    view(cx, owner, hook).await
+    match cx.store.docs_hook(owner, project).await? {
+        Some(hook) => view(cx, owner, hook).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Deletes a webhook. Its path no longer works.

@@ -246,15 +246,12 @@ pub async fn days(data: &Data, owner: &Owner) -> Result<Days> {
     Ok(Days { data: entries(blocks), synced: daily, tidied: weekly, failure })
 }
 
-/// A day, archived or not.
+/// A day, archived or not. A day that has taught nothing has no blocks.
 ///
 /// # Errors
-/// 404 if it has taught nothing.
+/// If the table does not answer.
 pub async fn day(data: &Data, owner: &Owner, date: Date) -> Result<DayView> {
     let blocks = data.store.blocks_of(owner, date).await?;
-    if blocks.is_empty() {
-        return Err(Error::NotFound("day in the memory"));
-    }
     let ids = blocks.iter().flat_map(|block| block.facts.iter().copied());
     let facts = facts_by_id(data, owner, ids).await?;
     let view = |block: Block| BlockView {
@@ -270,16 +267,16 @@ pub async fn day(data: &Data, owner: &Owner, date: Date) -> Result<DayView> {
     Ok(DayView { date, blocks: views.collect() })
 }
 
-/// A day as Markdown.
+/// A day as Markdown. `None` if it has taught nothing.
 ///
 /// # Errors
-/// 404 if it has taught nothing.
-pub async fn day_markdown(data: &Data, owner: &Owner, date: Date) -> Result<String> {
+/// If the table does not answer.
+pub async fn day_markdown(data: &Data, owner: &Owner, date: Date) -> Result<Option<String>> {
     let blocks = data.store.blocks_of(owner, date).await?;
     if blocks.is_empty() {
-        return Err(Error::NotFound("day in the memory"));
+        return Ok(None);
     }
-    blocks_markdown(data, owner, date, blocks).await
+    blocks_markdown(data, owner, date, blocks).await.map(Some)
 }
 
 /// These blocks of a day as Markdown.

@@ -69,6 +69,27 @@ impl From<StoredChannel> for ChannelView {
 pub struct ChannelList {
     /// Oldest first.
     pub data: Vec<ChannelView>,
+    pub emails: Emails,
+}
+
+/// What becomes of e-mails on this platform: `sent`, `stored` in the outbox (`GET /outbox`) and not sent, or `none`: there are no channels
+/// of this kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Emails {
+    Sent,
+    Stored,
+    None,
+}
+
+impl From<&MailConfig> for Emails {
+    fn from(mail: &MailConfig) -> Self {
+        match mail {
+            MailConfig::Off => Self::None,
+            MailConfig::Outbox { .. } => Self::Stored,
+            MailConfig::Ses { .. } => Self::Sent,
+        }
+    }
 }
 
 /// A channel whose secret was just made.
@@ -384,7 +405,8 @@ async fn seal_secret(
 /// If the table does not answer.
 pub async fn list(cx: &Cx, owner: &Owner) -> Result<ChannelList> {
     let found = cx.store.channels(owner).await?;
-    Ok(ChannelList { data: found.into_iter().map(|channel| channel.value.into()).collect() })
+    let data = found.into_iter().map(|channel| channel.value.into()).collect();
+    Ok(ChannelList { data, emails: Emails::from(&cx.config.notices.mail) })
 }
 
 /// # Errors

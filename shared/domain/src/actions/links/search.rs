@@ -19,33 +19,29 @@ pub(super) fn search(text: &str, found: &mut Found) {
     let mut listed = 0;
     for (at, byte) in text.bytes().enumerate() {
         // All marks are ASCII, so that every slice below begins at a character.
-        let wrong =
-            match byte {
-                b']' => in_brackets(&text[at..], hosts),
-                b'<' => in_angles(&text[at..], hosts),
-                b'h' | b'H' => attribute(text, at, &["href"], &mut listed, hosts)
-                    .or_else(|| with_scheme(&text[at..], hosts)),
-                b'f' | b'F' => with_scheme(&text[at..], hosts),
-                b's' | b'S' => attribute(text, at, &["srcset", "src"], &mut listed, hosts)
-                    .or_else(|| in_styles(&text[at..], hosts)),
-                b'a' | b'A' => attribute(text, at, &["action"], &mut listed, hosts),
-                b'b' | b'B' => attribute(text, at, &["background"], &mut listed, hosts),
-                b'c' | b'C' => attribute(text, at, &["cite"], &mut listed, hosts),
-                b'd' | b'D' => attribute(text, at, &["data"], &mut listed, hosts),
-                b'p' | b'P' => attribute(text, at, &["ping", "poster"], &mut listed, hosts),
-                // The target of a refresh, and CSS.
-                b'u' | b'U' => attribute(text, at, &["url"], &mut listed, hosts)
-                    .or_else(|| in_styles(&text[at..], hosts)),
-                b'@' => in_styles(&text[at..], hosts),
-                b'i' | b'I' if begins(&text[at..], IMAGE_SET) => {
-                    in_list(text, at + IMAGE_SET.len(), ')', &mut listed, hosts)
-                }
-                b'm' | b'M' if begins(&text[at..], "mailto:") => mail(&text[at..]),
-                b'w' | b'W' if begins(&text[at..], "www.") && may_begin(&text[..at]) => {
-                    with_scheme(&format!("http://{}", window(&text[at..])), hosts)
-                }
-                _ => None,
-            };
+        let wrong = match byte {
+            b']' => in_brackets(&text[at..], hosts),
+            b'<' => in_angles(&text[at..], hosts),
+            b'h' | b'H' => {
+                attribute(text, at, &["href"], &mut listed, hosts).or_else(|| url_at(text, at, hosts))
+            }
+            b's' | b'S' => attribute(text, at, &["srcset", "src"], &mut listed, hosts)
+                .or_else(|| in_styles(&text[at..], hosts)),
+            b'a' | b'A' => attribute(text, at, &["action"], &mut listed, hosts),
+            b'b' | b'B' => attribute(text, at, &["background"], &mut listed, hosts),
+            b'c' | b'C' => attribute(text, at, &["cite"], &mut listed, hosts),
+            b'd' | b'D' => attribute(text, at, &["data"], &mut listed, hosts),
+            b'p' | b'P' => attribute(text, at, &["ping", "poster"], &mut listed, hosts),
+            // The target of a refresh, and CSS.
+            b'u' | b'U' => {
+                attribute(text, at, &["url"], &mut listed, hosts).or_else(|| in_styles(&text[at..], hosts))
+            }
+            b'@' => in_styles(&text[at..], hosts),
+            b'i' | b'I' if begins(&text[at..], IMAGE_SET) => {
+                in_list(text, at + IMAGE_SET.len(), ')', &mut listed, hosts)
+            }
+            _ => url_at(text, at, hosts),
+        };
         found.add(wrong);
         if found.is_full() {
             return;
@@ -65,20 +61,23 @@ pub(super) fn urls(text: &str, found: &mut Found) {
     if !text.contains(':') && !text.contains('.') {
         return;
     }
-    let hosts = found.hosts;
-    for (at, byte) in text.bytes().enumerate() {
-        let wrong = match byte {
-            b'h' | b'H' | b'f' | b'F' => with_scheme(&text[at..], hosts),
-            b'm' | b'M' if begins(&text[at..], "mailto:") => mail(&text[at..]),
-            b'w' | b'W' if begins(&text[at..], "www.") && may_begin(&text[..at]) => {
-                with_scheme(&format!("http://{}", window(&text[at..])), hosts)
-            }
-            _ => None,
-        };
-        found.add_again(wrong);
+    for at in 0..text.len() {
+        found.add_again(url_at(text, at, found.hosts));
         if found.is_full() {
             return;
         }
+    }
+}
+
+/// A URL that begins here, without anything around it.
+fn url_at(text: &str, at: usize, hosts: &Hosts) -> Option<Wrong> {
+    match text.as_bytes()[at] {
+        b'h' | b'H' | b'f' | b'F' => with_scheme(&text[at..], hosts),
+        b'm' | b'M' if begins(&text[at..], "mailto:") => mail(&text[at..]),
+        b'w' | b'W' if begins(&text[at..], "www.") && may_begin(&text[..at]) => {
+            with_scheme(&format!("http://{}", window(&text[at..])), hosts)
+        }
+        _ => None,
     }
 }
 
