@@ -109,6 +109,8 @@ class Owner:
         self.browser = browser
         self.token = token
         self.contexts = []
+        # Whether the test opens what does not exist. Otherwise, a page asks for nothing that is not there: browsers log each 404.
+        self.opens_what_is_missing = False
 
     def call(self, method, path, body=None, headers=None):
         request = urllib.request.Request(
@@ -186,13 +188,15 @@ class Owner:
             for page in context.pages:
                 wrong += page.evaluate("window.violations ?? []")
                 wrong += getattr(page, "thrown", [])
+                wrong += [] if self.opens_what_is_missing else getattr(page, "missing", [])
             context.close()
         self.contexts = []
         assert wrong == [], "the browser reported errors"
 
 
 def watch(page):
-    page.thrown = []
+    page.thrown, page.missing = [], []
+    page.on("response", lambda answer: page.missing.append(f"404: {answer.request.method} {answer.url}") if answer.status == 404 else None)
     page.on("pageerror", lambda error: page.thrown.append(f"{error}\n{error.stack}"))
 
 

@@ -139,7 +139,7 @@ pub async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, Erro
         }
         Target::Day(date) => {
             let found = shown::day_markdown(&client.cx, &client.owner, date).await;
-            (found.map_err(protocol_error)?.ok_or_else(|| missing(uri))?, MARKDOWN)
+            (found.map_err(|error| not_found(error, uri))?, MARKDOWN)
         }
     };
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(mime)]))

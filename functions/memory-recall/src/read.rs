@@ -11,13 +11,14 @@ use domain::validate::FieldErrors;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use shared::edge::extract::{Caller, Id, Query};
+use shared::edge::respond::json_or_none;
 use shared::flows::memory::health::{self, Health};
 use shared::flows::memory::search::{self, Asked, Found};
 use shared::flows::memory::shown::{self, ArchiveView, DayView, Days, LongTermView, WeekView};
 use shared::flows::memory::take;
 use shared::flows::memory::tidy::{self, TidyView};
 use shared::flows::memory::{cards, facts};
-use shared::{Cx, Result};
+use shared::{Cx, Error, Result};
 use utoipa::{IntoParams, ToSchema};
 
 shared::routes!(
@@ -62,7 +63,7 @@ async fn days(State(cx): State<Cx>, caller: Caller) -> Result<axum::Json<Days>> 
 
 /// Read a day of the memory
 ///
-/// What each conversation of the day has taught, archived or not. A day that has taught nothing has no blocks.
+/// What each conversation of the day has taught, archived or not. A day that has taught nothing has no blocks. As Markdown, it does not exist (404).
 #[utoipa::path(
     get, path = "/memory/days/{date}", tag = "memory", operation_id = "read_memory_day",
     params(("date" = String, Path, format = Date)),
@@ -75,8 +76,7 @@ async fn day(
     headers: HeaderMap,
 ) -> Result<Response> {
     if wants_markdown(&headers) {
-        let day = shown::day_markdown(&cx, &caller.owner, date).await?;
-        return Ok(as_markdown(day.unwrap_or_default()));
+        return shown::day_markdown(&cx, &caller.owner, date).await.map(as_markdown);
     }
     Ok(axum::Json(shown::day(&cx, &caller.owner, date).await?).into_response())
 }
@@ -105,7 +105,10 @@ async fn long_term(State(cx): State<Cx>, caller: Caller, headers: HeaderMap) -> 
 #[utoipa::path(
     get, path = "/memory/weeks/{monday}", tag = "memory", operation_id = "read_memory_week",
     params(("monday" = String, Path, format = Date)),
-    responses((status = 200, content((WeekView = "application/json"), (String = "text/markdown")))),
+    responses(
+        (status = 200, content((WeekView = "application/json"), (String = "text/markdown"))),
+        (status = 204, description = "The week has no summary. As Markdown, it does not exist (404)"),
+    ),
 )]
 async fn week(
     State(cx): State<Cx>,
@@ -113,11 +116,12 @@ async fn week(
     Id(Day(monday)): Id<Day>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let (week, view) = shown::week(&cx, &caller.owner, monday).await?;
+    let week = shown::week(&cx, &caller.owner, monday).await?;
     if wants_markdown(&headers) {
+        let (week, _) = week.ok_or(Error::NotFound("summary of this week"))?;
         return Ok(as_markdown(markdown::week(&week)));
     }
-    Ok(axum::Json(view).into_response())
+    Ok(json_or_none(week.map(|(_, view)| view)))
 }
 
 /// Read the archive of a year

@@ -1,7 +1,6 @@
 // What days and weeks have taught: the list, the synchronisation by hand, the archive, a day with its cards, and the summary of a week.
 
 import { get, post } from "./api.js";
-import { optional } from "./app.js";
 import { atNoon, capital, counted, dateIn, dateWords, isoDate, money } from "./format.js";
 import { factItem, factList, memoryDate, memoryDayHref, memoryLine, sourceLink } from "./memory-facts.js";
 import { button, empty, facts, failureOf, field, head, link, press, row, rows, section } from "./parts.js";
@@ -217,7 +216,7 @@ export const memoryWeekPage = {
   every: () => MEMORY_MS,
   reads(ctx) {
     const monday = addressedMonday(ctx);
-    return { week: monday ? optional(`/memory/weeks/${monday}`) : `/memory/weeks/${encodeURIComponent(ctx.params.monday)}` };
+    return { week: `/memory/weeks/${monday ?? encodeURIComponent(ctx.params.monday)}` };
   },
   view(ctx) {
     const monday = addressedMonday(ctx);

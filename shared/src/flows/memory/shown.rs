@@ -267,16 +267,16 @@ pub async fn day(data: &Data, owner: &Owner, date: Date) -> Result<DayView> {
     Ok(DayView { date, blocks: views.collect() })
 }
 
-/// A day as Markdown. `None` if it has taught nothing.
+/// A day as Markdown.
 ///
 /// # Errors
-/// If the table does not answer.
-pub async fn day_markdown(data: &Data, owner: &Owner, date: Date) -> Result<Option<String>> {
+/// 404 if it has taught nothing.
+pub async fn day_markdown(data: &Data, owner: &Owner, date: Date) -> Result<String> {
     let blocks = data.store.blocks_of(owner, date).await?;
     if blocks.is_empty() {
-        return Ok(None);
+        return Err(Error::NotFound("day in the memory"));
     }
-    blocks_markdown(data, owner, date, blocks).await.map(Some)
+    blocks_markdown(data, owner, date, blocks).await
 }
 
 /// These blocks of a day as Markdown.
@@ -352,13 +352,14 @@ pub async fn long_term(data: &Data, owner: &Owner) -> Result<LongTermView> {
     })
 }
 
-/// The summary of the week that begins with this Monday.
+/// The summary of the week that begins with this Monday, if there is one.
 ///
 /// # Errors
-/// 404 if there is none.
-pub async fn week(data: &Data, owner: &Owner, monday: Date) -> Result<(Week, WeekView)> {
-    let week =
-        data.store.memory_week(owner, monday).await?.ok_or(Error::NotFound("summary of this week"))?.value;
+/// If the table does not answer.
+pub async fn week(data: &Data, owner: &Owner, monday: Date) -> Result<Option<(Week, WeekView)>> {
+    let Some(week) = data.store.memory_week(owner, monday).await?.map(|week| week.value) else {
+        return Ok(None);
+    };
     let facts =
         facts_by_id(data, owner, week.lines.iter().flat_map(|line| line.facts.iter().copied())).await?;
     let view = WeekView {
@@ -367,7 +368,7 @@ pub async fn week(data: &Data, owner: &Owner, monday: Date) -> Result<(Week, Wee
         tidy_id: week.tidy_id,
         created_at: week.created_at,
     };
-    Ok((week, view))
+    Ok(Some((week, view)))
 }
 
 /// The archived days of a year.
