@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use domain::memory::{FactState, Origin, Source};
+use domain::memory::{FactState, Line, Origin, Source};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::blobs::BlobKey;
+use shared::store::Store;
 use tests::memory::{learns, remembers, texts};
 use tests::model::ScriptedModel;
 use tests::send;
@@ -285,6 +286,31 @@ async fn what_is_deleted_while_a_model_tidies_does_not_come_back() {
     stage.h.post("/memory/tidy", json!({})).await.expect(200);
     let after = all_of(&stage).await;
     assert!(!after.contains("green tea") && after.contains("Lisbon"), "{after}");
+}
+
+#[tokio::test]
+async fn all_facts_of_a_line_that_was_told_are_used() {
+    let model = ScriptedModel::start(learns).await;
+    let (stage, facts) = tidied(&model).await;
+    // A model may write one line from both facts.
+    let (store, owner) = (&stage.h.platform.cx.store, &stage.owner);
+    let before = store.long_term(owner).await.unwrap().unwrap();
+    let mut next = before.value.clone();
+    let text = "The user likes green tea and works at a small shop in Lisbon".to_owned();
+    let ids = facts.iter().map(|fact| id(fact).parse().unwrap()).collect();
+    next.memory.sections[0].lines = vec![Line { text, facts: ids }];
+    let writes = Store::long_term_writes(owner, Some(&before), &next).unwrap();
+    assert!(store.write_all(writes).await.unwrap().done());
+
+    stage.at(31 * 24 * 60);
+    let health = stage.h.get("/memory/health").await.expect(200);
+    assert_eq!(health["unused"]["count"], 2, "{health:#}");
+    stage.says(None, &["Hello"]).await;
+    assert!(model.sent().last().unwrap().to_string().contains("green tea and works"));
+    // It is noted while nobody waits for it.
+    while stage.h.get("/memory/health").await.expect(200)["unused"]["count"] != 0 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test]

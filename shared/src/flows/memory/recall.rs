@@ -61,8 +61,10 @@ async fn about(
 ) -> Vec<Recalled> {
     match tokio::time::timeout(PATIENCE, found(cx, owner, text, (depth, except, agent))).await {
         Ok(Ok(recalled)) => {
+            // A line of the long-term memory may come from several facts.
             let facts = recalled.iter().filter(|one| one.kind == RecalledKind::Memory);
-            health::were_used(cx, owner, facts.filter_map(|one| one.of.parse().ok()).collect());
+            let facts = facts.flat_map(|one| one.of.parse().ok().into_iter().chain(one.other_facts.clone()));
+            health::were_used(cx, owner, facts.collect());
             recalled
         }
         Ok(Err(error)) => {
