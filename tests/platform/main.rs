@@ -143,6 +143,7 @@ mod memory {
     mod demo;
     mod facts;
     mod forgotten;
+    mod forgotten_property;
     mod isolation;
     mod kills;
     mod many;

@@ -29,6 +29,9 @@ pub fn similarity(a: &[u32; FINGERPRINT], b: &[u32; FINGERPRINT]) -> f32 {
     same as f32 / FINGERPRINT as f32
 }
 
+/// A text that has this share of the words of another one says it.
+pub const SAYS: f32 = 0.75;
+
 /// How many of the words of one text another text has too, from 0 to 1, whatever their order, case and inflections. Words that
 /// say little, and "user", do not count. 0 if the text has no other words.
 pub fn share_of_words(of: &str, has: &str) -> f32 {
@@ -37,6 +40,13 @@ pub fn share_of_words(of: &str, has: &str) -> f32 {
     let found = stems(has);
     let known = wanted.iter().filter(|stem| found.binary_search(stem).is_ok()).count();
     if wanted.is_empty() { 0.0 } else { known as f32 / wanted.len() as f32 }
+}
+
+/// Whether a line says what a fact says: it has three quarters of the fact's words. If the fact has only one word, such as "The user
+/// smokes", the line must have hardly another one: "smoke detectors" are something else.
+pub fn says(line: &str, fact: &str) -> bool {
+    let is_one_word = stems(fact).iter().filter(|stem| *stem != "user").count() == 1;
+    share_of_words(fact, line) >= SAYS && (!is_one_word || share_of_words(line, fact) > 0.5)
 }
 
 /// Another hash for each seed.
@@ -79,6 +89,21 @@ mod tests {
             assert!(expected.contains(&share), "{text}: {share}");
         }
         assert_eq!(share_of_words("The user", "The user"), 0.0);
+    }
+
+    #[test]
+    fn a_line_says_a_fact() {
+        let fact = "The user keeps a passport in the blue tin";
+        for (line, fact, expected) in [
+            ("- The passport is kept in the blue tin.", fact, true),
+            ("The passport is in the drawer", fact, false),
+            ("I smoke.", "The user smokes", true),
+            ("Checked the smoke detectors", "The user smokes", false),
+            ("", fact, false),
+            ("The user", "The user", false),
+        ] {
+            assert_eq!(says(line, fact), expected, "{line} / {fact}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod vectors;
 mod writer;
 
 pub use document::{Document, Kind, Part};
-pub use fingerprint::{FINGERPRINT, fingerprint, share_of_words, similarity};
+pub use fingerprint::{FINGERPRINT, SAYS, fingerprint, says, share_of_words, similarity};
 pub use index::{Index, Vectors, embedded_text};
 pub use search::{Answer, Hit, Layer, Query, Vector};
 pub use segment::{Segment, SegmentError, VERSION, WriteError};

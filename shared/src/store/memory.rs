@@ -481,10 +481,6 @@ impl Store {
         self.all_of(&keys::memory_blocks(owner)).await
     }
 
-    pub async fn block(&self, key: &keys::Key) -> Result<Option<Versioned<Block>>, StoreError> {
-        self.get(key).await
-    }
-
     /// Whether a block is not archived.
     pub async fn has_open_blocks(&self, owner: &Owner) -> Result<bool, StoreError> {
         let found = self.query::<Block>(&keys::memory_blocks(owner), None, 1, Order::Oldest).await?;

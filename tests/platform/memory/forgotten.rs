@@ -189,3 +189,146 @@ async fn a_message_that_was_corrected_is_told_only_of_the_past() {
     let told = newest(&model);
     assert!(told.contains("harbour office") && !told.contains("town library"), "{told}");
 }
+
+/// Learns, and calls a conversation what was said first.
+fn names_it_by_its_beginning(request: &[Value]) -> Says {
+    match learns(request) {
+        Says::Call("save_facts", arguments) => {
+            let question = request.last().unwrap()["content"].as_str().unwrap_or_default();
+            let first = question.lines().find_map(|line| line.strip_prefix("> ")).unwrap_or_default();
+            Says::Call("save_facts", json!({"title": first.to_lowercase(), "facts": arguments["facts"]}))
+        }
+        other => other,
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_reaches_titles_cards_notebooks_and_summaries() {
+    let model = ScriptedModel::start(names_it_by_its_beginning).await;
+    let stage = remembers(&model).await;
+    // Its title is cut before the words of the fact.
+    let long = "On many evenings of the last winter I was told by my sister, and by her friends too, that the umbrella is kept \
+                in that blue tin";
+    let one = stage.says(None, &["I keep an umbrella in the blue tin", "I like green tea"]).await;
+    let other =
+        stage.says(None, &["I have two cats", "By the way, my umbrella is kept in that blue tin."]).await;
+    let cut = stage.says(None, &[long, "I live in Lisbon"]).await;
+    let apart = stage.says(None, &["My umbrella is red", "I walk a lot"]).await;
+    // A conversation so long that a summary replaces its beginning.
+    let said = |n: usize| match n {
+        0 => json!({"role": "user", "content": "My umbrella is kept in the blue tin."}),
+        _ => {
+            json!({"role": if n % 2 == 0 { "user" } else { "assistant" }, "content": format!("Number {n} is about oil")})
+        }
+    };
+    let agent = &stage.agent;
+    let many = stage.h.post(&format!("/agents/{agent}/chats"), json!({"title": "Oil"})).await.expect(201);
+    let many = many["chat_id"].as_str().unwrap().to_owned();
+    for first in [0, 70, 140] {
+        let messages: Vec<Value> = (first..first + 70).map(said).collect();
+        stage.h.post(&format!("/chats/{many}/messages"), json!({"messages": messages})).await.expect(201);
+    }
+    stage.says(Some(&many), &["What is the price of oil?"]).await;
+    let summary = async || stage.h.get(&format!("/chats/{many}")).await.expect(200)["summary"].clone();
+    assert!(summary().await.is_object());
+    let action = stage.approved(json!({})).await;
+    let notebook = format!("/actions/{action}/notebook");
+    let text = "Oil is dear.\nThe umbrella is kept in the blue tin.\nAsk again on Monday.";
+    send(stage.h.request(Method::PUT, &notebook).json(&json!({"text": text}))).await.expect(200);
+    for title in ["Found the umbrella, which was kept in the blue tin", "Bought a blue umbrella"] {
+        stage.h.post("/memory/cards", json!({"title": title})).await.expect(201);
+    }
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let facts = learned(&stage, "2026-11-21").await;
+
+    forgets(&stage, &facts["The user keep an umbrella in the blue tin"]).await;
+    for (chat, title) in [
+        (&one, "Conversation"),
+        (&other, "I have two cats"),
+        (&cut, "Conversation"),
+        (&apart, "My umbrella is red"),
+        (&many, "Oil"),
+    ] {
+        assert_eq!(stage.h.get(&format!("/chats/{chat}")).await.expect(200)["title"], *title);
+    }
+    // Those of the days: of each conversation that says the fact, whatever it says first.
+    let day = stage.h.get("/memory/days/2026-11-21").await.expect(200);
+    let titles: BTreeMap<&str, &str> = day["blocks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| (block["source"].as_str().unwrap(), block["title"].as_str().unwrap()))
+        .collect();
+    for (chat, title) in [
+        (&one, "Conversation"),
+        (&other, "Conversation"),
+        (&cut, "Conversation"),
+        (&apart, "my umbrella is red"),
+    ] {
+        assert_eq!(titles[chat.as_str()], title, "{titles:?}");
+    }
+    let cards = stage.h.get("/memory/cards").await.expect(200);
+    let left: Vec<&Value> = cards["data"].as_array().unwrap().iter().map(|card| &card["title"]).collect();
+    assert_eq!(left, ["Bought a blue umbrella"]);
+    let notes = stage.h.get(&notebook).await.expect(200);
+    assert_eq!(notes["text"], "Oil is dear.\nAsk again on Monday.");
+    assert!(summary().await.is_null());
+    // The conversations go on, and a summary is written anew.
+    let before = model.sent().len();
+    stage.says(Some(&many), &["And now?"]).await;
+    stage.says(Some(&other), &["And now?"]).await;
+    assert!(summary().await.is_object());
+    for request in &model.sent()[before..] {
+        assert!(!request.to_string().contains("umbrella is kept"), "{request:#}");
+    }
+    assert!(newest(&model).contains("The person has deleted this."), "{}", newest(&model));
+    // For the person, they stay as they were.
+    let chat = stage.h.get(&format!("/chats/{other}")).await.expect(200);
+    assert!(chat["messages"].to_string().contains("my umbrella is kept in that blue tin"), "{chat:#}");
+}
+
+#[tokio::test]
+async fn the_same_words_elsewhere_are_corrected_too() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    stage.says(None, &["I work at the harbour office", "I live in Lisbon"]).await;
+    stage.says(None, &["By the way, the harbour office is where I work.", "I like tea"]).await;
+    stage.says(None, &["I work at the town library now, and not at the harbour office", "I like jam"]).await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let facts = learned(&stage, "2026-11-21").await;
+    let path = format!(
+        "/memory/facts/{}/correct",
+        facts["The user work at the harbour office"]["fact_id"].as_str().unwrap()
+    );
+    stage.h.post(&path, json!({"text": "The user works at the town library"})).await.expect(200);
+    let found = stage.h.get("/memory/search?depth=raw&q=harbour+office").await.expect(200);
+    let until = |text: &str| {
+        let mut hits = found["hits"].as_array().unwrap().iter();
+        hits.find(|hit| hit["text"] == text).unwrap_or_else(|| panic!("{text}: {found:#}"))["until"].clone()
+    };
+    assert_eq!(until("I work at the harbour office"), "2026-11-21");
+    assert_eq!(until("By the way, the harbour office is where I work."), "2026-11-21");
+    assert!(until("I work at the town library now, and not at the harbour office").is_null());
+}
+
+#[tokio::test]
+async fn a_run_that_has_waited_is_not_told_as_true_what_was_corrected_meanwhile() {
+    let model = ScriptedModel::start(asks_once).await;
+    let stage = remembers(&model).await;
+    let put = writes(&stage, "- The user keeps bees in Sintra\n- The user likes tea\n").await;
+    let action = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    stage.happens_at(60).await;
+    assert!(newest(&model).contains("keeps bees in Sintra"));
+    let asked = model.sent().len();
+    let fact = put["sections"][0]["lines"][0]["facts"][0]["fact_id"].as_str().unwrap();
+    let right = json!({"text": "The user keeps goats in Sintra"});
+    stage.h.post(&format!("/memory/facts/{fact}/correct"), right).await.expect(200);
+    stage.h.post(&format!("/actions/{action}/resume"), json!({"message": "Week 47"})).await.expect(200);
+    stage.executors.work().await;
+    let later = &model.sent()[asked..];
+    assert!(!later.is_empty());
+    for request in later {
+        assert!(!request.to_string().contains("bees"), "{request:#}");
+        assert!(request.to_string().contains("likes tea"), "{request:#}");
+    }
+}

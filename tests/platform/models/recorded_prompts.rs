@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use domain::chats::ChatMessage;
 use domain::ids::{ChatId, MessageId};
+use domain::memory::told::Told;
 use domain::models::{Block as Part, Role};
 use lamplighter_local::platform::PlatformConfig;
 use models::{Addresses, ModelsConfig};
@@ -152,6 +153,7 @@ impl Scene {
                 created_at,
                 run_id: None,
                 author: None,
+                told: Told::default(),
             };
             Store::message_write(&made::local(), id, &StoredMessage::from(message)).unwrap()
         };

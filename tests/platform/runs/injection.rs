@@ -14,6 +14,7 @@ use domain::actions::Action;
 use domain::agent_loop::CallResult;
 use domain::chats::ChatMessage;
 use domain::ids::{ActionId, MessageId};
+use domain::memory::told::Told;
 use domain::models::{Block as Part, Role};
 use domain::tools::{Effect, Surface, ToolDef};
 use futures::future::BoxFuture;
@@ -510,7 +511,8 @@ impl Scene {
             let role = if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
             let content = vec![Part::text(format!("Message {at}"))];
             let (message_id, created_at) = (MessageId::from_uuid(cx.clock.uuid()), cx.clock.now());
-            let message = ChatMessage { message_id, role, content, created_at, run_id: None, author: None };
+            let message =
+                ChatMessage { message_id, role, content, created_at, run_id: None, author: None, told: Told::default() };
             Store::message_write(&made::local(), id, &StoredMessage::from(message)).unwrap()
         };
         let writes: Vec<_> = (0..200).map(message).collect();

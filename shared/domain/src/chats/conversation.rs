@@ -2,10 +2,12 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
 
 use super::signals::{Deliverable, Reply};
 use crate::ids::{AgentId, ChatId, MessageId, RunId};
+use crate::memory::told::Told;
 use crate::models::image::{self, Image, ImageInput};
 use crate::models::{Block, Message, Role};
 use crate::told_by_platform::is_told_by_platform;
@@ -20,6 +22,14 @@ pub const MAX_APPEND: usize = 96;
 pub const READY: &str = "It is ready and waits for your yes.";
 /// The longest title of a chat, in characters.
 pub const MAX_TITLE: usize = 200;
+/// The longest title that is cut from a message, in characters.
+const TITLE_OF_MESSAGE: usize = 80;
+
+/// The title of a chat that begins with this message.
+#[must_use]
+pub fn title_of(message: &str) -> String {
+    message.trim().chars().take(TITLE_OF_MESSAGE).collect()
+}
 
 /// A conversation. Each message is a record of its own, so an append never rewrites another message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +70,9 @@ pub struct ChatMessage {
     /// Who wrote a message of the role `user`. Messages of earlier versions do not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<Author>,
+    /// What its writer was told of memory.
+    #[serde(default, skip_serializing_if = "Told::is_empty")]
+    pub told: Told,
 }
 
 /// Who wrote a message that a model reads as one of the user.
@@ -71,7 +84,25 @@ pub enum Author {
     Platform,
 }
 
+/// What stands in place of a message that said what the person has deleted.
+const DELETED: &str = "(The person has deleted this.)";
+
 impl ChatMessage {
+    /// Takes its words out. Calls and their results stay as pairs, because models refuse a call without a result.
+    pub fn lose_words(&mut self) {
+        let without = |block: Block| match block {
+            Block::ToolUse { id, name, .. } => Some(Block::ToolUse { id, name, input: json!({}) }),
+            Block::ToolResult { tool_use_id, is_error, .. } => {
+                Some(Block::ToolResult { tool_use_id, content: DELETED.to_owned(), is_error })
+            }
+            Block::Text { .. } | Block::Image(_) | Block::Native { .. } => None,
+        };
+        self.content = std::mem::take(&mut self.content).into_iter().filter_map(without).collect();
+        if self.content.is_empty() {
+            self.content.push(Block::text(DELETED));
+        }
+    }
+
     /// The text for people: what was said, as it was streamed. A signal and its payload are no part of it. It is empty for tool calls,
     /// their results, and what the platform tells the model.
     #[must_use]
@@ -229,8 +260,6 @@ pub(super) fn block_bytes(block: &Block) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn message(role: Role, content: Vec<Block>) -> ChatMessage {
@@ -241,6 +270,7 @@ mod tests {
             created_at: Timestamp::UNIX_EPOCH,
             run_id: None,
             author: None,
+            told: Told::default(),
         }
     }
 
@@ -332,6 +362,22 @@ mod tests {
         // The newest message is always included, even if it is larger than the limit.
         check(1, "third", 1);
         assert_eq!(window(&[], 10), []);
+    }
+
+    #[test]
+    fn a_message_without_its_words_is_still_a_part_of_the_conversation() {
+        let mut messages = conversation();
+        messages[3].content.push(Block::text("I look for it"));
+        messages.iter_mut().for_each(ChatMessage::lose_words);
+        let window = window(&messages, 10_000);
+        let roles: Vec<Role> = window.iter().map(|message| message.role).collect();
+        assert_eq!(roles, [Role::User, Role::Assistant].repeat(4)[..7]);
+        let told = format!("{window:?}");
+        assert!(!["first", "one", "two", "third", "look"].iter().any(|word| told.contains(word)), "{told}");
+        assert!(matches!(&window[3].content[..], [Block::ToolUse { name, .. }] if name == "query_actions"));
+        assert!(
+            matches!(&window[4].content[..], [Block::ToolResult { tool_use_id, .. }] if tool_use_id == "t")
+        );
     }
 
     #[test]

@@ -298,6 +298,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::memory::told::Told;
 
     fn message(number: u128, role: Role, content: Vec<Block>) -> ChatMessage {
         ChatMessage {
@@ -307,6 +308,7 @@ mod tests {
             content,
             created_at: Timestamp::UNIX_EPOCH,
             run_id: None,
+            told: Told::default(),
         }
     }
 

@@ -20,6 +20,7 @@ pub mod session;
 pub mod tidy;
 #[cfg(test)]
 mod tidy_tests;
+pub mod told;
 pub mod tombstone;
 pub mod when;
 mod words;
@@ -32,6 +33,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
+use crate::chats::Thread;
 use crate::ids::{ActionId, BlockId, CardId, ChatId, FactId, RunId, TidyId};
 use crate::log::SessionId;
 use crate::validate::FieldErrors;
@@ -67,6 +69,15 @@ pub enum Source {
 
 /// The prefix of the names of outside sessions.
 const OUTSIDE: &str = "ext:";
+
+impl From<Thread> for Source {
+    fn from(thread: Thread) -> Self {
+        match thread {
+            Thread::Chat(id) => Self::Chat(id),
+            Thread::Action(id) => Self::Action(id),
+        }
+    }
+}
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -331,13 +342,6 @@ impl Fact {
 pub const UNTITLED: &str = "Conversation";
 
 impl Block {
-    /// The block without a fact that was deleted.
-    #[must_use]
-    pub fn without(self, fact: FactId) -> Self {
-        let facts = self.facts.into_iter().filter(|id| *id != fact).collect();
-        Self { facts, title: UNTITLED.to_owned(), ..self }
-    }
-
     /// # Errors
     /// Every invalid field with its limit.
     pub fn check(&self) -> Result<(), FieldErrors> {

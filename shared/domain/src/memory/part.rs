@@ -26,10 +26,7 @@ pub enum Collection {
 
 impl From<Thread> for Collection {
     fn from(thread: Thread) -> Self {
-        Self::Messages(match thread {
-            Thread::Chat(id) => Source::Chat(id),
-            Thread::Action(id) => Source::Action(id),
-        })
+        Self::Messages(thread.into())
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Tombstone {
     pub fact_id: FactId,
     #[serde(flatten)]
     pub kind: TombstoneKind,
-    /// The messages that the fact came from.
+    /// The messages that the fact came from, those that say the same, and the outputs of runs that say it.
     #[serde(default)]
     pub sources: Vec<Quoted>,
     /// Hashes of the parts of its text. They find a fact that says almost the same.

@@ -2,7 +2,7 @@
 //!
 //! A fact that is deleted or corrected disappears from everything that is built from facts: the long-term memory with its earlier
 //! versions, and the summaries of weeks. A line that also comes from other facts becomes the texts of these. A tombstone keeps a
-//! deleted fact away. The search does not find the messages that the fact came from.
+//! deleted fact away. The search does not find the messages that say it, nor the replies that were told it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,17 @@ use domain::ids::{FactId, Owner};
 use domain::memory::markdown::{self, ParsedSection};
 use domain::memory::part::{Collection, MemoryPart};
 use domain::memory::tombstone::{Tombstone, TombstoneKind, text_sha256};
-use domain::memory::{Fact, FactState, Line, LongTerm, MAX_FACT, Origin, Quoted, Section, Week, tidy};
+use domain::memory::{
+    Block, Fact, FactState, Line, LongTerm, MAX_FACT, Origin, Quoted, Section, Source, UNTITLED, Week, tidy,
+};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::forgotten::Forgotten;
 use super::shown::FactView;
-use super::{cards, index, repetitions, shown, sources};
+use super::{cards, index, shown, sources, traces};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::edit;
@@ -69,8 +72,7 @@ pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> R
             // The same correction again: a process may have ended before the lines of the first one were replaced.
             let new = cx.store.fact(owner, by).await?.map(|found| found.value);
             if let Some(new) = new.filter(|new| new.is_current() && new.text == input.text.trim()) {
-                replace_lines(cx, owner, id).await?;
-                index::refresh(cx, owner).await?;
+                was_corrected(cx, owner, id).await?;
                 return Ok(new.into());
             }
             let told = format!("it was corrected before, by {by}: correct that one");
@@ -92,26 +94,38 @@ pub async fn correct(cx: &Cx, owner: &Owner, id: FactId, input: Correction) -> R
         };
         new.check()?;
         let corrected = Fact { state: FactState::Corrected { by: new.fact_id, on: date }, ..old.clone() };
-        let tombstone =
-            tombstone(&old, TombstoneKind::Corrected { by: new.fact_id }, (date, old.sources.clone()));
+        // The same words elsewhere say what was true, too.
+        let mut quoted = old.sources.clone();
+        quoted.extend(traces::repetitions(cx, owner, &old.text, Some(&new.text)).await?);
+        quoted.extend(traces::told_what_was(cx, owner, (&old, &new.text), &quoted).await?);
+        let quoted = joined(quoted.iter());
+        let tombstone = tombstone(&old, TombstoneKind::Corrected { by: new.fact_id }, (date, quoted));
         let key = keys::memory_fact(owner, id);
         let mut writes = vec![Write::Replace { key, version, item: item(&corrected, &Extras::default())? }];
         writes.extend(kept_away(owner, &tombstone)?);
         let key = keys::memory_fact(owner, new.fact_id);
         writes.push(Write::Create { key, item: item(&new, &Extras::default())? });
         let mut parts = BTreeSet::from([id, new.fact_id].map(part_of_fact));
-        // Its messages say what was true.
-        for quoted in &old.sources {
-            parts.extend(sources::parts_of(cx, owner, quoted).await?);
-        }
+        parts.extend(parts_of(cx, owner, &old.sources).await?);
         writes.extend(Store::hidden_marks(owner, parts, cx.clock.uuid(), now)?);
         if !cx.store.write_all(writes).await?.done() {
             continue;
         }
-        replace_lines(cx, owner, id).await?;
-        index::refresh(cx, owner).await?;
+        was_corrected(cx, owner, id).await?;
         return Ok(new.into());
     }
+}
+
+/// What follows from a correction that is stored.
+async fn was_corrected(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
+    let tombstones = cx.store.tombstones(owner).await?;
+    let quoted = tombstones.into_iter().filter(|tombstone| tombstone.fact_id == id);
+    let quoted: Vec<Quoted> = quoted.flat_map(|tombstone| tombstone.sources).collect();
+    // There may be more of them than one transaction can mark.
+    traces::mark(cx, owner, parts_of(cx, owner, &quoted).await?).await?;
+    replace_lines(cx, owner, id).await?;
+    index::refresh(cx, owner).await?;
+    Ok(())
 }
 
 /// A fact of an outside session is true: from now on it is used like any other.
@@ -163,9 +177,44 @@ pub async fn forget(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
     facts.extend(
         others.filter(|fact| !known.contains(&fact.fact_id) && said.contains(&text_sha256(&fact.text))),
     );
-    // The asked one last: if the process ends before, the next try finds the others again.
-    for fact in facts.iter().rev() {
-        forget_one(cx, owner, fact, date).await?;
+    // People repeat themselves, and a model repeats what it was told. Such messages are hidden like those that a fact came from.
+    let mut repeated: BTreeMap<&str, Vec<Quoted>> = BTreeMap::new();
+    for fact in &facts {
+        if !repeated.contains_key(fact.text.as_str()) {
+            let mut quoted = traces::repetitions(cx, owner, &fact.text, None).await?;
+            quoted.extend(traces::outputs(cx, owner, &fact.text).await?);
+            repeated.insert(&fact.text, quoted);
+        }
+    }
+    // If a process ended in between, its tombstones name messages that the search no longer finds.
+    let before = cx.store.tombstones(owner).await?;
+    let of_fact = |fact: &Fact| {
+        let known = before.iter().filter(|tombstone| tombstone.fact_id == fact.fact_id);
+        let known = known.flat_map(|tombstone| &tombstone.sources);
+        let repeated = repeated.get(fact.text.as_str()).into_iter().flatten();
+        let quoted = joined(fact.sources.iter().chain(known).chain(repeated));
+        tombstone(fact, TombstoneKind::Deleted, (date, quoted))
+    };
+    let tombstones: Vec<Tombstone> = facts.iter().map(of_fact).collect();
+    // From here on, nothing new says it. The facts go last: if the process ends before, the next try finds them.
+    for tombstone in &tombstones {
+        let _ = cx.store.write_all(kept_away(owner, tombstone)?.into()).await?;
+    }
+    let quoted: Vec<Quoted> = tombstones.iter().flat_map(|tombstone| tombstone.sources.clone()).collect();
+    let forgotten = Forgotten::of(cx, owner).await?;
+    let told = traces::told(cx, owner, &forgotten, traces::first_of(&facts, &quoted)).await?;
+    traces::clear(cx, owner, &facts, &quoted).await?;
+    leave_blocks(cx, owner, &facts, (&quoted, &told.sources)).await?;
+    let mut parts = told.parts;
+    parts.extend(parts_of(cx, owner, &quoted).await?);
+    traces::mark(cx, owner, parts).await?;
+    for (fact, tombstone) in facts.iter().zip(&tombstones).rev() {
+        let id = fact.fact_id;
+        let mut writes = vec![Write::Delete { key: keys::memory_fact(owner, id), must_exist: false }];
+        writes.extend(kept_away(owner, tombstone)?);
+        writes.extend(Store::hidden_marks(owner, [part_of_fact(id)], cx.clock.uuid(), cx.clock.now())?);
+        let _ = cx.store.write_all(writes).await?;
+        replace_lines(cx, owner, id).await?;
     }
     // The old objects of the index go at once: they have the text.
     index::purge(cx, owner).await?;
@@ -181,45 +230,61 @@ pub async fn is_forgotten(cx: &Cx, owner: &Owner, id: FactId) -> Result<bool> {
     Ok(tombstones.iter().any(|tombstone| tombstone.fact_id == id && tombstone.kind == TombstoneKind::Deleted))
 }
 
-async fn forget_one(cx: &Cx, owner: &Owner, fact: &Fact, date: jiff::civil::Date) -> Result<()> {
-    let id = fact.fact_id;
-    let now = cx.clock.now();
-    leave_block(cx, owner, fact).await?;
-    // People repeat themselves, and a model repeats what it was told. Such messages are hidden like those that the fact came from.
-    let mut quoted = fact.sources.clone();
-    quoted.extend(repetitions::of(cx, owner, &fact.text).await?);
-    let tombstone = tombstone(fact, TombstoneKind::Deleted, (date, quoted));
-    let mut writes = vec![Write::Delete { key: keys::memory_fact(owner, id), must_exist: false }];
-    writes.extend(kept_away(owner, &tombstone)?);
-    // The messages are hidden, so their parts change too.
-    let mut parts = BTreeSet::from([part_of_fact(id)]);
-    for quoted in &tombstone.sources {
-        parts.extend(sources::parts_of(cx, owner, quoted).await?);
-    }
-    writes.extend(Store::hidden_marks(owner, parts, cx.clock.uuid(), now)?);
-    let _ = cx.store.write_all(writes).await?;
-    replace_lines(cx, owner, id).await
-}
-
 fn part_of_fact(id: FactId) -> MemoryPart {
     MemoryPart::with(Collection::Facts, id.uuid())
 }
 
-/// Takes a fact out of the block that it belongs to. A tidying may move the block between the two places at the same time, and then
-/// moves it as it is read here or as it is written.
-async fn leave_block(cx: &Cx, owner: &Owner, fact: &Fact) -> Result<()> {
-    let Some(id) = fact.block_id else { return Ok(()) };
+/// The messages, each once.
+fn joined<'a>(quoted: impl Iterator<Item = &'a Quoted>) -> Vec<Quoted> {
+    let mut of: BTreeMap<&Source, BTreeSet<&String>> = BTreeMap::new();
+    for quoted in quoted {
+        of.entry(&quoted.source).or_default().extend(&quoted.message_ids);
+    }
+    let quoted = of.into_iter().map(|(source, ids)| Quoted {
+        source: source.clone(),
+        message_ids: ids.into_iter().cloned().collect(),
+    });
+    quoted.collect()
+}
+
+/// The parts of the index that have these messages.
+async fn parts_of(cx: &Cx, owner: &Owner, quoted: &[Quoted]) -> Result<BTreeSet<MemoryPart>> {
+    let mut parts = BTreeSet::new();
+    for quoted in quoted {
+        parts.extend(sources::parts_of(cx, owner, quoted).await?);
+    }
+    Ok(parts)
+}
+
+/// Takes facts out of their blocks, and the titles of all blocks of conversations that say the facts, or whose replies were told them and
+/// whose titles have a word of them. A tidying may move a block at the same time; then all are read again.
+async fn leave_blocks(
+    cx: &Cx,
+    owner: &Owner,
+    facts: &[Fact],
+    (quoted, told): (&[Quoted], &BTreeSet<Source>),
+) -> Result<()> {
+    let ids: BTreeSet<FactId> = facts.iter().map(|fact| fact.fact_id).collect();
+    let quoted: BTreeSet<&Source> = quoted.iter().map(|quoted| &quoted.source).collect();
+    let hints = |title: &str| facts.iter().any(|fact| memory::share_of_words(&fact.text, title) > 0.0);
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let mut refused = false;
-        for key in [keys::memory_block(owner, fact.date, id), keys::archived_block(owner, fact.date, id)] {
-            if let Some(Versioned { value, version }) = cx.store.block(&key).await?
-                && value.facts.contains(&fact.fact_id)
-            {
-                let item = item(&value.without(fact.fact_id), &Extras::default())?;
-                refused |= !cx.store.write_all(vec![Write::Replace { key, version, item }]).await?.done();
+        let (open, archived) =
+            futures::try_join!(cx.store.open_blocks(owner), cx.store.archived_blocks(owner, None))?;
+        for Versioned { value: block, version } in open.into_iter().chain(archived) {
+            let has_fact = block.facts.iter().any(|id| ids.contains(id));
+            let says = has_fact
+                || quoted.contains(&block.source)
+                || told.contains(&block.source) && hints(&block.title);
+            if !has_fact && (!says || block.title == UNTITLED) {
+                continue;
             }
+            let facts = block.facts.iter().copied().filter(|id| !ids.contains(id)).collect();
+            let value = Block { facts, title: UNTITLED.to_owned(), ..block };
+            let write = Store::block_write(owner, &Versioned { value, version })?;
+            refused |= !cx.store.write_all(vec![write]).await?.done();
         }
         if !refused {
             return Ok(());

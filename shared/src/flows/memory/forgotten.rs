@@ -1,9 +1,11 @@
-//! What a person has deleted or corrected: facts, and the messages that they came from.
+//! What a person has deleted or corrected: facts, the messages that they came from, and the replies that were told them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::chats::ChatMessage;
 use domain::ids::{FactId, Owner};
 use domain::memory::recall::Recalled;
+use domain::memory::told::{Mark, Told};
 use domain::memory::tombstone::{Tombstone, TombstoneKind};
 use domain::memory::{Quoted, Source};
 use jiff::civil::Date;
@@ -11,7 +13,7 @@ use jiff::civil::Date;
 use crate::context::Data;
 use crate::error::Result;
 
-/// A message of a conversation.
+/// A message of a conversation, or an output of a run.
 type MessageRef = (Source, String);
 
 /// What must not be found, shown or told any more.
@@ -19,7 +21,10 @@ type MessageRef = (Source, String);
 pub(crate) struct Forgotten {
     facts: BTreeSet<FactId>,
     hidden: BTreeSet<MessageRef>,
+    /// The deleted facts and the hidden messages. A reply that was told one of them is hidden, too.
+    marks: BTreeSet<Mark>,
     corrected: BTreeMap<MessageRef, Date>,
+    corrected_facts: BTreeSet<FactId>,
 }
 
 impl Forgotten {
@@ -29,7 +34,7 @@ impl Forgotten {
         Ok(Self::from_tombstones(data.store.tombstones(owner).await?))
     }
 
-    fn from_tombstones(tombstones: Vec<Tombstone>) -> Self {
+    pub(super) fn from_tombstones(tombstones: Vec<Tombstone>) -> Self {
         let mut forgotten = Self::default();
         for Tombstone { fact_id, kind, sources, date, .. } in tombstones {
             let messages = sources.into_iter().flat_map(|Quoted { source, message_ids }| {
@@ -38,9 +43,14 @@ impl Forgotten {
             match kind {
                 TombstoneKind::Deleted => {
                     forgotten.facts.insert(fact_id);
-                    forgotten.hidden.extend(messages);
+                    forgotten.marks.extend(Mark::of(&fact_id.to_string()));
+                    for (source, id) in messages {
+                        forgotten.marks.extend(Mark::of(&id));
+                        forgotten.hidden.insert((source, id));
+                    }
                 }
                 TombstoneKind::Corrected { .. } => {
+                    forgotten.corrected_facts.insert(fact_id);
                     forgotten.corrected.extend(messages.map(|message| (message, date)));
                 }
             }
@@ -48,9 +58,34 @@ impl Forgotten {
         forgotten
     }
 
-    /// Whether a message said what was deleted.
+    /// Whether a message or an output said what was deleted.
     pub fn hides(&self, source: &Source, message: &str) -> bool {
         self.hidden.contains(&(source.clone(), message.to_owned()))
+    }
+
+    /// Whether something that was deleted is among what the writer of a message was told.
+    pub fn was_told(&self, told: &Told) -> bool {
+        told.has_any(&self.marks)
+    }
+
+    pub(super) fn has(&self, mark: Mark) -> bool {
+        self.marks.contains(&mark)
+    }
+
+    /// Leaves out the messages that said what was deleted, and the replies that were told it.
+    pub(super) fn retain(&self, source: &Source, messages: &mut Vec<ChatMessage>) {
+        messages.retain(|message| {
+            !self.hides(source, &message.message_id.to_string()) && !self.was_told(&message.told)
+        });
+    }
+
+    /// Takes the words out of the messages that said what was deleted, for a model that goes on with this conversation.
+    pub fn take_words(&self, source: &Source, messages: &mut [ChatMessage]) {
+        for message in messages {
+            if self.hides(source, &message.message_id.to_string()) {
+                message.lose_words();
+            }
+        }
     }
 
     /// The messages of a conversation that said what was deleted.
@@ -66,10 +101,21 @@ impl Forgotten {
 
     /// Whether a text that a model was once told may still be shown, told and taken along.
     pub fn keeps(&self, recalled: &Recalled) -> bool {
-        let mut facts = recalled.of.parse().ok().into_iter().chain(recalled.other_facts.iter().copied());
         let is_hidden = recalled.source.as_ref().is_some_and(|source| self.hides(source, &recalled.of));
-        !is_hidden && !facts.any(|fact| self.facts.contains(&fact))
+        !is_hidden && !facts_of(recalled).any(|fact| self.facts.contains(&fact))
     }
+
+    /// Whether it is told as true although it was corrected since.
+    fn is_outdated(&self, recalled: &Recalled) -> bool {
+        let source = recalled.source.as_ref();
+        let is_old_message = source.is_some_and(|source| self.corrected_on(source, &recalled.of).is_some());
+        recalled.until.is_none()
+            && (is_old_message || facts_of(recalled).any(|fact| self.corrected_facts.contains(&fact)))
+    }
+}
+
+fn facts_of(recalled: &Recalled) -> impl Iterator<Item = FactId> {
+    recalled.of.parse().ok().into_iter().chain(recalled.other_facts.iter().copied())
 }
 
 /// Without what was deleted since.
@@ -80,6 +126,22 @@ pub async fn still_known(data: &Data, owner: &Owner, mut recalled: Vec<Recalled>
     if !recalled.is_empty() {
         let forgotten = Forgotten::of(data, owner).await?;
         recalled.retain(|one| forgotten.keeps(one));
+    }
+    Ok(recalled)
+}
+
+/// Without what was deleted or corrected since, for a model that goes on with its work.
+///
+/// # Errors
+/// If the table does not answer.
+pub(crate) async fn still_true(
+    data: &Data,
+    owner: &Owner,
+    mut recalled: Vec<Recalled>,
+) -> Result<Vec<Recalled>> {
+    if !recalled.is_empty() {
+        let forgotten = Forgotten::of(data, owner).await?;
+        recalled.retain(|one| forgotten.keeps(one) && !forgotten.is_outdated(one));
     }
     Ok(recalled)
 }

@@ -319,7 +319,7 @@ async fn build(cx: &Cx, owner: &Owner, changes: &[MemoryMark]) -> Result<Option<
     parts.extend(cards.into_iter().flat_map(|(day, cards)| of_cards(day, cards, &rules.zone)));
     for source in all_sources(cx, owner).await? {
         for day in sources::days(cx, owner, &source).await? {
-            let session = sources::day(cx, owner, &source, day).await?;
+            let session = sources::day(cx, owner, &source, day, &rules.forgotten).await?;
             parts.extend(session.map(|session| of_session(&session, day, &rules)));
         }
     }
@@ -330,7 +330,7 @@ async fn build(cx: &Cx, owner: &Owner, changes: &[MemoryMark]) -> Result<Option<
 }
 
 /// All conversations of an owner.
-async fn all_sources(cx: &Cx, owner: &Owner) -> Result<Vec<Source>> {
+pub(super) async fn all_sources(cx: &Cx, owner: &Owner) -> Result<Vec<Source>> {
     let mut all = Vec::new();
     let mut after: Option<String> = None;
     loop {
@@ -408,7 +408,7 @@ async fn parts_of(
             return Ok(gone.map(Part::deletion).collect());
         }
     };
-    let session = sources::day(cx, owner, source, day).await?;
+    let session = sources::day(cx, owner, source, day, &rules.forgotten).await?;
     Ok(match session {
         Some(session) => vec![of_session(&session, day, rules)],
         None => vec![Part::deletion(part.to_string())],
@@ -493,8 +493,7 @@ fn of_cards(day: Date, cards: Vec<Card>, zone: &TimeZone) -> Vec<Part> {
 }
 
 fn of_session(session: &Session, day: Date, Rules { forgotten, zone, .. }: &Rules) -> Part {
-    let is_shown = |id: &str| !forgotten.hides(&session.source, id);
-    let messages = session.messages.iter().filter(|said| said.role != SaidBy::System && is_shown(&said.id));
+    let messages = session.messages.iter().filter(|said| said.role != SaidBy::System);
     let document = |said: &domain::memory::session::Said| {
         let text = said.own_words();
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];

@@ -8,6 +8,7 @@
 //! - `health`: facts that are there twice, have lost their conversations, or are never used
 //! - `index`, `search`, `vectors`: the search
 //! - `recall`: what a model is told
+//! - `told`, `forgotten`, `traces`: what the writer of a reply was told, and what is not told any more
 //! - `outside`: messages of sessions that took place elsewhere
 //! - `shown`: days, weeks, and the archive, as JSON and as Markdown
 //! - `take`: everything as files
@@ -22,13 +23,14 @@ mod index;
 mod learn;
 pub mod outside;
 pub mod recall;
-mod repetitions;
 pub mod search;
 pub mod shown;
 mod sources;
 pub mod sync;
 pub mod take;
 pub mod tidy;
+pub(crate) mod told;
+mod traces;
 mod vectors;
 
 use domain::dispatch::LEASE;

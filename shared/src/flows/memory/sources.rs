@@ -8,9 +8,12 @@ use domain::memory::part::{Collection, MemoryPart, day_of, ids_of};
 use domain::memory::session::{Said, SaidBy, Session};
 use domain::memory::{Quoted, Source};
 use domain::models::{Block, Role};
+use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use uuid::Uuid;
 
+use super::forgotten::Forgotten;
 use crate::context::Data;
 use crate::error::Result;
 use crate::flows::messages;
@@ -27,7 +30,13 @@ const MESSAGE: &str = "MSG#msg_";
 const MAX_TOOL: usize = 2_000;
 
 /// A conversation with its newest messages. `None` if it does not exist any more.
-pub(super) async fn session(data: &Data, owner: &Owner, source: &Source) -> Result<Option<Session>> {
+/// What is forgotten is not in it.
+pub(super) async fn session(
+    data: &Data,
+    owner: &Owner,
+    source: &Source,
+    forgotten: &Forgotten,
+) -> Result<Option<Session>> {
     Ok(match source {
         Source::Chat(id) => match data.store.chat(owner, *id).await? {
             None => None,
@@ -36,14 +45,16 @@ pub(super) async fn session(data: &Data, owner: &Owner, source: &Source) -> Resu
                 let kept = |stored: &crate::store::messages::StoredMessage| {
                     after.is_none_or(|last| stored.message.message_id > last)
                 };
-                let read = messages::newest(data, owner, *id, MAX_READ, kept).await?;
+                let mut read = messages::newest(data, owner, *id, MAX_READ, kept).await?;
+                forgotten.retain(source, &mut read);
                 Some(of(source, chat.value.title, &read))
             }
         },
         Source::Action(id) => match data.store.action(owner, *id).await? {
             None => None,
             Some(action) => {
-                let read = messages::newest(data, owner, *id, MAX_READ, |_| true).await?;
+                let mut read = messages::newest(data, owner, *id, MAX_READ, |_| true).await?;
+                forgotten.retain(source, &mut read);
                 Some(of(source, action.value.title, &read))
             }
         },
@@ -53,7 +64,8 @@ pub(super) async fn session(data: &Data, owner: &Owner, source: &Source) -> Resu
             Some(session) => {
                 let newest = data.store.outside_messages(owner, name, None, MAX_READ, Order::Newest).await?;
                 let oldest_first = newest.items.into_iter().rev().map(|(_, message)| timed(message.value));
-                Some(outside(session.value, oldest_first.collect()))
+                let shown = oldest_first.filter(|said| !forgotten.hides(source, &said.id));
+                Some(outside(session.value, shown.collect()))
             }
         },
     })
@@ -105,11 +117,19 @@ pub(super) fn timed(message: OutsideMessage) -> Said {
     Said { at, ..message.said }
 }
 
-/// A conversation with the messages of one UTC day. `None` if it does not exist any more, or has none on that day.
-pub(super) async fn day(data: &Data, owner: &Owner, source: &Source, day: Date) -> Result<Option<Session>> {
+/// A conversation with the messages of one UTC day, without what is forgotten. `None` if it does not exist any more, or has none on that
+/// day.
+pub(super) async fn day(
+    data: &Data,
+    owner: &Owner,
+    source: &Source,
+    day: Date,
+    forgotten: &Forgotten,
+) -> Result<Option<Session>> {
     if let Source::Outside(name) = source {
         let Some(session) = data.store.outside_session(owner, name).await? else { return Ok(None) };
         let messages = data.store.outside_messages_of(owner, name, day).await?.into_iter().map(timed);
+        let messages = messages.filter(|said| !forgotten.hides(source, &said.id));
         let session = outside(session.value, messages.collect());
         return Ok((!session.messages.is_empty()).then_some(session));
     }
@@ -134,6 +154,7 @@ pub(super) async fn day(data: &Data, owner: &Owner, source: &Source, day: Date) 
             break;
         }
     }
+    forgotten.retain(source, &mut read);
     let session = of(source, title, &read);
     Ok((!session.messages.is_empty()).then_some(session))
 }
@@ -167,8 +188,14 @@ async fn first_after(
     Ok(found.items.first().map(|(_, stored)| (stored.value.message.message_id.uuid(), MESSAGE)))
 }
 
+/// The sort key before all messages of the UTC day of a time.
+pub(super) fn just_before(time: Timestamp) -> String {
+    let (first, _) = ids_of(time.to_zoned(TimeZone::UTC).date());
+    format!("{MESSAGE}{}", first.simple())
+}
+
 /// The conversation on this platform.
-fn thread_of(source: &Source) -> Option<Thread> {
+pub(super) fn thread_of(source: &Source) -> Option<Thread> {
     match source {
         Source::Chat(id) => Some((*id).into()),
         Source::Action(id) => Some((*id).into()),

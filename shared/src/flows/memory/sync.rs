@@ -16,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::forgotten::Forgotten;
 use super::learn::{self, Known, Worker};
 use super::{Interrupted, Unfinished, index, sources};
 use crate::context::Cx;
@@ -166,7 +167,8 @@ async fn one(
     since: Timestamp,
     (date, zone): (Date, &TimeZone),
 ) -> Result<Option<SyncedSource>, Unfinished> {
-    let Some(session) = sources::session(cx, owner, source).await? else { return Ok(None) };
+    let forgotten = Forgotten::of(cx, owner).await?;
+    let Some(session) = sources::session(cx, owner, source, &forgotten).await? else { return Ok(None) };
     let learned = cx.store.learned(owner, source).await?;
     let before = learned.as_ref().map_or(0, |learned| learned.version);
     let last = learned.as_ref().map(|learned| learned.value.fingerprint.as_str());

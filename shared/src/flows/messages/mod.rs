@@ -7,6 +7,7 @@ use domain::chats::Thread;
 use domain::chats::conversation::Author;
 use domain::ids::{MessageId, Owner, RunId};
 use domain::memory::part::{Collection, MemoryPart};
+use domain::memory::told::Told;
 use domain::models::image::{Image, MediaType};
 use domain::models::{Block, Message, Role};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -81,7 +82,7 @@ impl From<ChatMessage> for MessageView {
 pub fn new(cx: &Cx, role: Role, content: Vec<Block>, run_id: Option<RunId>) -> ChatMessage {
     let message_id = MessageId::from_uuid(cx.clock.uuid());
     let author = (role == Role::User).then_some(Author::Person);
-    ChatMessage { message_id, role, content, created_at: cx.clock.now(), run_id, author }
+    ChatMessage { message_id, role, content, created_at: cx.clock.now(), run_id, author, told: Told::default() }
 }
 
 /// A message of a turn after the person's. The platform has told the model what is not the model's own.

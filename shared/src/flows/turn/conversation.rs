@@ -4,7 +4,9 @@ use domain::actions::{Action, OccurrenceState};
 use domain::agents::{Agent, AgentStatus};
 use domain::chats::Chat;
 use domain::chats::Thread;
+use domain::chats::conversation::title_of;
 use domain::ids::{ActionId, AgentId, ChatId, Owner};
+use domain::memory::Source;
 use domain::models::SystemBlock;
 use domain::prompts::{self, RunInView};
 use domain::runs::Run;
@@ -16,6 +18,7 @@ use crate::blobs::BlobKey;
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
+use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::{actions, assets, chats};
 use crate::store::table::{Condition, Order, Write};
 use crate::store::{Store, Versioned, keys};
@@ -201,7 +204,7 @@ fn or_new(
         }
         Some(_) => Err(Error::NotFound("chat")),
         None => {
-            let title: String = message.trim().chars().take(80).collect();
+            let title = title_of(message);
             let chat_id = ChatId::from_uuid(cx.clock.uuid());
             let chat = Chat { chat_id, agent_id, title, created_at: cx.clock.now(), reset_after: None };
             let writes = Store::chat_writes(owner, &chat)?;
@@ -234,14 +237,17 @@ async fn action_in_view(
     agent: &Agent,
     zone: &TimeZone,
 ) -> Result<String> {
+    let forgotten = &Forgotten::of(data, owner).await?;
     let found = data.store.occurrences(owner, action.id, None, RUNS_IN_VIEW, Order::Newest).await?;
     let run = async |occurrence: domain::actions::Occurrence| {
         let never_ran = matches!(
             occurrence.state,
             OccurrenceState::Missed | OccurrenceState::Skipped | OccurrenceState::Due
         );
-        let saved =
+        let mut saved =
             if never_ran { Vec::new() } else { data.store.run_outputs(owner, occurrence.run_id).await? };
+        let source = Source::Run(occurrence.run_id);
+        saved.retain(|output| !forgotten.hides(&source, &output.asset_id.to_string()));
         let outputs = saved.into_iter().map(|output| (output.asset_id, output.title, None)).collect();
         Ok::<_, Error>(RunInView { occurrence, outputs })
     };

@@ -168,7 +168,7 @@ impl Kind for Turn {
         // A turn may have waited for an answer, or for another process, while a fact was deleted.
         let (Recent { summary, messages, .. }, recalled, view, docs) = tokio::try_join!(
             recent,
-            forgotten::still_known(&cx, cx.owner, cx.run.recalled.clone()),
+            forgotten::still_true(&cx, cx.owner, cx.run.recalled.clone()),
             self.conversation.in_view(&cx, cx.owner, self.agent.as_ref(), &zone),
             living::read::told(&cx, cx.owner, project),
         )?;

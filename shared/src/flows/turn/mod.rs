@@ -15,6 +15,7 @@ use domain::accounts::quota::Charge;
 use domain::agent_loop::{Outcome, Purpose, Reply, Step};
 use domain::agents::Agent;
 use domain::attempts;
+use domain::chats::ChatMessage;
 use domain::chats::conversation::{MAX_MESSAGE, READY, said as words_of};
 use domain::ids::{ChatId, Owner, ProposalId, RunId};
 use domain::memory::Source;
@@ -30,7 +31,7 @@ use serde_json::json;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
-use super::memory::recall;
+use super::memory::{recall, told};
 use super::messages::images as pictures;
 use super::runs::Begun;
 use super::{messages, runs};
@@ -496,8 +497,9 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
     let mut more: Vec<Write> = Vec::new();
     let thread = kind.conversation.thread();
     if state == RunState::Completed {
+        let told = told::of_run(&cx, &owner, recorder.run(), thread).await?;
         let said = transcript.history().into_iter();
-        let said = said.map(|said| messages::of_turn(&cx, said, run_id)).collect();
+        let said = said.map(|said| ChatMessage { told: told.clone(), ..messages::of_turn(&cx, said, run_id) }).collect();
         more.extend(messages::writes(&cx, &owner, thread, said).await?);
         more.push(kind.conversation.ends_turn(&owner));
         let run = recorder.run();
@@ -510,7 +512,9 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
         // What the person has read stays, also for the model. Its calls go, because they have no results.
         let text = recorder.text_so_far();
         if !text.is_empty() {
+            let told = told::of_run(&cx, &owner, recorder.run(), thread).await?;
             let said = messages::new(&cx, Role::Assistant, vec![Block::text(text.as_str())], Some(run_id));
+            let said = ChatMessage { told, ..said };
             more.extend(messages::writes(&cx, &owner, thread, vec![said]).await?);
             more.push(kind.conversation.ends_turn(&owner));
             recorder.run_mut().message = shortened(text);

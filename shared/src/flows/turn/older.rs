@@ -3,6 +3,7 @@
 use domain::chats::summary::{self, Cut, MAX_HISTORY, MAX_HISTORY_BYTES, Row};
 use domain::chats::{ChatMessage, Summary};
 use domain::ids::{MessageId, Owner, RunId};
+use domain::memory::Source;
 use domain::tools::DEFAULT_LIMIT;
 use domain::tools::messages::ReadMessages;
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use super::conversation::Conversation;
 use crate::agent_loop::ToSummarise;
 use crate::context::Data;
 use crate::error::{Error, Result};
+use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::{chats, messages};
 use crate::store::messages::StoredMessage;
 use crate::store::table::{Order, Write};
@@ -46,6 +48,8 @@ pub(super) struct Recent {
     /// The messages up to this one are never shown.
     floor: Option<MessageId>,
     unchanged: Write,
+    /// What the person has deleted: the model does not get it any more.
+    forgotten: Forgotten,
 }
 
 impl Conversation {
@@ -64,9 +68,11 @@ impl Conversation {
 
     /// The summary and the messages after it, up to the message that `run` answers.
     pub async fn recent(&self, data: &Data, owner: &Owner, run: RunId) -> Result<Recent> {
-        let ((reset_after, unchanged), stored) = tokio::try_join!(self.reset_after(data, owner), async {
-            Ok(data.store.summary(owner, self.thread()).await?)
-        })?;
+        let ((reset_after, unchanged), stored, forgotten) = tokio::try_join!(
+            self.reset_after(data, owner),
+            async { Ok(data.store.summary(owner, self.thread()).await?) },
+            Forgotten::of(data, owner),
+        )?;
         let version = stored.as_ref().map_or(0, |stored| stored.version);
         let summary = stored.map(|stored| stored.value).filter(|summary| summary.is_after(reset_after));
         let floor = summary.as_ref().map(|summary| summary.up_to).max(reset_after);
@@ -77,7 +83,8 @@ impl Conversation {
         if let Some(own) = messages.iter().rposition(|message| message.run_id == Some(run)) {
             messages.truncate(own + 1);
         }
-        Ok(Recent { summary, messages, is_whole, version, floor, unchanged })
+        forgotten.take_words(&Source::from(self.thread()), &mut messages);
+        Ok(Recent { summary, messages, is_whole, version, floor, unchanged, forgotten })
     }
 
     /// The messages that are to be cut, if a model would get too many.
@@ -98,8 +105,9 @@ impl Conversation {
         let mut left = MAX_CUT;
         while let Some(from) = after.filter(|_| left > 0) {
             let limit = AT_ONCE.min(left);
-            let page =
+            let mut page =
                 messages::page(data, owner, self.thread(), Some(&from), limit, Order::Newest, kept).await?;
+            recent.forgotten.take_words(&Source::from(self.thread()), &mut page.messages);
             left = left.saturating_sub(page.messages.len());
             page.messages.iter().for_each(|message| cut.add_older(message));
             after = page.last;
@@ -118,14 +126,17 @@ impl Conversation {
         owner: &Owner,
         wanted: ReadMessages,
     ) -> Result<Result<String, String>> {
-        let (reset_after, stored) =
-            tokio::try_join!(async { Ok::<_, Error>(self.reset_after(data, owner).await?.0) }, async {
-                Ok(data.store.summary(owner, self.thread()).await?)
-            },)?;
+        let (reset_after, stored, forgotten) = tokio::try_join!(
+            async { Ok::<_, Error>(self.reset_after(data, owner).await?.0) },
+            async { Ok(data.store.summary(owner, self.thread()).await?) },
+            Forgotten::of(data, owner),
+        )?;
+        let source = Source::from(self.thread());
         let is_shown = |id: MessageId| reset_after.is_none_or(|last| id > last);
         if let Some(id) = wanted.message_id {
             let found = data.store.message(owner, self.thread(), id).await?.filter(|_| is_shown(id));
-            let found = messages::whole(data, owner, self.thread(), found.into_iter().collect()).await?;
+            let mut found = messages::whole(data, owner, self.thread(), found.into_iter().collect()).await?;
+            forgotten.take_words(&source, &mut found);
             let missing = || format!("there is no message {id} in this conversation");
             return Ok(found.first().map(|message| part(message, wanted.from_byte)).ok_or_else(missing));
         }
@@ -156,8 +167,9 @@ impl Conversation {
         // The last message that was looked at, if there may be more after it.
         let mut next = None;
         'read: loop {
-            let page =
+            let mut page =
                 messages::page(data, owner, self.thread(), after.as_deref(), AT_ONCE, order, kept).await?;
+            forgotten.take_words(&source, &mut page.messages);
             for message in &page.messages {
                 if rows.len() >= limit || bytes >= MAX_ROWS || scanned_bytes >= MAX_SCANNED_BYTES {
                     break 'read;

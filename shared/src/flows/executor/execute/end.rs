@@ -4,7 +4,7 @@ use domain::actions::{Occurrence, OccurrenceCommand, OccurrenceState};
 use domain::agent_loop::Outcome;
 use domain::ids::{ActionId, Owner};
 use domain::models::{Block, Role};
-use domain::runs::{EventKind, RunError, RunKind, RunState};
+use domain::runs::{EventKind, Run, RunError, RunKind, RunState};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -144,7 +144,7 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
                 writes.extend(cards::of_run(&cx, &owner, &action.value, &next, &kind.outputs).await?);
             }
             if next.state == OccurrenceState::Waiting {
-                writes.extend(card(&cx, &owner, kind.action.id, &next)?);
+                writes.extend(card(&cx, &owner, (kind.action.id, &next), recorder.run())?);
             }
             if at_rest {
                 let (state, error) = match (next.state, &next.reason) {
@@ -200,9 +200,15 @@ async fn reported(cx: &Cx, owner: &Owner, known: &Occurrence) -> Result<Option<V
 }
 
 /// The one message that asks a person.
-fn card(cx: &Cx, owner: &Owner, action: ActionId, occurrence: &Occurrence) -> Result<Vec<Write>> {
+fn card(
+    cx: &Cx,
+    owner: &Owner,
+    (action, occurrence): (ActionId, &Occurrence),
+    run: &Run,
+) -> Result<Vec<Write>> {
     let question = Block::text(occurrence.reason.clone().unwrap_or_default());
-    let message = messages::new(cx, Role::Assistant, vec![question], Some(occurrence.run_id));
+    let mut message = messages::new(cx, Role::Assistant, vec![question], Some(occurrence.run_id));
+    message.told.add(&run.recalled);
     messages::small_writes(cx, owner, action, &message)
 }
 

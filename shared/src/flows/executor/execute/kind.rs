@@ -8,7 +8,7 @@ use domain::assets::NewAsset;
 use domain::chats::ProposalBody;
 use domain::chats::signals::Deliverable;
 use domain::ids::{AssetId, Owner, RunId};
-use domain::memory::recall;
+use domain::memory::{Source, recall};
 use domain::models::routing::Ask;
 use domain::models::{Message, Role, StopReason, Usage};
 use domain::prompts::of_run::Found;
@@ -26,7 +26,7 @@ use super::since_last;
 use crate::agent_loop::{Kind, KindCx, Performed, Staged, Terms, ToStore};
 use crate::context::Data;
 use crate::error::{Error, Result};
-use crate::flows::memory::forgotten;
+use crate::flows::memory::forgotten::{self, Forgotten};
 use crate::flows::proposals::{self, Origin};
 use crate::flows::tools::{self, Reach};
 use crate::flows::{assets, living};
@@ -126,7 +126,7 @@ impl Kind for ActionRun {
         let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
         let since = prompts::since_last(&since, &self.zone);
         let news = prompts::news(&self.news);
-        let known = recall::block(&forgotten::still_known(&cx, cx.owner, cx.run.recalled.clone()).await?);
+        let known = recall::block(&forgotten::still_true(&cx, cx.owner, cx.run.recalled.clone()).await?);
         let docs = living::read::told(&cx, cx.owner, of_run::documents(&self.content)).await?;
         let found = Found {
             documents: docs.documents,
@@ -343,11 +343,13 @@ pub(super) async fn said_to(
     run: RunId,
     begins_anew: bool,
 ) -> Result<Vec<String>> {
+    let (source, forgotten) = (Source::Action(action.id), Forgotten::of(data, owner).await?);
     let (mut answers, mut after) = (Vec::new(), None::<String>);
     'asked: loop {
         let found = data.store.messages(owner, action.id, after.as_deref(), 100, Order::Newest).await?;
-        let of_run = found.items.into_iter().map(|(_, stored)| stored.value.message);
-        for message in of_run.filter(|message| message.run_id == Some(run)) {
+        let mut of_run: Vec<_> = found.items.into_iter().map(|(_, stored)| stored.value.message).collect();
+        forgotten.take_words(&source, &mut of_run);
+        for message in of_run.into_iter().filter(|message| message.run_id == Some(run)) {
             if message.role == Role::Assistant {
                 if begins_anew {
                     answers.push(format!("You have worked on this before and asked: {}", message.text()));

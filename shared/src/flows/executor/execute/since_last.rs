@@ -5,6 +5,7 @@
 
 use domain::actions::{Action, Notebook, Occurrence};
 use domain::ids::Owner;
+use domain::memory::Source;
 use domain::models::Role;
 use domain::prompts::{PastOutput, SinceLast};
 use futures::future::try_join_all;
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::flows::assets::{self, Content};
+use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::messages;
 use crate::store::Versioned;
 use crate::store::history::Ledger;
@@ -34,8 +36,12 @@ pub(super) async fn since_last(
     action: &Action,
     began: Timestamp,
 ) -> Result<SinceLast> {
-    let last = data.store.last_outputs(owner, action.id).await?;
+    let (mut last, forgotten) = tokio::try_join!(
+        async { Ok(data.store.last_outputs(owner, action.id).await?) },
+        Forgotten::of(data, owner)
+    )?;
     let since = last.outputs.first().map_or(action.created_at, |output| output.saved_at);
+    last.outputs.retain(|output| !forgotten.hides(&Source::Run(output.run_id), &output.asset_id.to_string()));
     let outputs = last.outputs.iter().take(LAST_OUTPUTS).map(|output| past_output(data, owner, output));
     let (outputs, said, changes, notebook) = tokio::try_join!(
         try_join_all(outputs),
@@ -43,7 +49,11 @@ pub(super) async fn since_last(
         changes(data, owner, action, since, began),
         notebook_at(data, owner, action, began),
     )?;
-    let said = said.into_iter().filter(|message| message.role == Role::User && message.created_at < began);
+    let source = Source::Action(action.id);
+    let said = said.into_iter().filter(|message| {
+        let is_hidden = forgotten.hides(&source, &message.message_id.to_string());
+        message.role == Role::User && message.created_at < began && !is_hidden
+    });
     let said = said.map(|message| (message.created_at, message.text()));
     let mut said: Vec<_> = said.filter(|(_, words)| !words.trim().is_empty()).collect();
     said.drain(..said.len().saturating_sub(MAX_TOLD));

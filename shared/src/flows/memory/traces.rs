@@ -1,0 +1,383 @@
+//! What is left of a fact that a person deletes or corrects, besides what names the fact: messages that say the same, replies that were
+//! told it, titles, summaries of conversations, cards, and what the runs of actions hand on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::actions::Action;
+use domain::chats::Chat;
+use domain::chats::conversation::title_of;
+use domain::ids::{ChatId, FactId, MessageId, Owner, RunId, instant_of};
+use domain::memory::part::{Collection, MemoryPart};
+use domain::memory::told::Mark;
+use domain::memory::{CardText, Fact, Quoted, Source, UNTITLED};
+use domain::runs::Run;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use jiff::Timestamp;
+use memory::{Index, Kind, Query, SAYS, says, share_of_words};
+
+use super::forgotten::Forgotten;
+use super::{index, schedules, sources};
+use crate::context::{Cx, Data};
+use crate::error::{Error, Result};
+use crate::flows::{assets, messages};
+use crate::store::keys;
+use crate::store::messages::StoredMessage;
+use crate::store::table::{Extras, Order, Write, item};
+use crate::store::{Store, Tries, Versioned};
+
+/// How many messages are looked at because they have words of a fact.
+const MOST_REPETITIONS: usize = 1_000;
+
+/// How many conversations or outputs are read at once.
+const AT_ONCE: usize = 8;
+
+/// How many records a page has.
+const PAGE: usize = 200;
+
+/// How many marks one transaction writes.
+const MARKS: usize = 50;
+
+/// The messages that say nearly the same as a fact, in any conversation: people repeat themselves, and a model repeats what it was
+/// told. `instead`: what is true now. A message that says this at least as much is left out.
+///
+/// # Errors
+/// If the index can't be read.
+pub(super) async fn repetitions(
+    cx: &Cx,
+    owner: &Owner,
+    fact: &str,
+    instead: Option<&str>,
+) -> Result<Vec<Quoted>> {
+    let index = index::current(cx, owner).await?;
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let (now, fact, instead) = (cx.clock.now(), fact.to_owned(), instead.map(str::to_owned));
+    let found = move || {
+        let query = Query { limit: MOST_REPETITIONS, kinds: &[Kind::Raw], ..Query::new(&fact, now, zone) };
+        repeated(&index, &query, instead.as_deref())
+    };
+    cx.compute.answers.run(move |_| Ok(found())).await
+}
+
+fn repeated(index: &Index, query: &Query<'_>, instead: Option<&str>) -> Vec<Quoted> {
+    let mut messages: BTreeMap<Source, Vec<String>> = BTreeMap::new();
+    for hit in index.search(query).hits {
+        let share = share_of_words(query.text, hit.text);
+        let says_what_is_true = instead.is_some_and(|instead| share_of_words(instead, hit.text) >= share);
+        if share >= SAYS
+            && !says_what_is_true
+            && let Ok(source) = hit.session.parse()
+        {
+            messages.entry(source).or_default().push(hit.document.to_owned());
+        }
+    }
+    messages.into_iter().map(|(source, message_ids)| Quoted { source, message_ids }).collect()
+}
+
+/// Whether one of the facts is said in a line of a text.
+fn is_said_in(facts: &[String], text: &str) -> bool {
+    text.lines().any(|line| facts.iter().any(|fact| says(line, fact)))
+}
+
+/// The outputs that runs hand on to the next run and that say a fact.
+///
+/// # Errors
+/// If the table or the bucket does not answer.
+pub(super) async fn outputs(cx: &Cx, owner: &Owner, fact: &str) -> Result<Vec<Quoted>> {
+    let facts = [fact.to_owned()];
+    let mut last = Vec::new();
+    for action in all_actions(cx, owner).await? {
+        last.extend(cx.store.last_outputs(owner, action.id).await?.outputs);
+    }
+    let read =
+        last.into_iter().map(async |output| match assets::content(cx, owner, output.asset_id, None).await {
+            Ok(content) => Ok(is_said_in(&facts, &content.text).then_some(output)),
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        });
+    let said: Vec<_> = stream::iter(read).buffered(AT_ONCE).try_collect().await?;
+    let quoted = said.into_iter().flatten().map(|output| Quoted {
+        source: Source::Run(output.run_id),
+        message_ids: vec![output.asset_id.to_string()],
+    });
+    Ok(quoted.collect())
+}
+
+async fn all_actions(data: &Data, owner: &Owner) -> Result<Vec<Action>> {
+    let (mut all, mut after) = (Vec::new(), None::<String>);
+    loop {
+        let found = data.store.actions(owner, after.as_deref(), PAGE).await?;
+        all.extend(found.items.into_iter().map(|(_, action)| action.value));
+        after = found.last;
+        if after.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+/// The messages of all conversations since a time of which `wanted` says something.
+async fn scanned<T: Send>(
+    cx: &Cx,
+    owner: &Owner,
+    since: Timestamp,
+    wanted: impl Fn(StoredMessage) -> Option<T> + Send + Sync,
+) -> Result<Vec<(Source, Vec<T>)>> {
+    let wanted = &wanted;
+    let read = async |source: Source| {
+        let mut found = Vec::new();
+        let Some(thread) = sources::thread_of(&source) else { return Ok((source, found)) };
+        let mut after = Some(sources::just_before(since));
+        while after.is_some() {
+            let page = cx.store.messages(owner, thread, after.as_deref(), PAGE, Order::Oldest).await?;
+            found.extend(page.items.into_iter().filter_map(|(_, stored)| wanted(stored.value)));
+            after = page.last;
+        }
+        Ok::<_, Error>((source, found))
+    };
+    let all = index::all_sources(cx, owner).await?;
+    let mut scanned: Vec<(Source, Vec<T>)> =
+        stream::iter(all.into_iter().map(read)).buffered(AT_ONCE).try_collect().await?;
+    scanned.retain(|(_, found)| !found.is_empty());
+    Ok(scanned)
+}
+
+/// Replies that were told something that is forgotten.
+pub(super) struct ToldReplies {
+    pub parts: BTreeSet<MemoryPart>,
+    pub sources: BTreeSet<Source>,
+}
+
+/// The replies since a time that were told something that is forgotten. They are hidden by what they were told. This says which parts of
+/// the index have them.
+///
+/// # Errors
+/// If the table does not answer.
+pub(super) async fn told(
+    cx: &Cx,
+    owner: &Owner,
+    forgotten: &Forgotten,
+    since: Timestamp,
+) -> Result<ToldReplies> {
+    let was_told = |stored: StoredMessage| {
+        let message = stored.message;
+        forgotten.was_told(&message.told).then_some(message.message_id)
+    };
+    let mut told = ToldReplies { parts: BTreeSet::new(), sources: BTreeSet::new() };
+    for (source, ids) in scanned(cx, owner, since, was_told).await? {
+        let part = |id: MessageId| MemoryPart::with(Collection::Messages(source.clone()), id.uuid());
+        told.parts.extend(ids.into_iter().map(part));
+        told.sources.insert(source);
+    }
+    Ok(told)
+}
+
+/// The replies that were told a fact which is corrected now, or the messages that said it, and that have a word of it which is not true any more.
+///
+/// # Errors
+/// If the table does not answer.
+pub(super) async fn told_what_was(
+    cx: &Cx,
+    owner: &Owner,
+    (old, new): (&Fact, &str),
+    said: &[Quoted],
+) -> Result<Vec<Quoted>> {
+    let mut marks: BTreeSet<Mark> = Mark::of(&old.fact_id.to_string()).into_iter().collect();
+    marks.extend(said.iter().flat_map(|quoted| &quoted.message_ids).filter_map(|id| Mark::of(id)));
+    let still_true = share_of_words(&old.text, new);
+    let says_what_was = |stored: StoredMessage| {
+        let message = &stored.message;
+        if !message.told.has_any(&marks) {
+            return None;
+        }
+        let both = format!("{new}\n{}", message.text());
+        let says = stored.overflow || share_of_words(&old.text, &both) > still_true;
+        says.then(|| message.message_id.to_string())
+    };
+    let found = scanned(cx, owner, first_of(std::slice::from_ref(old), said), says_what_was).await?;
+    let quoted = found.into_iter().map(|(source, mut message_ids)| {
+        message_ids.truncate(MOST_REPETITIONS);
+        Quoted { source, message_ids }
+    });
+    Ok(quoted.collect())
+}
+
+/// When the first of these messages was written, or the first of these facts was learned.
+pub(super) fn first_of(facts: &[Fact], quoted: &[Quoted]) -> Timestamp {
+    let ids = quoted.iter().flat_map(|quoted| &quoted.message_ids);
+    let said = ids.filter_map(|id| id.parse::<MessageId>().ok()).map(|id| instant_of(id.uuid()));
+    said.chain(facts.iter().map(|fact| fact.created_at)).min().unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Marks parts of the index as changed.
+///
+/// # Errors
+/// If the table does not answer.
+pub(super) async fn mark(cx: &Cx, owner: &Owner, parts: BTreeSet<MemoryPart>) -> Result<()> {
+    let parts: Vec<MemoryPart> = parts.into_iter().collect();
+    for some in parts.chunks(MARKS) {
+        let marks = Store::hidden_marks(owner, some.iter().cloned(), cx.clock.uuid(), cx.clock.now())?;
+        let _ = cx.store.write_all(marks).await?;
+    }
+    Ok(())
+}
+
+/// Takes these facts out of what does not name them: titles of chats, summaries of conversations, notebooks and cards. `quoted`: the
+/// messages that are hidden.
+///
+/// # Errors
+/// If the table or the bucket does not answer.
+pub(super) async fn clear(cx: &Cx, owner: &Owner, facts: &[Fact], quoted: &[Quoted]) -> Result<()> {
+    let texts: Vec<String> =
+        facts.iter().map(|fact| fact.text.clone()).collect::<BTreeSet<_>>().into_iter().collect();
+    titles(cx, owner, &texts, quoted).await?;
+    summaries(cx, owner, quoted).await?;
+    for action in all_actions(cx, owner).await? {
+        notebook(cx, owner, &action, &texts).await?;
+    }
+    cards(cx, owner, facts, &texts).await
+}
+
+/// A chat is called by the beginning of its first message.
+async fn titles(cx: &Cx, owner: &Owner, texts: &[String], quoted: &[Quoted]) -> Result<()> {
+    let mut hidden: BTreeMap<ChatId, Vec<MessageId>> = BTreeMap::new();
+    for quoted in quoted {
+        if let Source::Chat(id) = quoted.source {
+            let ids = quoted.message_ids.iter().filter_map(|id| id.parse::<MessageId>().ok());
+            hidden.entry(id).or_default().extend(ids);
+        }
+    }
+    let mut after: Option<String> = None;
+    loop {
+        let found = cx.store.chats(owner, after.as_deref(), PAGE).await?;
+        for (_, chat) in found.items {
+            let Chat { chat_id, title, .. } = chat.value;
+            let hidden = hidden.get(&chat_id).map_or(&[][..], Vec::as_slice);
+            let says = is_said_in(texts, &title) || is_title_of(cx, owner, chat_id, &title, hidden).await?;
+            if says && title != UNTITLED {
+                untitle(cx, owner, chat_id, &title).await?;
+            }
+        }
+        after = found.last;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether a title is cut from one of these messages.
+async fn is_title_of(
+    cx: &Cx,
+    owner: &Owner,
+    chat: ChatId,
+    title: &str,
+    messages: &[MessageId],
+) -> Result<bool> {
+    for id in messages {
+        let stored = cx.store.message(owner, chat.into(), *id).await?;
+        let whole = messages::whole(cx, owner, chat, stored.into_iter().collect()).await?;
+        if whole.iter().any(|message| title_of(&message.text()) == title) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Replaces a title, unless it was changed since.
+async fn untitle(cx: &Cx, owner: &Owner, id: ChatId, title: &str) -> Result<()> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let Some(Versioned { value, version }) = cx.store.chat(owner, id).await? else { return Ok(()) };
+        if value.title != title {
+            return Ok(());
+        }
+        let chat = Chat { title: UNTITLED.to_owned(), ..value };
+        let key = keys::chat(owner, id);
+        let write = Write::Replace { key, version, item: item(&chat, &Extras::default())? };
+        if cx.store.write_all(vec![write]).await?.done() {
+            return Ok(());
+        }
+    }
+}
+
+/// Deletes the summaries of conversations that cover a hidden message. The next turn writes another one.
+async fn summaries(cx: &Cx, owner: &Owner, quoted: &[Quoted]) -> Result<()> {
+    for quoted in quoted {
+        let Some(thread) = sources::thread_of(&quoted.source) else { continue };
+        let Some(Versioned { value, version }) = cx.store.summary(owner, thread).await? else { continue };
+        let mut hidden = quoted.message_ids.iter().filter_map(|id| id.parse::<MessageId>().ok());
+        if hidden.any(|id| (value.first..=value.up_to).contains(&id)) {
+            cx.store.delete_summary(owner, thread, version).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the lines that say a fact out of the notebook of an action.
+async fn notebook(cx: &Cx, owner: &Owner, action: &Action, texts: &[String]) -> Result<()> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let current = cx.store.notebook(owner, action.id).await?;
+        if !is_said_in(texts, &current.text) {
+            return Ok(());
+        }
+        let kept: Vec<&str> = current.text.lines().filter(|line| !is_said_in(texts, line)).collect();
+        let mut next = current.rewritten(kept.join("\n"), current.run_id, cx.clock.now())?;
+        // The runs that have begun since it was written get it without these lines, too.
+        (next.tainted, next.written_at) = (current.tainted, current.written_at);
+        let mut writes = Store::notebook_writes(owner, action.id, &next)?;
+        writes.push(Write::Exists { key: keys::action(owner, action.id) });
+        if cx.store.write_all(writes).await?.done() || cx.store.action(owner, action.id).await?.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Deletes the cards that say a fact. A card about a run that was told it loses the titles of outputs and the status, if one of these has
+/// a word of the fact.
+async fn cards(cx: &Cx, owner: &Owner, facts: &[Fact], texts: &[String]) -> Result<()> {
+    let ids: BTreeSet<FactId> = facts.iter().map(|fact| fact.fact_id).collect();
+    let cards = cx.store.all_cards(owner).await?;
+    let of_runs = cards.iter().filter_map(|card| match card.source {
+        Some(Source::Run(id)) => Some(id),
+        _ => None,
+    });
+    let of_runs: Vec<RunId> = of_runs.collect();
+    let was_told = |run: &Run| {
+        let mut told = run
+            .recalled
+            .iter()
+            .flat_map(|one| one.of.parse().ok().into_iter().chain(one.other_facts.clone()));
+        told.any(|fact| ids.contains(&fact))
+    };
+    let told: BTreeSet<RunId> = cx
+        .store
+        .runs(owner, &of_runs)
+        .await?
+        .iter()
+        .filter(|run| was_told(run))
+        .map(|run| run.run_id)
+        .collect();
+    for card in cards {
+        let all: Vec<&str> =
+            card.text.named().into_iter().map(|(_, text)| text).chain([card.title.as_str()]).collect();
+        let says = is_said_in(texts, &all.join(" "));
+        let is_of_told = matches!(card.source, Some(Source::Run(id)) if told.contains(&id));
+        let by_run = format!("{} {}", card.text.artifacts, card.text.status);
+        let hints = is_of_told && texts.iter().any(|text| share_of_words(text, &by_run) > 0.0);
+        let key = keys::memory_card(owner, card.card_id);
+        let part = MemoryPart::with(Collection::Cards, card.card_id.uuid());
+        let write = if says {
+            Write::Delete { key, must_exist: false }
+        } else if hints {
+            let text = CardText { artifacts: String::new(), status: String::new(), ..card.text };
+            Write::Put { key, item: item(&domain::memory::Card { text, ..card }, &Extras::default())? }
+        } else {
+            continue;
+        };
+        let mut writes = Store::hidden_marks(owner, [part], cx.clock.uuid(), cx.clock.now())?;
+        writes.push(write);
+        let _ = cx.store.write_all(writes).await?;
+    }
+    Ok(())
+}
