@@ -151,6 +151,7 @@ mod memory {
     mod sync;
     mod take;
     mod thirty_days;
+    mod told;
     mod vectors;
 }
 

@@ -12,11 +12,9 @@ pub const FINGERPRINT: usize = 16;
 pub fn fingerprint(text: &str) -> [u32; FINGERPRINT] {
     let mut smallest = [u32::MAX; FINGERPRINT];
     for stem in stems(text) {
-        let hash = stem.bytes().fold(0xCBF2_9CE4_8422_2325, |hash: u64, b| {
-            (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01B3)
-        });
+        let of_stem = hash(&stem);
         for (seed, smallest) in (1..).zip(&mut smallest) {
-            *smallest = (*smallest).min(mixed(hash, seed));
+            *smallest = (*smallest).min(mixed(of_stem, seed));
         }
     }
     smallest
@@ -49,8 +47,14 @@ pub fn says(line: &str, fact: &str) -> bool {
     share_of_words(fact, line) >= SAYS && (!is_one_word || share_of_words(line, fact) > 0.5)
 }
 
+/// The hash of a term.
+pub(crate) fn hash(term: &str) -> u64 {
+    term.bytes()
+        .fold(0xCBF2_9CE4_8422_2325, |hash: u64, b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01B3))
+}
+
 /// Another hash for each seed.
-fn mixed(hash: u64, seed: u64) -> u32 {
+pub(crate) fn mixed(hash: u64, seed: u64) -> u32 {
     let mut mixed = hash ^ seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -6,6 +6,7 @@
 //! - [`Index`]: segments that are searched as one, and merged into one
 //! - [`Query`], [`Answer`]: a search; [`rank`] holds all weights
 //! - [`fingerprint`], [`similarity`]: comparison of texts that are no longer there
+//! - [`Index::telling_words`], [`word_hashes`]: whether a text speaks of a fact that is no longer there
 
 mod analysis;
 mod cues;
@@ -18,6 +19,7 @@ pub mod rank;
 mod search;
 mod segment;
 mod stop_words;
+mod telling;
 mod tokens;
 mod vectors;
 mod writer;
@@ -27,6 +29,7 @@ pub use fingerprint::{FINGERPRINT, SAYS, fingerprint, says, share_of_words, simi
 pub use index::{Index, Vectors, embedded_text};
 pub use search::{Answer, Hit, Layer, Query, Vector};
 pub use segment::{Segment, SegmentError, VERSION, WriteError};
+pub use telling::word_hashes;
 pub use writer::Writer;
 
 #[cfg(test)]

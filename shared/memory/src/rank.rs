@@ -21,6 +21,7 @@ use crate::search::{Answer, Hit, Layer, Query};
 use crate::segment::{DocumentRow, flags};
 use count::Counted;
 use question::Question;
+pub(crate) use question::few;
 use scope::Scope;
 
 /// All parameters of ranking. Searches use [`Weights::TUNED`].

@@ -56,6 +56,16 @@ impl Store {
         Ok(found.map(|found: Versioned<StoredMessage>| found.value))
     }
 
+    /// Messages by their conversations and ids, each of which is there once. Those that do not exist are left out.
+    pub async fn messages_of(
+        &self,
+        owner: &Owner,
+        ids: &[(Thread, MessageId)],
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let keys: Vec<_> = ids.iter().map(|(thread, id)| keys::message(owner, *thread, *id)).collect();
+        self.get_many(&keys).await
+    }
+
     /// The summary of the oldest messages. After a reset of the chat it may be void: see [`Summary::is_after`].
     pub async fn summary(
         &self,

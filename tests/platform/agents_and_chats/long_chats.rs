@@ -35,8 +35,15 @@ async fn stored(cx: &Cx, thread: Thread, texts: impl IntoIterator<Item = String>
         let role = if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
         let message_id = MessageId::from_uuid(cx.clock.uuid());
         let (content, created_at) = (vec![Block::text(text)], cx.clock.now());
-        let message =
-            ChatMessage { message_id, role, content, created_at, run_id: None, author: None, told: Told::default() };
+        let message = ChatMessage {
+            message_id,
+            role,
+            content,
+            created_at,
+            run_id: None,
+            author: None,
+            told: Told::default(),
+        };
         ids.push(message_id);
         writes.push(Store::message_write(&made::local(), thread, &StoredMessage::from(message)).unwrap());
     }

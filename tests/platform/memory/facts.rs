@@ -11,6 +11,7 @@ use tests::memory::{learns, remembers, texts};
 use tests::model::ScriptedModel;
 use tests::send;
 use tests::stage::Stage;
+use tests::wait;
 
 /// A memory with two facts of the day, after a tidying.
 async fn tidied(model: &ScriptedModel) -> (Stage, Vec<Value>) {
@@ -308,9 +309,10 @@ async fn all_facts_of_a_line_that_was_told_are_used() {
     stage.says(None, &["Hello"]).await;
     assert!(model.sent().last().unwrap().to_string().contains("green tea and works"));
     // It is noted while nobody waits for it.
-    while stage.h.get("/memory/health").await.expect(200)["unused"]["count"] != 0 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    wait::until("all facts of the line are used", async || {
+        stage.h.get("/memory/health").await.expect(200)["unused"]["count"] == 0
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use tests::stage::Stage;
 
 /// How many sequences are tried. `MEMORY_FORGOTTEN_SEQUENCES` sets how many, and `MEMORY_FORGOTTEN_SEED` the seed of the first one.
 const SEQUENCES: u64 = 1;
-const STEPS: usize = 14;
+const STEPS: usize = 9;
 
 const LIMITS: ArchiveLimits =
     ArchiveLimits { entries: 500, entry_bytes: 1 << 22, total_bytes: 1 << 25, path_bytes: 300, ratio: None };
@@ -270,9 +270,8 @@ impl Sequence<'_> {
         let at = self.random(chats.len());
         let (chat, agent) = chats[at].clone();
         let sent = self.turn(&agent, Some(chat), QUESTION).await;
-        // A reply with one of the words alone stays in its own conversation.
         for gone in &deleted {
-            if sent.contains(&gone.words[1]) {
+            if gone.words.iter().any(|word| sent.contains(word.as_str())) {
                 self.fails(gone, "a prompt of a conversation that goes on", &sent);
             }
         }

@@ -511,8 +511,15 @@ impl Scene {
             let role = if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
             let content = vec![Part::text(format!("Message {at}"))];
             let (message_id, created_at) = (MessageId::from_uuid(cx.clock.uuid()), cx.clock.now());
-            let message =
-                ChatMessage { message_id, role, content, created_at, run_id: None, author: None, told: Told::default() };
+            let message = ChatMessage {
+                message_id,
+                role,
+                content,
+                created_at,
+                run_id: None,
+                author: None,
+                told: Told::default(),
+            };
             Store::message_write(&made::local(), id, &StoredMessage::from(message)).unwrap()
         };
         let writes: Vec<_> = (0..200).map(message).collect();

@@ -26,7 +26,7 @@ pub async fn search_memory(client: Client, arguments: SearchMemory) -> ToolResul
         MemoryDepth::Raw => Depth::Raw,
     });
     let asked = Asked { q: query, limit, depth, namespace };
-    let found = search::search(&client.cx, &client.owner, &asked).await;
+    let found = search::search_for_agent(&client.cx, &client.owner, &asked).await;
     let found = found.map_err(|error| {
         // The argument has another name than the parameter of the route.
         let Failure(text) = Failure::from(error);

@@ -116,6 +116,22 @@ impl ChatMessage {
         if may_signal { around_signals(text) } else { text }
     }
 
+    /// All that it says, also to tools and in their results.
+    #[must_use]
+    pub fn all_words(&self) -> String {
+        let mut text = String::new();
+        for block in &self.content {
+            match block {
+                Block::Text { text: words, .. } => text.push_str(words),
+                Block::ToolUse { input, .. } => text.push_str(&input.to_string()),
+                Block::ToolResult { content, .. } => text.push_str(content),
+                Block::Image(_) | Block::Native { .. } => continue,
+            }
+            text.push('\n');
+        }
+        text
+    }
+
     fn words(&self) -> impl Iterator<Item = &str> {
         self.content.iter().filter_map(Block::as_text)
     }

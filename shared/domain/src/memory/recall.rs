@@ -47,6 +47,10 @@ pub struct Recalled {
     /// Of a line of the long-term memory that several facts have become: the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_facts: Vec<FactId>,
+    /// Whether it was told only because it is a line of the long-term memory, which every turn and run is told. The search has not found
+    /// it for the question.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
     /// The text, perhaps cut.
     pub text: String,
 }
@@ -115,6 +119,7 @@ mod tests {
             date: Some(jiff::civil::date(2026, 11, 26)),
             until: None,
             other_facts: Vec::new(),
+            always: false,
             text: text.to_owned(),
         }
     }

@@ -29,6 +29,9 @@ pub struct Tombstone {
     /// Hashes of the parts of its text. They find a fact that says almost the same.
     #[serde(default)]
     pub shingles: Vec<u32>,
+    /// Hashes of the words that tell of it, in ascending order. Empty if it has none, or before they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub telling: Vec<u32>,
     /// The SHA-256 of its [`normal`] text.
     pub text_sha256: String,
     /// The day of the deletion or the correction.
@@ -91,6 +94,7 @@ mod tests {
             kind,
             sources: vec![quoted("ext:a", &["1", "2"]), quoted("ext:b", &["3"])],
             shingles: vec![1, 2],
+            telling: vec![3, 4],
             text_sha256: text_sha256("The user lives in Bonn."),
             date: "2026-11-26".parse().unwrap(),
         }
@@ -130,6 +134,7 @@ mod tests {
                 "by": "fct_00000000000000000000000000000001",
                 "sources": [{"source": "ext:a", "message_ids": ["1", "2"]}, {"source": "ext:b", "message_ids": ["3"]}],
                 "shingles": [1, 2],
+                "telling": [3, 4],
                 "text_sha256": stored["text_sha256"],
                 "date": "2026-11-26",
             })
@@ -138,7 +143,10 @@ mod tests {
             serde_json::from_value::<Tombstone>(stored).unwrap(),
             tombstone(TombstoneKind::Corrected { by })
         );
-        assert_eq!(serde_json::to_value(tombstone(TombstoneKind::Deleted)).unwrap()["kind"], "deleted");
+        let deleted = Tombstone { telling: Vec::new(), ..tombstone(TombstoneKind::Deleted) };
+        let stored = serde_json::to_value(&deleted).unwrap();
+        assert_eq!((&stored["kind"], stored.get("telling")), (&json!("deleted"), None));
+        assert_eq!(serde_json::from_value::<Tombstone>(stored).unwrap(), deleted);
         assert_eq!(normal("It’s  José – 1,500 €!"), "it s jose 1 500");
         assert_eq!(normal("?!  …"), "?! …");
         assert_ne!(text_sha256("👍"), text_sha256("👎"));

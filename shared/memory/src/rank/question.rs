@@ -228,7 +228,7 @@ fn frequent_group(
     (is_meant, rare_counts): (bool, bool),
 ) -> Option<Group> {
     let is_rare = |term: &[u8], most: u32| (1..=most).contains(&having(index, scope, term, most));
-    let most_of_names = (scope.documents / RARE_NAME).max(FEW);
+    let most_of_names = few(scope.documents);
     let mut terms: Vec<Vec<u8>> = Vec::new();
     if is_meant {
         let like_a_name = tokens::marked(tokens::LIKE_A_NAME, lower).into_bytes();
@@ -245,6 +245,11 @@ fn frequent_group(
         terms.push(frequent);
     }
     (!terms.is_empty()).then_some(Group { terms, prefix: None, is_date: false, weight })
+}
+
+/// A word in at most so many of these documents is rare: a name, or a word that tells of something.
+pub(crate) fn few(documents: u32) -> u32 {
+    (documents / RARE_NAME).max(FEW)
 }
 
 /// How many documents that the query may see have a term. It stops to count after `most`.

@@ -14,7 +14,7 @@ use domain::memory::{
     Block, Fact, FactState, Line, LongTerm, MAX_FACT, Origin, Quoted, Section, Source, UNTITLED, Week, tidy,
 };
 use domain::validate::FieldErrors;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -28,6 +28,9 @@ use crate::request::caller::IfMatch;
 use crate::store::memory::{LongTermBy, LongTermRecord, MemoryKept};
 use crate::store::table::{Extras, Write, item};
 use crate::store::{Store, Tries, Versioned, keys};
+
+/// The clocks of two processes may differ by this much.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
 
 /// What is true instead.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -195,17 +198,27 @@ pub async fn forget(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
         let quoted = joined(fact.sources.iter().chain(known).chain(repeated));
         tombstone(fact, TombstoneKind::Deleted, (date, quoted))
     };
-    let tombstones: Vec<Tombstone> = facts.iter().map(of_fact).collect();
+    let mut tombstones: Vec<Tombstone> = facts.iter().map(of_fact).collect();
+    let quoted: Vec<Quoted> = tombstones.iter().flat_map(|tombstone| tombstone.sources.clone()).collect();
+    let began = cx.clock.now();
+    let forgotten = Forgotten::from_tombstones(tombstones.clone());
+    let told = traces::told(cx, owner, &forgotten, traces::first_of(&facts, &quoted)).await?;
+    let telling = traces::telling(cx, owner, &facts, (&told, &quoted)).await?;
+    for (tombstone, telling) in tombstones.iter_mut().zip(telling) {
+        tombstone.telling = telling;
+    }
     // From here on, nothing new says it. The facts go last: if the process ends before, the next try finds them.
     for tombstone in &tombstones {
         let _ = cx.store.write_all(kept_away(owner, tombstone)?.into()).await?;
     }
-    let quoted: Vec<Quoted> = tombstones.iter().flat_map(|tombstone| tombstone.sources.clone()).collect();
-    let forgotten = Forgotten::of(cx, owner).await?;
-    let told = traces::told(cx, owner, &forgotten, traces::first_of(&facts, &quoted)).await?;
-    traces::clear(cx, owner, &facts, &quoted).await?;
-    leave_blocks(cx, owner, &facts, (&quoted, &told.sources)).await?;
-    let mut parts = told.parts;
+    // Turns may have ended meanwhile.
+    let forgotten = Forgotten::from_tombstones(tombstones.clone());
+    let later = traces::told(cx, owner, &forgotten, began - CLOCKS_DIFFER).await?;
+    let sources = told.sources().into_iter().chain(later.sources()).collect();
+    traces::clear(cx, owner, &facts, (&quoted, &sources, &forgotten)).await?;
+    leave_blocks(cx, owner, &facts, (&quoted, &sources)).await?;
+    let mut parts = told.hidden_parts(&forgotten);
+    parts.extend(later.hidden_parts(&forgotten));
     parts.extend(parts_of(cx, owner, &quoted).await?);
     traces::mark(cx, owner, parts).await?;
     for (fact, tombstone) in facts.iter().zip(&tombstones).rev() {
@@ -257,7 +270,7 @@ async fn parts_of(cx: &Cx, owner: &Owner, quoted: &[Quoted]) -> Result<BTreeSet<
 }
 
 /// Takes facts out of their blocks, and the titles of all blocks of conversations that say the facts, or whose replies were told them and
-/// whose titles have a word of them. A tidying may move a block at the same time; then all are read again.
+/// whose titles have a word of them that nothing else in the conversation has. A tidying may move a block at the same time; then all are read again.
 async fn leave_blocks(
     cx: &Cx,
     owner: &Owner,
@@ -266,7 +279,7 @@ async fn leave_blocks(
 ) -> Result<()> {
     let ids: BTreeSet<FactId> = facts.iter().map(|fact| fact.fact_id).collect();
     let quoted: BTreeSet<&Source> = quoted.iter().map(|quoted| &quoted.source).collect();
-    let hints = |title: &str| facts.iter().any(|fact| memory::share_of_words(&fact.text, title) > 0.0);
+    let forgotten = Forgotten::of(cx, owner).await?;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
@@ -277,7 +290,7 @@ async fn leave_blocks(
             let has_fact = block.facts.iter().any(|id| ids.contains(id));
             let says = has_fact
                 || quoted.contains(&block.source)
-                || told.contains(&block.source) && hints(&block.title);
+                || told.contains(&block.source) && hints(cx, owner, facts, &block, &forgotten).await?;
             if !has_fact && (!says || block.title == UNTITLED) {
                 continue;
             }
@@ -292,6 +305,21 @@ async fn leave_blocks(
     }
 }
 
+/// Whether the title of a block has a word of one of these facts that is not in what is left of its conversation.
+async fn hints(cx: &Cx, owner: &Owner, facts: &[Fact], block: &Block, forgotten: &Forgotten) -> Result<bool> {
+    if !facts.iter().any(|fact| memory::share_of_words(&fact.text, &block.title) > 0.0) {
+        return Ok(false);
+    }
+    let session = sources::session(cx, owner, &block.source, forgotten).await?;
+    let left = session.map(|session| session.messages).unwrap_or_default();
+    let left: String = left.iter().map(|said| format!("{}\n", said.own_words())).collect();
+    let with_title = format!("{left}{}", block.title);
+    let adds = |fact: &Fact| {
+        memory::share_of_words(&fact.text, &with_title) > memory::share_of_words(&fact.text, &left)
+    };
+    Ok(facts.iter().any(adds))
+}
+
 fn tombstone(
     fact: &Fact,
     kind: TombstoneKind,
@@ -302,6 +330,7 @@ fn tombstone(
         kind,
         sources,
         shingles: memory::fingerprint(&fact.text).to_vec(),
+        telling: Vec::new(),
         text_sha256: text_sha256(&fact.text),
         date,
     }

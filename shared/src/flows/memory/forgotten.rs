@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::chats::ChatMessage;
-use domain::ids::{FactId, Owner};
-use domain::memory::recall::Recalled;
+use domain::chats::{ChatMessage, Thread};
+use domain::ids::{FactId, MessageId, Owner};
+use domain::memory::recall::{Recalled, RecalledKind};
 use domain::memory::told::{Mark, Told};
 use domain::memory::tombstone::{Tombstone, TombstoneKind};
 use domain::memory::{Quoted, Source};
 use jiff::civil::Date;
 
+use super::search::HitView;
+use super::sources;
 use crate::context::Data;
 use crate::error::Result;
+use crate::store::messages::StoredMessage;
 
 /// A message of a conversation, or an output of a run.
 type MessageRef = (Source, String);
@@ -21,8 +24,12 @@ type MessageRef = (Source, String);
 pub(crate) struct Forgotten {
     facts: BTreeSet<FactId>,
     hidden: BTreeSet<MessageRef>,
-    /// The deleted facts and the hidden messages. A reply that was told one of them is hidden, too.
+    /// The deleted facts and the hidden messages.
     marks: BTreeSet<Mark>,
+    /// For each deleted fact, the hashes of the words that tell of it.
+    telling: Vec<Vec<u32>>,
+    /// For each of the marks, the places of its facts in `telling`.
+    tells_of: BTreeMap<Mark, Vec<usize>>,
     corrected: BTreeMap<MessageRef, Date>,
     corrected_facts: BTreeSet<FactId>,
 }
@@ -36,17 +43,23 @@ impl Forgotten {
 
     pub(super) fn from_tombstones(tombstones: Vec<Tombstone>) -> Self {
         let mut forgotten = Self::default();
-        for Tombstone { fact_id, kind, sources, date, .. } in tombstones {
+        for Tombstone { fact_id, kind, sources, date, telling, .. } in tombstones {
             let messages = sources.into_iter().flat_map(|Quoted { source, message_ids }| {
                 message_ids.into_iter().map(move |id| (source.clone(), id))
             });
             match kind {
                 TombstoneKind::Deleted => {
                     forgotten.facts.insert(fact_id);
-                    forgotten.marks.extend(Mark::of(&fact_id.to_string()));
+                    let mut marks: Vec<Mark> = Mark::of(&fact_id.to_string()).into_iter().collect();
                     for (source, id) in messages {
-                        forgotten.marks.extend(Mark::of(&id));
+                        marks.extend(Mark::of(&id));
                         forgotten.hidden.insert((source, id));
+                    }
+                    let place = forgotten.telling.len();
+                    forgotten.telling.push(telling);
+                    for mark in marks {
+                        forgotten.marks.insert(mark);
+                        forgotten.tells_of.entry(mark).or_default().push(place);
                     }
                 }
                 TombstoneKind::Corrected { .. } => {
@@ -63,26 +76,63 @@ impl Forgotten {
         self.hidden.contains(&(source.clone(), message.to_owned()))
     }
 
-    /// Whether something that was deleted is among what the writer of a message was told.
+    /// Whether something that was deleted is among what the writer of a message was told, for whatever reason.
     pub fn was_told(&self, told: &Told) -> bool {
         told.has_any(&self.marks)
+    }
+
+    /// Whether a reply whose writer was told this is hidden. It is, if something that was deleted was found for the question or said in
+    /// the conversation. What every reply is told hides those that have a word which tells of it, or all if it has no such word. `words`:
+    /// the hashes of the reply's words.
+    pub fn hides_reply(&self, told: &Told, words: impl FnOnce() -> Vec<u32>) -> bool {
+        told.found_any(&self.marks) || self.speaks_of(told.always(), words)
+    }
+
+    /// Whether a text with words of these hashes speaks of something that was deleted, if its writer was told it.
+    pub(super) fn may_speak_in(&self, words: &[u32]) -> bool {
+        self.telling.iter().any(|of| of.is_empty() || words.iter().any(|word| of.binary_search(word).is_ok()))
+    }
+
+    /// Whether a text whose writer was told these things speaks of one that was deleted.
+    fn speaks_of(&self, told: impl Iterator<Item = Mark>, words: impl FnOnce() -> Vec<u32>) -> bool {
+        let places: BTreeSet<usize> =
+            told.filter_map(|mark| self.tells_of.get(&mark)).flatten().copied().collect();
+        if places.is_empty() {
+            return false;
+        }
+        let words = words();
+        let has = |of: &Vec<u32>| words.iter().any(|word| of.binary_search(word).is_ok());
+        places.into_iter().filter_map(|place| self.telling.get(place)).any(|of| of.is_empty() || has(of))
     }
 
     pub(super) fn has(&self, mark: Mark) -> bool {
         self.marks.contains(&mark)
     }
 
-    /// Leaves out the messages that said what was deleted, and the replies that were told it.
+    fn hides_message(&self, source: &Source, message: &ChatMessage) -> bool {
+        self.hides(source, &message.message_id.to_string())
+            || self.hides_reply(&message.told, || memory::word_hashes(&message.all_words()))
+    }
+
+    /// Leaves out the messages that said what was deleted, and the replies that speak of it.
     pub(super) fn retain(&self, source: &Source, messages: &mut Vec<ChatMessage>) {
+        messages.retain(|message| !self.hides_message(source, message));
+    }
+
+    /// Leaves out the messages that said what was deleted, and all replies that were told it: what is left may be told to other agents.
+    pub(super) fn retain_untold(&self, source: &Source, messages: &mut Vec<ChatMessage>) {
         messages.retain(|message| {
             !self.hides(source, &message.message_id.to_string()) && !self.was_told(&message.told)
         });
     }
 
-    /// Takes the words out of the messages that said what was deleted, for a model that goes on with this conversation.
+    /// Takes the words out of the messages that said what was deleted, and of the replies that were told it and speak of it, for a model
+    /// that goes on with this conversation.
     pub fn take_words(&self, source: &Source, messages: &mut [ChatMessage]) {
         for message in messages {
-            if self.hides(source, &message.message_id.to_string()) {
+            if self.hides(source, &message.message_id.to_string())
+                || self.speaks_of(message.told.all(), || memory::word_hashes(&message.all_words()))
+            {
                 message.lose_words();
             }
         }
@@ -126,8 +176,78 @@ pub async fn still_known(data: &Data, owner: &Owner, mut recalled: Vec<Recalled>
     if !recalled.is_empty() {
         let forgotten = Forgotten::of(data, owner).await?;
         recalled.retain(|one| forgotten.keeps(one));
+        without_hidden(data, owner, &forgotten, &mut recalled).await?;
     }
     Ok(recalled)
+}
+
+/// Leaves out replies that are hidden because of what they were told.
+async fn without_hidden(
+    data: &Data,
+    owner: &Owner,
+    forgotten: &Forgotten,
+    recalled: &mut Vec<Recalled>,
+) -> Result<()> {
+    if forgotten.marks.is_empty() {
+        return Ok(());
+    }
+    let replies = recalled_messages(data, owner, recalled).await?;
+    let is_hidden = |StoredMessage { message, overflow }: &StoredMessage| {
+        // The words of a long one are not here.
+        *overflow && forgotten.was_told(&message.told)
+            || forgotten.hides_reply(&message.told, || memory::word_hashes(&message.all_words()))
+    };
+    let hidden = replies.into_iter().filter(is_hidden).map(|reply| reply.message.message_id.to_string());
+    let hidden: BTreeSet<String> = hidden.collect();
+    recalled.retain(|one| one.kind != RecalledKind::Raw || !hidden.contains(&one.of));
+    Ok(())
+}
+
+/// The messages of this platform among what was recalled.
+pub(super) async fn recalled_messages(
+    data: &Data,
+    owner: &Owner,
+    recalled: &[Recalled],
+) -> Result<Vec<StoredMessage>> {
+    let raw = recalled.iter().filter(|one| one.kind == RecalledKind::Raw);
+    stored(data, owner, raw.filter_map(|one| Some((one.source.clone()?, one.of.as_str())))).await
+}
+
+/// The messages of this platform among these.
+async fn stored(
+    data: &Data,
+    owner: &Owner,
+    messages: impl Iterator<Item = (Source, &str)>,
+) -> Result<Vec<StoredMessage>> {
+    let of = messages.filter_map(|(source, id)| {
+        let thread = sources::thread_of(&source)?;
+        Some((id.parse::<MessageId>().ok()?, thread))
+    });
+    let of: BTreeMap<MessageId, Thread> = of.collect();
+    let ids: Vec<_> = of.into_iter().map(|(id, thread)| (thread, id)).collect();
+    Ok(data.store.messages_of(owner, &ids).await?)
+}
+
+/// Leaves out all replies that were told what is deleted now, for whatever reason: other agents are not told them.
+///
+/// # Errors
+/// If the table does not answer.
+pub(super) async fn leave_untold(data: &Data, owner: &Owner, hits: &mut Vec<HitView>) -> Result<()> {
+    let raw = hits.iter().filter(|hit| hit.kind == RecalledKind::Raw);
+    let raw: Vec<(Source, &str)> =
+        raw.filter_map(|hit| Some((hit.session_id.as_ref()?.parse().ok()?, hit.of.as_str()))).collect();
+    if raw.is_empty() {
+        return Ok(());
+    }
+    let forgotten = Forgotten::of(data, owner).await?;
+    if forgotten.marks.is_empty() {
+        return Ok(());
+    }
+    let stored = stored(data, owner, raw.into_iter()).await?;
+    let told = stored.into_iter().filter(|stored| forgotten.was_told(&stored.message.told));
+    let told: BTreeSet<String> = told.map(|stored| stored.message.message_id.to_string()).collect();
+    hits.retain(|hit| hit.kind != RecalledKind::Raw || !told.contains(&hit.of));
+    Ok(())
 }
 
 /// Without what was deleted or corrected since, for a model that goes on with its work.
@@ -137,18 +257,17 @@ pub async fn still_known(data: &Data, owner: &Owner, mut recalled: Vec<Recalled>
 pub(crate) async fn still_true(
     data: &Data,
     owner: &Owner,
+    forgotten: &Forgotten,
     mut recalled: Vec<Recalled>,
 ) -> Result<Vec<Recalled>> {
-    if !recalled.is_empty() {
-        let forgotten = Forgotten::of(data, owner).await?;
-        recalled.retain(|one| forgotten.keeps(one) && !forgotten.is_outdated(one));
-    }
+    recalled.retain(|one| forgotten.keeps(one) && !forgotten.is_outdated(one));
+    without_hidden(data, owner, forgotten, &mut recalled).await?;
     Ok(recalled)
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::memory::recall::RecalledKind;
+    use domain::models::{Block, Role};
     use uuid::Uuid;
 
     use super::*;
@@ -165,6 +284,7 @@ mod tests {
             kind,
             sources: vec![Quoted { source: source.clone(), message_ids: vec![message.to_owned()] }],
             shingles: Vec::new(),
+            telling: Vec::new(),
             text_sha256: String::new(),
             date: "2026-11-27".parse().unwrap(),
         };
@@ -179,6 +299,7 @@ mod tests {
             date: None,
             until: None,
             other_facts: other_facts.to_vec(),
+            always: false,
             text: "A text".to_owned(),
         };
         assert!(!forgotten.keeps(&told(fact(1).to_string(), &[])));
@@ -188,5 +309,70 @@ mod tests {
         assert!(forgotten.keeps(&told("m2".to_owned(), &[])));
         assert_eq!(forgotten.corrected_on(&source, "m2"), Some("2026-11-27".parse().unwrap()));
         assert_eq!(forgotten.in_source(&source), BTreeSet::from(["m1"]));
+    }
+
+    #[test]
+    fn what_every_reply_is_told_hides_only_those_that_speak_of_it() {
+        let index = memory::Index::load(Vec::new()).unwrap();
+        let message = MessageId::from_uuid(Uuid::from_u128(9));
+        let tombstone = |number, text: &str, sources| Tombstone {
+            fact_id: fact(number),
+            kind: TombstoneKind::Deleted,
+            sources,
+            shingles: Vec::new(),
+            telling: index.telling_words(text, &[], |_| false),
+            text_sha256: String::new(),
+            date: "2026-11-27".parse().unwrap(),
+        };
+        let here: Source = "cht_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c".parse().unwrap();
+        let quoted = Quoted { source: here.clone(), message_ids: vec![message.to_string()] };
+        let forgotten = Forgotten::from_tombstones(vec![
+            tombstone(1, "The user is allergic to hazelnuts", vec![quoted]),
+            tombstone(2, "The user has it", Vec::new()),
+        ]);
+        let told = |number, always| {
+            let mut told = Told::default();
+            told.add(&[Recalled {
+                kind: RecalledKind::Memory,
+                of: fact(number).to_string(),
+                source: None,
+                date: None,
+                until: None,
+                other_facts: vec![fact(7)],
+                always,
+                text: "A text".to_owned(),
+            }]);
+            told
+        };
+        let mut said_here = told(8, true);
+        said_here.add_message(message);
+        let (speaks, other) = ("No HAZELNUT cake", "It rains");
+        for (told, text, (is_hidden, loses_words)) in [
+            (told(1, true), speaks, (true, true)),
+            (told(1, true), other, (false, false)),
+            (told(1, false), other, (true, false)),
+            (told(1, false), speaks, (true, true)),
+            // It has no telling word.
+            (told(2, true), other, (true, true)),
+            (told(3, true), speaks, (false, false)),
+            (told(3, false), speaks, (false, false)),
+            (said_here.clone(), other, (true, false)),
+            (said_here, speaks, (true, true)),
+            (Told::default(), speaks, (false, false)),
+        ] {
+            let words = || memory::word_hashes(text);
+            assert_eq!(forgotten.hides_reply(&told, words), is_hidden, "{told:?}: {text}");
+            let mut messages = [ChatMessage {
+                message_id: MessageId::from_uuid(Uuid::from_u128(10)),
+                role: Role::Assistant,
+                content: vec![Block::text(text)],
+                created_at: jiff::Timestamp::UNIX_EPOCH,
+                run_id: None,
+                author: None,
+                told,
+            }];
+            forgotten.take_words(&here, &mut messages);
+            assert_eq!(messages[0].text() != text, loses_words, "{:?}: {text}", messages[0].told);
+        }
     }
 }

@@ -111,6 +111,7 @@ async fn found(
         found.hits.retain(|hit| hit.score >= LEAST && !is_here(hit));
         describe(cx, owner, &mut found.hits).await?;
         of_agent(cx, owner, &mut found.hits, (agent, here)).await?;
+        were_found(&mut recalled, &found.hits);
         recalled.extend(of_hits(found.hits, &recalled));
     }
     Ok(within_budget(recalled))
@@ -181,10 +182,20 @@ fn of_long_term(memory: &LongTerm) -> Vec<Recalled> {
                 date: None,
                 until: None,
                 other_facts: others.to_vec(),
+                always: true,
                 text: line.text.clone(),
             })
         })
         .collect()
+}
+
+/// Notes which lines of the long-term memory the search has found, too.
+fn were_found(lines: &mut [Recalled], hits: &[HitView]) {
+    let found: BTreeSet<&str> = hits.iter().map(|hit| hit.of.as_str()).collect();
+    for line in lines {
+        let mut others = line.other_facts.iter().map(ToString::to_string);
+        line.always = !found.contains(line.of.as_str()) && !others.any(|fact| found.contains(fact.as_str()));
+    }
 }
 
 /// The hits in their order: cards, facts, messages.
@@ -208,6 +219,7 @@ fn of_hits(mut hits: Vec<HitView>, known: &[Recalled]) -> Vec<Recalled> {
         date: hit.date,
         until: hit.until,
         other_facts: Vec::new(),
+        always: false,
         text: hit.text[..hit.text.floor_char_boundary(MAX_TEXT)].to_owned(),
     };
     hits.into_iter().map(recalled).collect()

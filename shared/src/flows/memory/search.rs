@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::vectors::{self, QuestionVector};
-use super::{health, index, schedules};
+use super::{forgotten, health, index, schedules};
 use crate::context::Cx;
 use crate::error::Result;
 
@@ -146,6 +146,16 @@ pub async fn search(cx: &Cx, owner: &Owner, asked: &Asked) -> Result<Found> {
     describe(cx, owner, &mut found.hits).await?;
     let facts = found.hits.iter().filter(|hit| hit.kind == RecalledKind::Memory);
     health::were_used(cx, owner, facts.filter_map(|hit| hit.of.parse().ok()).collect());
+    Ok(found)
+}
+
+/// Searches the memory of an owner for a program that another agent uses. It is told no reply that was told what is deleted now.
+///
+/// # Errors
+/// As [`search`].
+pub async fn search_for_agent(cx: &Cx, owner: &Owner, asked: &Asked) -> Result<Found> {
+    let mut found = search(cx, owner, asked).await?;
+    forgotten::leave_untold(cx, owner, &mut found.hits).await?;
     Ok(found)
 }
 

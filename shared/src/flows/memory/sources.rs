@@ -29,8 +29,8 @@ const MESSAGE: &str = "MSG#msg_";
 /// The longest result of a tool that is kept, in bytes. Longer ones are cut.
 const MAX_TOOL: usize = 2_000;
 
-/// A conversation with its newest messages. `None` if it does not exist any more.
-/// What is forgotten is not in it.
+/// A conversation with its newest messages, without what was deleted and all replies that were told it. `None` if it does not exist any
+/// more.
 pub(super) async fn session(
     data: &Data,
     owner: &Owner,
@@ -46,7 +46,7 @@ pub(super) async fn session(
                     after.is_none_or(|last| stored.message.message_id > last)
                 };
                 let mut read = messages::newest(data, owner, *id, MAX_READ, kept).await?;
-                forgotten.retain(source, &mut read);
+                forgotten.retain_untold(source, &mut read);
                 Some(of(source, chat.value.title, &read))
             }
         },
@@ -54,7 +54,7 @@ pub(super) async fn session(
             None => None,
             Some(action) => {
                 let mut read = messages::newest(data, owner, *id, MAX_READ, |_| true).await?;
-                forgotten.retain(source, &mut read);
+                forgotten.retain_untold(source, &mut read);
                 Some(of(source, action.value.title, &read))
             }
         },

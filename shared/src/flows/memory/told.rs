@@ -2,13 +2,11 @@
 
 use domain::chats::{ChatMessage, Thread};
 use domain::ids::{MessageId, Owner};
-use domain::memory::recall::RecalledKind;
-use domain::memory::told::Told;
+use domain::memory::told::{Mark, Told};
 use domain::models::Role;
 use domain::runs::Run;
 
-use super::forgotten::Forgotten;
-use super::sources;
+use super::forgotten::{self, Forgotten};
 use crate::context::Data;
 use crate::error::Result;
 use crate::store::table::Order;
@@ -16,32 +14,36 @@ use crate::store::table::Order;
 /// How many of the newest messages of a conversation are looked at. The newest reply says what the ones before it were told.
 const NEWEST: usize = 8;
 
-/// What a run was told when it began, what the writers of the messages among that were told, and its conversation: what the person has said
-/// there, and what the earlier replies were told.
+/// What a run was told when it began, what the writers of the messages among that were told, and its conversation after `reset_after`: what
+/// the person has said there, and what the earlier replies were told. `forgotten`: what was deleted when the model was told the conversation. It
+/// did not get that any more.
 ///
 /// # Errors
 /// If the table does not answer.
-pub(crate) async fn of_run(data: &Data, owner: &Owner, run: &Run, thread: Thread) -> Result<Told> {
+pub(crate) async fn of_run(
+    data: &Data,
+    owner: &Owner,
+    run: &Run,
+    (thread, reset_after): (Thread, Option<MessageId>),
+    forgotten: Option<&Forgotten>,
+) -> Result<Told> {
+    let (newest, recalled) = tokio::try_join!(
+        async { Ok(data.store.messages(owner, thread, None, NEWEST, Order::Newest).await?) },
+        forgotten::recalled_messages(data, owner, &run.recalled),
+    )?;
+    let newest = newest.items.into_iter().map(|(_, stored)| stored.value.message);
+    let newest: Vec<ChatMessage> =
+        newest.filter(|message| reset_after.is_none_or(|last| message.message_id > last)).collect();
+    let is_forgotten = |mark| forgotten.is_some_and(|forgotten| forgotten.has(mark));
     let mut told = Told::default();
     told.add(&run.recalled);
-    for one in run.recalled.iter().filter(|one| one.kind == RecalledKind::Raw) {
-        let thread = one.source.as_ref().and_then(sources::thread_of);
-        let (Some(thread), Ok(id)) = (thread, one.of.parse::<MessageId>()) else { continue };
-        if let Some(message) = data.store.message(owner, thread, id).await? {
-            told.add_told(&message.message.told, |_| false);
+    for said in newest.iter().filter(|message| message.role == Role::User) {
+        let id = said.message_id.to_string();
+        if !Mark::of(&id).is_some_and(is_forgotten) {
+            told.add_message(said.message_id);
         }
     }
-    let newest = data.store.messages(owner, thread, None, NEWEST, Order::Newest).await?;
-    let newest: Vec<ChatMessage> = newest.items.into_iter().map(|(_, stored)| stored.value.message).collect();
-    newest
-        .iter()
-        .filter(|message| message.role == Role::User)
-        .for_each(|said| told.add_message(said.message_id));
-    let earlier: Vec<Told> = newest.into_iter().map(|message| message.told).collect();
-    if earlier.iter().any(|told| !told.is_empty()) {
-        // What is forgotten by now was taken out of what the model got of the conversation.
-        let forgotten = Forgotten::of(data, owner).await?;
-        earlier.iter().for_each(|earlier| told.add_told(earlier, |mark| forgotten.has(mark)));
-    }
+    let earlier = recalled.iter().map(|recalled| &recalled.message).chain(&newest);
+    earlier.for_each(|earlier| told.add_told(&earlier.told, is_forgotten));
     Ok(told)
 }

@@ -8,7 +8,7 @@ use domain::chats::Chat;
 use domain::chats::conversation::title_of;
 use domain::ids::{ChatId, FactId, MessageId, Owner, RunId, instant_of};
 use domain::memory::part::{Collection, MemoryPart};
-use domain::memory::told::Mark;
+use domain::memory::told::{Mark, Told};
 use domain::memory::{CardText, Fact, Quoted, Source, UNTITLED};
 use domain::runs::Run;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -140,14 +140,43 @@ async fn scanned<T: Send>(
     Ok(scanned)
 }
 
-/// Replies that were told something that is forgotten.
-pub(super) struct ToldReplies {
-    pub parts: BTreeSet<MemoryPart>,
-    pub sources: BTreeSet<Source>,
+/// A reply that was told something that is forgotten.
+struct ToldReply {
+    id: MessageId,
+    told: Told,
+    /// The hashes of its words. `None` if it is so long that they are stored elsewhere.
+    words: Option<Vec<u32>>,
 }
 
-/// The replies since a time that were told something that is forgotten. They are hidden by what they were told. This says which parts of
-/// the index have them.
+/// Replies that were told something that is forgotten.
+pub(super) struct ToldReplies(Vec<(Source, Vec<ToldReply>)>);
+
+impl ToldReplies {
+    /// Their conversations.
+    pub fn sources(&self) -> BTreeSet<Source> {
+        self.0.iter().map(|(source, _)| source.clone()).collect()
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = MessageId> {
+        self.0.iter().flat_map(|(_, replies)| replies.iter().map(|reply| reply.id))
+    }
+
+    /// The parts of the index with those that are hidden.
+    pub fn hidden_parts(&self, forgotten: &Forgotten) -> BTreeSet<MemoryPart> {
+        let is_hidden = |reply: &&ToldReply| match &reply.words {
+            Some(words) => forgotten.hides_reply(&reply.told, || words.clone()),
+            None => true,
+        };
+        let hidden = |(source, replies): &(Source, Vec<ToldReply>)| -> Vec<MemoryPart> {
+            let part =
+                |reply: &ToldReply| MemoryPart::with(Collection::Messages(source.clone()), reply.id.uuid());
+            replies.iter().filter(is_hidden).map(part).collect()
+        };
+        self.0.iter().flat_map(hidden).collect()
+    }
+}
+
+/// The replies since a time that were told something that is forgotten, for whatever reason.
 ///
 /// # Errors
 /// If the table does not answer.
@@ -157,17 +186,58 @@ pub(super) async fn told(
     forgotten: &Forgotten,
     since: Timestamp,
 ) -> Result<ToldReplies> {
-    let was_told = |stored: StoredMessage| {
-        let message = stored.message;
-        forgotten.was_told(&message.told).then_some(message.message_id)
+    let was_told = |StoredMessage { message, overflow }: StoredMessage| {
+        forgotten.was_told(&message.told).then(|| ToldReply {
+            id: message.message_id,
+            words: (!overflow).then(|| memory::word_hashes(&message.all_words())),
+            told: message.told,
+        })
     };
-    let mut told = ToldReplies { parts: BTreeSet::new(), sources: BTreeSet::new() };
-    for (source, ids) in scanned(cx, owner, since, was_told).await? {
-        let part = |id: MessageId| MemoryPart::with(Collection::Messages(source.clone()), id.uuid());
-        told.parts.extend(ids.into_iter().map(part));
-        told.sources.insert(source);
+    Ok(ToldReplies(scanned(cx, owner, since, was_told).await?))
+}
+
+/// For each fact, the hashes of the words that tell of it. `told`: the replies that were told it. `quoted`: the messages that say it.
+///
+/// # Errors
+/// If the index or the table can't be read.
+pub(super) async fn telling(
+    cx: &Cx,
+    owner: &Owner,
+    facts: &[Fact],
+    (told, quoted): (&ToldReplies, &[Quoted]),
+) -> Result<Vec<Vec<u32>>> {
+    let mut texts: Vec<(String, Vec<String>)> = Vec::new();
+    for fact in facts {
+        texts.push((fact.text.clone(), messages_of(cx, owner, fact).await?));
     }
-    Ok(told)
+    let mut of_it: BTreeSet<String> = told.ids().map(|id| id.to_string()).collect();
+    of_it.extend(quoted.iter().flat_map(|quoted| quoted.message_ids.iter().cloned()));
+    of_it.extend(facts.iter().map(|fact| fact.fact_id.to_string()));
+    let index = index::current(cx, owner).await?;
+    let words = move || {
+        let telling = texts
+            .iter()
+            .map(|(fact, messages)| index.telling_words(fact, messages, |key| of_it.contains(key)));
+        telling.collect()
+    };
+    cx.compute.answers.run(move |_| Ok(words())).await
+}
+
+/// The texts of the messages that a fact comes from.
+async fn messages_of(cx: &Cx, owner: &Owner, fact: &Fact) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for quoted in &fact.sources {
+        for part in sources::parts_of(cx, owner, quoted).await? {
+            let Some(day) = part.day else { continue };
+            // They are hidden already.
+            let all = Forgotten::default();
+            let session = sources::day(cx, owner, &quoted.source, day, &all).await?;
+            let said = session.into_iter().flat_map(|session| session.messages);
+            let said = said.filter(|said| quoted.message_ids.contains(&said.id));
+            texts.extend(said.map(|said| said.own_words().into_owned()));
+        }
+    }
+    Ok(texts)
 }
 
 /// The replies that were told a fact which is corrected now, or the messages that said it, and that have a word of it which is not true any more.
@@ -221,15 +291,20 @@ pub(super) async fn mark(cx: &Cx, owner: &Owner, parts: BTreeSet<MemoryPart>) ->
 }
 
 /// Takes these facts out of what does not name them: titles of chats, summaries of conversations, notebooks and cards. `quoted`: the
-/// messages that are hidden.
+/// messages that are hidden. `told`: the conversations with replies that were told the facts. `forgotten`: these facts.
 ///
 /// # Errors
 /// If the table or the bucket does not answer.
-pub(super) async fn clear(cx: &Cx, owner: &Owner, facts: &[Fact], quoted: &[Quoted]) -> Result<()> {
+pub(super) async fn clear(
+    cx: &Cx,
+    owner: &Owner,
+    facts: &[Fact],
+    (quoted, told, forgotten): (&[Quoted], &BTreeSet<Source>, &Forgotten),
+) -> Result<()> {
     let texts: Vec<String> =
         facts.iter().map(|fact| fact.text.clone()).collect::<BTreeSet<_>>().into_iter().collect();
     titles(cx, owner, &texts, quoted).await?;
-    summaries(cx, owner, quoted).await?;
+    summaries(cx, owner, quoted, (told, forgotten)).await?;
     for action in all_actions(cx, owner).await? {
         notebook(cx, owner, &action, &texts).await?;
     }
@@ -299,13 +374,26 @@ async fn untitle(cx: &Cx, owner: &Owner, id: ChatId, title: &str) -> Result<()> 
     }
 }
 
-/// Deletes the summaries of conversations that cover a hidden message. The next turn writes another one.
-async fn summaries(cx: &Cx, owner: &Owner, quoted: &[Quoted]) -> Result<()> {
+/// Deletes the summaries of conversations that cover a hidden message, or that speak of a fact which a reply was told. The next turn writes
+/// another one.
+async fn summaries(
+    cx: &Cx,
+    owner: &Owner,
+    quoted: &[Quoted],
+    (told, forgotten): (&BTreeSet<Source>, &Forgotten),
+) -> Result<()> {
     for quoted in quoted {
         let Some(thread) = sources::thread_of(&quoted.source) else { continue };
         let Some(Versioned { value, version }) = cx.store.summary(owner, thread).await? else { continue };
         let mut hidden = quoted.message_ids.iter().filter_map(|id| id.parse::<MessageId>().ok());
         if hidden.any(|id| (value.first..=value.up_to).contains(&id)) {
+            cx.store.delete_summary(owner, thread, version).await?;
+        }
+    }
+    for source in told {
+        let Some(thread) = sources::thread_of(source) else { continue };
+        let Some(Versioned { value, version }) = cx.store.summary(owner, thread).await? else { continue };
+        if forgotten.may_speak_in(&memory::word_hashes(&value.text)) {
             cx.store.delete_summary(owner, thread, version).await?;
         }
     }

@@ -82,7 +82,15 @@ impl From<ChatMessage> for MessageView {
 pub fn new(cx: &Cx, role: Role, content: Vec<Block>, run_id: Option<RunId>) -> ChatMessage {
     let message_id = MessageId::from_uuid(cx.clock.uuid());
     let author = (role == Role::User).then_some(Author::Person);
-    ChatMessage { message_id, role, content, created_at: cx.clock.now(), run_id, author, told: Told::default() }
+    ChatMessage {
+        message_id,
+        role,
+        content,
+        created_at: cx.clock.now(),
+        run_id,
+        author,
+        told: Told::default(),
+    }
 }
 
 /// A message of a turn after the person's. The platform has told the model what is not the model's own.

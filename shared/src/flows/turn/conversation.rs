@@ -168,14 +168,14 @@ impl Conversation {
         &self,
         data: &Data,
         owner: &Owner,
-        agent: Option<&Agent>,
-        zone: &TimeZone,
+        (agent, zone): (Option<&Agent>, &TimeZone),
+        forgotten: &Forgotten,
     ) -> Result<Option<String>> {
         match (agent, self) {
             (None, _) => Ok(None),
             (Some(agent), Self::Chat(_)) => agent_in_view(data, owner, agent.agent_id, zone).await.map(Some),
             (Some(agent), Self::Action(action)) => {
-                action_in_view(data, owner, action, agent, zone).await.map(Some)
+                action_in_view(data, owner, action, (agent, zone), forgotten).await.map(Some)
             }
         }
     }
@@ -234,10 +234,9 @@ async fn action_in_view(
     data: &Data,
     owner: &Owner,
     action: &Action,
-    agent: &Agent,
-    zone: &TimeZone,
+    (agent, zone): (&Agent, &TimeZone),
+    forgotten: &Forgotten,
 ) -> Result<String> {
-    let forgotten = &Forgotten::of(data, owner).await?;
     let found = data.store.occurrences(owner, action.id, None, RUNS_IN_VIEW, Order::Newest).await?;
     let run = async |occurrence: domain::actions::Occurrence| {
         let never_ran = matches!(

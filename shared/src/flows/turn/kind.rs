@@ -2,7 +2,7 @@
 //! accepts it.
 
 use std::convert::Infallible;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use domain::actions::{ActionChange, ActionState};
 use domain::agent_loop::{Call, CallResult, Policy, Reply};
@@ -28,7 +28,7 @@ use super::older::Recent;
 use crate::agent_loop::{Kind, KindCx, Performed, Terms, ToSummarise};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::flows::memory::forgotten;
+use crate::flows::memory::forgotten::{self, Forgotten};
 use crate::flows::messages::images;
 use crate::flows::proposals::{self, Origin};
 use crate::flows::tools::{self, Reach};
@@ -53,11 +53,13 @@ pub(super) struct Turn {
     pub proposes: bool,
     /// What was read to see whether it must be cut, so that it is read once.
     read: Mutex<Option<Recent>>,
+    /// What was deleted when this process began to tell the model the conversation.
+    pub forgotten: OnceLock<Forgotten>,
 }
 
 impl Turn {
     pub fn new(agent: Option<Agent>, conversation: Conversation) -> Self {
-        Self { agent, conversation, proposes: true, read: Mutex::default() }
+        Self { agent, conversation, proposes: true, read: Mutex::default(), forgotten: OnceLock::new() }
     }
 
     /// What holds for the turn in this deployment.
@@ -158,20 +160,18 @@ impl Kind for Turn {
     async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
         let zone = schedules::zone_of(&cx, cx.owner, self.agent.as_ref()).await?;
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let recent = async {
-            match read {
-                Some(recent) => Ok(recent),
-                None => self.conversation.recent(&cx, cx.owner, cx.run.run_id).await,
-            }
+        let Recent { summary, messages, forgotten, .. } = match read {
+            Some(recent) => recent,
+            None => self.conversation.recent(&cx, cx.owner, cx.run.run_id).await?,
         };
         let project = self.agent.as_ref().and_then(|agent| agent.docs_project_id);
         // A turn may have waited for an answer, or for another process, while a fact was deleted.
-        let (Recent { summary, messages, .. }, recalled, view, docs) = tokio::try_join!(
-            recent,
-            forgotten::still_true(&cx, cx.owner, cx.run.recalled.clone()),
-            self.conversation.in_view(&cx, cx.owner, self.agent.as_ref(), &zone),
+        let (recalled, view, docs) = tokio::try_join!(
+            forgotten::still_true(&cx, cx.owner, &forgotten, cx.run.recalled.clone()),
+            self.conversation.in_view(&cx, cx.owner, (self.agent.as_ref(), &zone), &forgotten),
             living::read::told(&cx, cx.owner, project),
         )?;
+        let _ = self.forgotten.set(forgotten);
         let now = prompts::now(works_since(cx.run), &zone);
         let parts = [now, recall::block(&recalled), view.unwrap_or_default(), docs.behind];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();

@@ -497,9 +497,12 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
     let mut more: Vec<Write> = Vec::new();
     let thread = kind.conversation.thread();
     if state == RunState::Completed {
-        let told = told::of_run(&cx, &owner, recorder.run(), thread).await?;
+        let told = told::of_run(&cx, &owner, recorder.run(), kind.conversation.shown(), kind.forgotten.get())
+            .await?;
         let said = transcript.history().into_iter();
-        let said = said.map(|said| ChatMessage { told: told.clone(), ..messages::of_turn(&cx, said, run_id) }).collect();
+        let said = said
+            .map(|said| ChatMessage { told: told.clone(), ..messages::of_turn(&cx, said, run_id) })
+            .collect();
         more.extend(messages::writes(&cx, &owner, thread, said).await?);
         more.push(kind.conversation.ends_turn(&owner));
         let run = recorder.run();
@@ -512,7 +515,9 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
         // What the person has read stays, also for the model. Its calls go, because they have no results.
         let text = recorder.text_so_far();
         if !text.is_empty() {
-            let told = told::of_run(&cx, &owner, recorder.run(), thread).await?;
+            let told =
+                told::of_run(&cx, &owner, recorder.run(), kind.conversation.shown(), kind.forgotten.get())
+                    .await?;
             let said = messages::new(&cx, Role::Assistant, vec![Block::text(text.as_str())], Some(run_id));
             let said = ChatMessage { told, ..said };
             more.extend(messages::writes(&cx, &owner, thread, vec![said]).await?);

@@ -1,7 +1,7 @@
 //! The oldest messages of a long conversation: what a model no longer gets, what replaces them, and how it can read them.
 
 use domain::chats::summary::{self, Cut, MAX_HISTORY, MAX_HISTORY_BYTES, Row};
-use domain::chats::{ChatMessage, Summary};
+use domain::chats::{ChatMessage, Summary, Thread};
 use domain::ids::{MessageId, Owner, RunId};
 use domain::memory::Source;
 use domain::tools::DEFAULT_LIMIT;
@@ -49,10 +49,18 @@ pub(super) struct Recent {
     floor: Option<MessageId>,
     unchanged: Write,
     /// What the person has deleted: the model does not get it any more.
-    forgotten: Forgotten,
+    pub forgotten: Forgotten,
 }
 
 impl Conversation {
+    /// The conversation, and the message that ended the last reset when the turn began.
+    pub const fn shown(&self) -> (Thread, Option<MessageId>) {
+        match self {
+            Self::Chat(chat) => (Thread::Chat(chat.chat_id), chat.reset_after),
+            Self::Action(action) => (Thread::Action(action.id), None),
+        }
+    }
+
     /// The message that ended the last reset, and the condition that nothing was reset since.
     async fn reset_after(&self, data: &Data, owner: &Owner) -> Result<(Option<MessageId>, Write)> {
         match self {

@@ -123,10 +123,12 @@ impl Kind for ActionRun {
         // The same in every process that works on the run, so that the provider can cache what follows.
         let began = self.began();
         let now = prompts::run_now(&self.occurrence.value, began, &self.zone);
-        let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
+        let forgotten = Forgotten::of(&cx, cx.owner).await?;
+        let since = since_last::since_last(&cx, cx.owner, &self.action, began, &forgotten).await?;
         let since = prompts::since_last(&since, &self.zone);
         let news = prompts::news(&self.news);
-        let known = recall::block(&forgotten::still_true(&cx, cx.owner, cx.run.recalled.clone()).await?);
+        let known = forgotten::still_true(&cx, cx.owner, &forgotten, cx.run.recalled.clone()).await?;
+        let known = recall::block(&known);
         let docs = living::read::told(&cx, cx.owner, of_run::documents(&self.content)).await?;
         let found = Found {
             documents: docs.documents,

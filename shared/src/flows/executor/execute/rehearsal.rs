@@ -29,6 +29,7 @@ use crate::agent_loop::recorder::{self, Recorder};
 use crate::agent_loop::{Driver, Kind, KindCx, Performed, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::tools::{self as lookups, Reach};
 use crate::flows::{actions, due, existing, living, schedules, turn};
 use crate::money::alerts;
@@ -192,7 +193,8 @@ impl Kind for Rehearsing {
     async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
         let began = cx.run.created_at;
         let now = prompts::by_hand(began, &self.zone);
-        let since = since_last::since_last(&cx, cx.owner, &self.action, began).await?;
+        let forgotten = Forgotten::of(&cx, cx.owner).await?;
+        let since = since_last::since_last(&cx, cx.owner, &self.action, began, &forgotten).await?;
         let since = prompts::since_last(&since, &self.zone);
         let docs = living::read::told(&cx, cx.owner, of_run::documents(&self.content)).await?;
         let found = Found {

@@ -35,11 +35,9 @@ pub(super) async fn since_last(
     owner: &Owner,
     action: &Action,
     began: Timestamp,
+    forgotten: &Forgotten,
 ) -> Result<SinceLast> {
-    let (mut last, forgotten) = tokio::try_join!(
-        async { Ok(data.store.last_outputs(owner, action.id).await?) },
-        Forgotten::of(data, owner)
-    )?;
+    let mut last = data.store.last_outputs(owner, action.id).await?;
     let since = last.outputs.first().map_or(action.created_at, |output| output.saved_at);
     last.outputs.retain(|output| !forgotten.hides(&Source::Run(output.run_id), &output.asset_id.to_string()));
     let outputs = last.outputs.iter().take(LAST_OUTPUTS).map(|output| past_output(data, owner, output));
