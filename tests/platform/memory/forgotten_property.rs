@@ -19,7 +19,7 @@ use tests::stage::Stage;
 
 /// How many sequences are tried. `MEMORY_FORGOTTEN_SEQUENCES` sets how many, and `MEMORY_FORGOTTEN_SEED` the seed of the first one.
 const SEQUENCES: u64 = 1;
-const STEPS: usize = 9;
+const STEPS: usize = 6;
 
 const LIMITS: ArchiveLimits =
     ArchiveLimits { entries: 500, entry_bytes: 1 << 22, total_bytes: 1 << 25, path_bytes: 300, ratio: None };
