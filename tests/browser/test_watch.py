@@ -68,6 +68,26 @@ def test_a_schedule_is_watched_reports_and_is_deleted(owner):
     assert owner.get("/watched")["data"] == []
 
 
+def test_a_failure_is_wrong_at_once_and_a_success_ends_it(owner):
+    watched_id = watched(owner)
+    owner.post(f"/watched/{watched_id}/reports", {"exit_code": 3})
+    page = owner.page("/watch")
+    expect(page.get_by_text("Nothing is wrong.")).to_have_count(0)
+    wrong = page.get_by_role("region", name="Wrong now")
+    expect(wrong).to_contain_text("Nightly backup")
+    expect(wrong).to_contain_text("exit code 3")
+    listed = page.get_by_role("list", name="Watched schedules").get_by_role("listitem")
+    expect(listed.locator(".chip")).to_have_text("failed")
+    expect(listed).to_contain_text("It reported a failure with exit code 3.")
+    axe(page)
+    listed.get_by_role("link", name="Nightly backup").click()
+    expect(page.get_by_role("region", name="Now")).to_contain_text("failed")
+    owner.post(f"/watched/{watched_id}/reports", {"exit_code": 0})
+    page = owner.page("/watch")
+    expect(page.get_by_text("Nothing is wrong.")).to_be_visible()
+    expect(page.get_by_role("list", name="Watched schedules").locator(".chip")).to_have_text("ran")
+
+
 def test_a_wrong_schedule_is_named_at_its_field(owner):
     page = owner.page("/watch?new")
     page.get_by_label("What runs?").fill("Mirror")

@@ -291,7 +291,8 @@ impl Thing {
                 let recent = self.dues.iter().filter(|due| **due > since && **due <= now);
                 let reports: Vec<Report> =
                     recent.filter_map(|due| self.report(*due)).filter(|r| r.at <= now).collect();
-                vec![judge_watched(watched, &newest(watched, &reports, now), now)]
+                let report = reports.iter().max_by_key(|report| report.at);
+                vec![judge_watched(watched, &newest(watched, &reports, now), report, now)]
             }
             kind if kind.cron() == Some("0 9 * * *") || kind == Kind::ActionWithoutNext => {
                 judge_action(self.action(now), now)

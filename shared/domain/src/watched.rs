@@ -8,7 +8,9 @@ use crate::ids::{ReportId, WatchedId};
 use crate::names;
 use crate::schedule::{Schedule, ScheduleInput};
 use crate::validate::FieldErrors;
-use crate::witness::{Expected, ExpectedState, NewWatched, Report, Watched, newest};
+use crate::witness::{
+    Expected, ExpectedState, NewWatched, Report, Standing, Watched, WatchedState, newest, standing,
+};
 
 /// The most watched schedules of an owner, with paused ones.
 pub const MAX_WATCHED: usize = 200;
@@ -72,6 +74,11 @@ pub struct WatchedView {
     pub expects_result: bool,
     /// Whether nothing is due.
     pub paused: bool,
+    /// How it is now. A failure counts as soon as it is reported, also before the first due time, until a success follows.
+    pub state: WatchedState,
+    /// The reason for the state, in a sentence.
+    #[schema(example = "It reported a failure with exit code 3 10 minutes after the due time.")]
+    pub why: String,
     /// When it is due next. Absent while it is paused, and after the end of its schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_due: Option<Timestamp>,
@@ -158,6 +165,7 @@ impl WatchedRecord {
         let watched = &self.watched;
         let plain: Vec<Report> = reports.iter().map(|report| report.report.clone()).collect();
         let mut newest = newest(watched, &plain, now);
+        let Standing { state, why } = standing(watched, &newest, plain.first(), now);
         let waits = |expected: &Expected| expected.state == ExpectedState::Waiting;
         let waiting_since = newest.last().filter(|expected| waits(expected)).map(|expected| expected.due);
         newest.retain(|expected| !waits(expected));
@@ -170,6 +178,8 @@ impl WatchedRecord {
             grace_minutes: watched.grace_minutes,
             expects_result: watched.expects_result,
             paused: watched.schedule().is_none(),
+            state,
+            why,
             next_due: watched.next_due(now),
             waiting_since,
             last: newest.pop(),

@@ -459,6 +459,77 @@ pub struct Expected {
     pub why: String,
 }
 
+/// How a watched schedule is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchedState {
+    /// Nothing is expected of it.
+    Paused,
+    /// No report has come, and no due time whose outcome is known.
+    Waiting,
+    /// It reported a success.
+    Ran,
+    /// It reported a success after the grace.
+    Late,
+    /// No report came for the newest due time.
+    Silent,
+    /// It reported a success without a result, although one is expected.
+    Empty,
+    /// It reported a failure, and no success since.
+    Failed,
+}
+
+/// How a watched schedule is now, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub state: WatchedState,
+    /// The reason for the state, in a sentence.
+    pub why: String,
+}
+
+/// How a schedule is at `now`. `ledger` is its [`newest`] one, and `report` the newest report, whether or not it belongs to a due time.
+///
+/// The newest due time whose outcome is known decides, with two exceptions. A failure counts at once, also before the first due time and
+/// after a success for the same due time, until a success or a silent due time follows. A success ends a failure at once, also if it
+/// belongs to the next due time.
+#[must_use]
+pub fn standing(watched: &Watched, ledger: &[Expected], report: Option<&Report>, now: Timestamp) -> Standing {
+    if watched.schedule().is_none() {
+        return Standing { state: WatchedState::Paused, why: "It is paused.".to_owned() };
+    }
+    let last = ledger.iter().rev().find(|expected| expected.state != ExpectedState::Waiting);
+    let is_last = |state| last.is_some_and(|last| last.state == state);
+    // The clock may have been set back.
+    if let Some(report) = report.filter(|report| report.at <= now) {
+        let is_missed_since = is_last(ExpectedState::Silent) && last.is_some_and(|last| last.due > report.at);
+        if !report.ok && !is_missed_since {
+            let same = last.filter(|last| last.report.as_ref() == Some(report));
+            let why = same.map_or_else(|| format!("{}.", failure_words(report)), |last| last.why.clone());
+            return Standing { state: WatchedState::Failed, why };
+        }
+        if report.ok && (last.is_none() || is_last(ExpectedState::Failed)) {
+            return match watched.expects_result && !report.has_result() {
+                true => Standing { state: WatchedState::Empty, why: format!("{EMPTY_WORDS}.") },
+                false => Standing { state: WatchedState::Ran, why: "It reported a success.".to_owned() },
+            };
+        }
+    }
+    let Some(last) = last else {
+        let waits = ledger.last().map(|waiting| waiting.why.clone());
+        let why = waits.unwrap_or_else(|| "No due time has come yet.".to_owned());
+        return Standing { state: WatchedState::Waiting, why };
+    };
+    let state = match last.state {
+        ExpectedState::Waiting => WatchedState::Waiting,
+        ExpectedState::Ran => WatchedState::Ran,
+        ExpectedState::Late => WatchedState::Late,
+        ExpectedState::Silent => WatchedState::Silent,
+        ExpectedState::Empty => WatchedState::Empty,
+        ExpectedState::Failed => WatchedState::Failed,
+    };
+    Standing { state, why: last.why.clone() }
+}
+
 /// The due times after `from` and up to `now`, in order, at most [`MAX_LEDGER`]. For later ones, ask again from the last of them.
 ///
 /// `reports` are all reports since [`reports_from`]; their order does not matter. Those of the future are not counted: the clock has
@@ -566,16 +637,11 @@ fn expected(watched: &Watched, due: Due, reports: &[&Report], now: Timestamp) ->
             format!("No report came within {} after the due time.", span_in_words(grace)),
         ),
         Some(report) if !report.ok => {
-            let code = report.exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
-            (ExpectedState::Failed, format!("It reported a failure{code} {}.", when(due.at, report.at)))
+            (ExpectedState::Failed, format!("{} {}.", failure_words(report), when(due.at, report.at)))
         }
-        Some(report) if watched.expects_result && !report.has_result() => (
-            ExpectedState::Empty,
-            format!(
-                "It reported a success without a summary and without a link {}.",
-                when(due.at, report.at)
-            ),
-        ),
+        Some(report) if watched.expects_result && !report.has_result() => {
+            (ExpectedState::Empty, format!("{EMPTY_WORDS} {}.", when(due.at, report.at)))
+        }
         Some(report) if report.at > until => (
             ExpectedState::Late,
             format!("It reported {}, and {} are allowed.", when(due.at, report.at), span_in_words(grace)),
@@ -584,6 +650,14 @@ fn expected(watched: &Watched, due: Due, reports: &[&Report], now: Timestamp) ->
     };
     let count = u32::try_from(reports.len()).unwrap_or(u32::MAX);
     Some(Expected { due: due.at, state, report: best.cloned(), reports: count, why })
+}
+
+const EMPTY_WORDS: &str = "It reported a success without a summary and without a link";
+
+/// "It reported a failure with exit code 3"
+fn failure_words(report: &Report) -> String {
+    let code = report.exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
+    format!("It reported a failure{code}")
 }
 
 /// "3 minutes after the due time"

@@ -2,11 +2,13 @@
 //!
 //! Nothing is stored about a due time. Whether a schedule ran, was late or is silent follows from its record, its reports and the time.
 
+use std::iter;
 use std::time::Duration;
 
 use domain::ids::{Owner, ReportId, WatchedId};
 use domain::names;
 use domain::validate::FieldErrors;
+use domain::watchdog::{Check, Observed, Verdict, judge_watched};
 use domain::watched::{MAX_WATCHED, WatchedPatch, WatchedRecord, WatchedReport, WatchedView, find};
 use domain::witness::{
     Expected, MAX_LEDGER, NewReport, NewWatched, Report, ledger, newest, reports_from, reports_until,
@@ -19,13 +21,14 @@ use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use super::page::{self, Page, PageQuery};
-use super::{edit, schedules};
+use super::{due, edit, schedules, watchdog};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::process::compute::Stop;
 use crate::request::caller::IfMatch;
+use crate::store::table::Write;
 use crate::store::watched::{Named, REPORT_LIFETIME, ReportsBetween};
-use crate::store::{Once, Tries, Versioned};
+use crate::store::{DueItem, Once, Tries, Versioned};
 
 /// How long a write is tried while others change the same schedule.
 const MAX_RETRY_TIME: Duration = Duration::from_secs(10);
@@ -265,7 +268,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: WatchedId, if_match: Option<IfMa
     Ok(cx.store.delete_watched(owner, id).await?)
 }
 
-/// Takes a report. Neither a pause nor the stop of the account refuses it: the thing ran all the same.
+/// Takes a report. A failure is told at once, and so is a success that ends it. Neither a pause nor the stop of the account refuses it: the thing ran all the same.
 ///
 /// # Errors
 /// 404 if the schedule does not exist; 400 with every invalid field and its limit.
@@ -282,10 +285,54 @@ pub async fn report(
     loop {
         tries.next().await?;
         let current = load(cx, owner, id).await?;
-        if cx.store.report_watched(owner, once, (id, current.version), &report).await?.done() {
+        let said = said(cx, owner, &current.value, &report).await?;
+        let says_something = !said.is_empty();
+        if cx.store.report_watched(owner, once, (id, current.version), &report, said).await?.done() {
+            if says_something {
+                due::dispatch(cx, &DueItem::notices(owner)).await;
+            }
             return Ok(report);
         }
     }
+}
+
+/// The writes that tell the person at once of a report of a failure, and of a success that ends what was wrong.
+async fn said(cx: &Cx, owner: &Owner, record: &WatchedRecord, report: &WatchedReport) -> Result<Vec<Write>> {
+    let (watched, now) = (&record.watched, cx.clock.now());
+    let observed = if report.report.ok {
+        let item = watched.watched_id.to_string();
+        let found = cx.store.watchdog(owner).await?;
+        if !found.is_some_and(|found| found.value.is_wrong(Check::WatchedSchedule, &item)) {
+            return Ok(Vec::new());
+        }
+        match judged(cx, owner, record, report).await {
+            Ok(observed) if observed.verdict == Verdict::Fine => observed,
+            // It is still wrong in another way, such as late. The looks count that.
+            Ok(_) => return Ok(Vec::new()),
+            Err(error) => {
+                // The next look sees that it is right again.
+                tracing::warn!(cause = %error.causes(), "a report could not be judged at once");
+                return Ok(Vec::new());
+            }
+        }
+    } else {
+        judge_watched(watched, &[], Some(&report.report), now)
+    };
+    watchdog::hear(cx, owner, &observed, (&report.report_id.to_string(), &watched.name)).await
+}
+
+/// How a schedule is with a report that is not stored yet.
+async fn judged(cx: &Cx, owner: &Owner, record: &WatchedRecord, report: &WatchedReport) -> Result<Observed> {
+    let now = cx.clock.now();
+    let found = with_newest_reports(cx, owner, vec![record.clone()]).await?;
+    let before = found.into_iter().flat_map(|(_, reports)| reports).map(|report| report.report);
+    let reports: Vec<Report> = iter::once(report.report.clone()).chain(before).collect();
+    let watched = record.watched.clone();
+    let judge = move |stop: &Stop| {
+        stop.check()?;
+        Ok(judge_watched(&watched, &newest(&watched, &reports, now), reports.first(), now))
+    };
+    cx.compute.answers.run(judge).await
 }
 
 /// The id of the watched schedule with this id or name. The inner error is a sentence about what there is.

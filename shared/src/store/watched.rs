@@ -145,22 +145,24 @@ impl Store {
         self.replace(&key, version, item(record, &Extras::default())?).await
     }
 
-    /// Stores a report about the schedule that was read at `version`.
+    /// Stores a report about the schedule that was read at `version`, together with `also`: what the report changes elsewhere.
     pub async fn report_watched(
         &self,
         owner: &Owner,
         once: &Once,
         (id, version): (WatchedId, u64),
         report: &WatchedReport,
+        also: Vec<Write>,
     ) -> Result<Written, StoreError> {
         let expires = report.report.at.checked_add(REPORT_LIFETIME).unwrap_or(Timestamp::MAX);
-        let writes = vec![
+        let mut writes = vec![
             Write::Unchanged { key: keys::watched(owner, id), version },
             Write::Create {
                 key: keys::watched_report(owner, id, report.report_id),
                 item: item(report, &Extras::expiring(expires))?,
             },
         ];
+        writes.extend(also);
         self.commit(once, writes).await
     }
 

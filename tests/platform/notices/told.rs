@@ -256,3 +256,51 @@ async fn the_watchdog_names_what_it_means_and_says_what_was_wrong() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_reported_failure_is_told_at_once_and_so_is_the_success_after_it() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model) = stage(&site).await;
+    let new = json!({"name": "Nightly backup", "schedule": {"cron": "0 3 * * *"}});
+    let made = stage.h.post("/watched", new).await.expect(201);
+    let path = format!("/watched/{}/reports", made["watched_id"].as_str().unwrap());
+    let report = async |hours: i64, body: Value| {
+        stage.at(hours * 60);
+        stage.h.post(&path, body).await.expect(201);
+        stage.executors.work().await;
+    };
+    let look = async |hours: i64| {
+        stage.at(hours * 60 + 16);
+        watchdog::send(&stage.h.platform.cx, stage.clock.now() + SignedDuration::from_mins(5)).await.unwrap();
+        stage.executors.work().await;
+    };
+    // Noon, and the first due time is at three in the morning.
+    report(0, json!({"exit_code": 3, "summary": "disk full"})).await;
+    assert_eq!(said(&site), ["notice.watchdog 1"]);
+    let told = site.posted()[0].json();
+    assert_eq!(told["data"]["title"], "Nightly backup has failed");
+    let reason = told["data"]["reason"].as_str().unwrap();
+    assert_eq!(reason, "It reported a failure with exit code 3. Read the log of the program.");
+    // The looks see the same, and say nothing more.
+    for hours in [0, 2, 4] {
+        look(hours).await;
+    }
+    assert_eq!(said(&site), ["notice.watchdog 1"]);
+    // It fails again, and is said with a count after six hours.
+    report(5, json!({"exit_code": 3})).await;
+    assert_eq!(said(&site), ["notice.watchdog 1"]);
+    report(7, json!({"exit_code": 3})).await;
+    assert_eq!(said(&site), ["notice.watchdog 1", "notice.watchdog 2"]);
+    report(8, json!({"exit_code": 0})).await;
+    assert_eq!(said(&site).last().unwrap(), "notice.watchdog 3 over");
+    let over = site.posted().last().unwrap().json();
+    assert_eq!(
+        (&over["data"]["title"], &over["data"]["reason"]),
+        (&json!("Nightly backup"), &json!("It had failed."))
+    );
+    // Neither the looks nor another success say it again.
+    look(8).await;
+    report(9, json!({})).await;
+    look(10).await;
+    assert_eq!(said(&site).len(), 3, "{:?}", said(&site));
+}

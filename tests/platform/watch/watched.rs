@@ -156,6 +156,105 @@ async fn each_due_time_gets_its_state() {
     assert_eq!(h.get("/day?date=2026-11-20").await.expect(200)["watched"], json!([]));
 }
 
+/// A failure counts as soon as it is reported, whether or not it belongs to a due time, and a success ends it.
+#[tokio::test]
+async fn a_failure_is_wrong_at_once_until_a_success_follows() {
+    let (h, clock) = started().await;
+    let path = watched(&h, json!({"name": "Backup", "schedule": {"cron": "0 3 * * *"}})).await;
+    let state = async || {
+        let one = h.get(&path).await.expect(200);
+        assert_eq!(h.get("/watched").await.expect(200)["data"], json!([one]));
+        format!("{}: {}", text(&one["state"]), text(&one["why"]))
+    };
+    // What the watchdog says is wrong, and what it has said.
+    let wrong = async || {
+        let dog = h.get("/watchdog").await.expect(200);
+        let counters = dog["counters"].as_array().unwrap();
+        let wrong = counters.iter().filter(|counter| counter["anomalies"] != 0).count();
+        let said = h.get("/watchdog/alerts").await.expect(200);
+        let said = said["data"].as_array().unwrap().iter().rev();
+        (wrong, said.map(|one| text(&one["say"]).to_owned()).collect::<Vec<_>>())
+    };
+    let at = |time: &str| clock.set(ts(&format!("2026-11-{time}:00Z")));
+    assert_eq!(state().await, "waiting: No due time has come yet.");
+    assert_eq!(wrong().await, (0, vec![]));
+    // Fifteen hours before the first due time: it belongs to none.
+    report(&h, &path, json!({"exit_code": 3})).await.expect(201);
+    assert_eq!(state().await, "failed: It reported a failure with exit code 3.");
+    assert_eq!(wrong().await, (1, vec!["alert".to_owned()]));
+    let alert = h.get("/watchdog/alerts").await.expect(200)["data"][0].clone();
+    assert_eq!(alert["check"], "watched_schedule");
+    assert!(path.ends_with(text(&alert["item"])), "{alert:#}");
+    assert_eq!(alert["what"], "It has failed. It reported a failure with exit code 3.");
+    // A second failure is not a second alert.
+    at("26T13:00");
+    report(&h, &path, json!({"ok": false})).await.expect(201);
+    assert_eq!(state().await, "failed: It reported a failure.");
+    assert_eq!(wrong().await, (1, vec!["alert".to_owned()]));
+    at("26T13:10");
+    report(&h, &path, json!({})).await.expect(201);
+    assert_eq!(state().await, "ran: It reported a success.");
+    assert_eq!(wrong().await, (0, vec!["alert".to_owned(), "recovery".to_owned()]));
+
+    // One that runs again by hand after its success, and fails.
+    at("27T03:05");
+    report(&h, &path, json!({})).await.expect(201);
+    assert_eq!(state().await, "ran: It reported 5 minutes after the due time.");
+    at("27T04:00");
+    report(&h, &path, json!({"exit_code": 1})).await.expect(201);
+    assert_eq!(state().await, "failed: It reported a failure with exit code 1.");
+    assert_eq!(ledger(&h, &path).await, ["27T03:00 ran"]);
+    // The next due time passes in silence.
+    at("28T03:31");
+    assert_eq!(state().await, "silent: No report came within 30 minutes after the due time.");
+    // A late success does not end it: it was late.
+    report(&h, &path, json!({})).await.expect(201);
+    assert!(state().await.starts_with("late: "));
+    assert_eq!(wrong().await.0, 1);
+    at("29T03:01");
+    report(&h, &path, json!({})).await.expect(201);
+    assert_eq!(state().await, "ran: It reported 1 minute after the due time.");
+    assert_eq!(wrong().await, (0, ["alert", "recovery", "alert", "recovery"].map(str::to_owned).to_vec()));
+
+    // While it is paused, nobody is told, and what is switched off is not told either.
+    h.patch(&path, json!({"paused": true})).await.expect(200);
+    report(&h, &path, json!({"ok": false})).await.expect(201);
+    assert_eq!(state().await, "paused: It is paused.");
+    h.patch(&path, json!({"paused": false})).await.expect(200);
+    assert_eq!(state().await, "failed: It reported a failure.");
+    let off = json!({"checks": {"watched_schedule": {"enabled": false}}});
+    send(h.request(Method::PUT, "/watchdog/settings").json(&off)).await.expect(200);
+    at("29T03:03");
+    report(&h, &path, json!({"ok": false})).await.expect(201);
+    assert_eq!(wrong().await, (0, ["alert", "recovery", "alert", "recovery"].map(str::to_owned).to_vec()));
+}
+
+/// Of concurrent reports, each is kept, and the person is told once that it has failed and once that it is right again.
+#[tokio::test]
+async fn failures_at_once_are_one_alert() {
+    let (h, clock) = started().await;
+    let path = watched(&h, json!({"name": "Sync", "schedule": {"every": "1h"}})).await;
+    clock.set(ts("2026-11-26T13:05:00Z"));
+    let failures = (0..20).map(|n| report(&h, &path, json!({"exit_code": n + 1})));
+    let other = watched(&h, json!({"name": "Other", "schedule": {"every": "1h"}})).await;
+    let others = (0..5).map(|_| report(&h, &other, json!({"ok": false})));
+    let (all, others) = tokio::join!(join_all(failures), join_all(others));
+    for answer in all.into_iter().chain(others) {
+        answer.expect(201);
+    }
+    let said = h.get("/watchdog/alerts").await.expect(200)["data"].clone();
+    assert_eq!(said.as_array().unwrap().len(), 2, "{said:#}");
+    let reports = h.get(&format!("{path}/reports?limit=50")).await.expect(200);
+    assert_eq!(reports["data"].as_array().unwrap().len(), 20);
+    clock.set(ts("2026-11-26T13:06:00Z"));
+    for answer in join_all((0..10).map(|_| report(&h, &path, json!({})))).await {
+        answer.expect(201);
+    }
+    let said = h.get("/watchdog/alerts").await.expect(200)["data"].clone();
+    assert_eq!(said.as_array().unwrap().len(), 3, "{said:#}");
+    assert_eq!(said[0]["say"], "recovery");
+}
+
 #[tokio::test]
 async fn nothing_is_expected_while_it_is_paused() {
     let (h, clock) = started().await;

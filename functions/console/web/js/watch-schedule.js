@@ -6,7 +6,7 @@ import { access } from "./credentials.js";
 import { counted, listed } from "./format.js";
 import { button, confirmation, copyButton, facts, failureOf, head, press, row, section, when } from "./parts.js";
 import { h } from "./view.js";
-import { isWatchedReady, watchChip, watchedFields, watchedForm, watchedInputs, watchedState } from "./watch.js";
+import { isWatchedReady, watchChip, watchedFields, watchedForm, watchedInputs, watchedState, watchedWhy } from "./watch.js";
 
 const watchedPath = (ctx) => `/watched/${encodeURIComponent(ctx.params.watched_id)}`;
 
@@ -82,7 +82,7 @@ function nowSection(one) {
       ["Late after", counted(one.grace_minutes, "minute")],
       ["A result", one.expects_result ? "is expected" : "is not needed"],
     ]),
-    !one.paused && one.last && h("p", { class: "watch-why" }, one.last.why),
+    watchedWhy(one) && h("p", { class: "watch-why" }, watchedWhy(one)),
   );
 }
 

@@ -104,7 +104,7 @@ function wrongNow(ctx, wrong) {
     "Wrong now",
     { note: wrong.length || null },
     wrong.length === 0 && h("p", { class: "calm" }, "Nothing is wrong."),
-    h("p", { class: "muted watch-under" }, dog.looked_at ? ["The watchdog looked ", when(dog.looked_at, { form: "relative" }), ", and looks again ", when(dog.next_look, { form: "relative" }), "."] : ["The watchdog looks first ", when(dog.next_look), "."], " What two looks in a row find, it tells you once."),
+    h("p", { class: "muted watch-under" }, dog.looked_at ? ["The watchdog looked ", when(dog.looked_at, { form: "relative" }), ", and looks again ", when(dog.next_look, { form: "relative" }), "."] : ["The watchdog looks first ", when(dog.next_look), "."], " What two looks in a row find, it tells you once. A failure that is reported, it tells you at once."),
     wrong.length > 0 &&
       rows(
         wrong.map((one) => {
@@ -174,7 +174,10 @@ function checksSection(ctx) {
 
 // ---- Watched schedules ----
 
-export const watchedState = (one) => (one.paused ? watchChip("paused") : one.last ? watchChip(one.last.state) : watchChip("waiting", "no due time yet"));
+export const watchedState = (one) => (one.state === "waiting" && !one.waiting_since ? watchChip("waiting", "no due time yet") : watchChip(one.state));
+
+/** Why it is in its state, if there is something to say. */
+export const watchedWhy = (one) => (["paused", "waiting"].includes(one.state) ? null : one.why);
 
 function watchedSection(ctx) {
   const { watched } = ctx.data;
@@ -195,7 +198,7 @@ function watchedSection(ctx) {
             time: one.paused ? h("span", { class: "muted" }, "paused") : when(one.next_due, { form: "moment" }),
             title: one.name,
             href: watchHref(one.watched_id),
-            note: [[one.schedule_text, one.last_report && [" · reported ", when(one.last_report.at, { form: "moment" })]], !one.paused && one.last && h("span", { class: "watch-remedy" }, one.last.why)],
+            note: [[one.schedule_text, one.last_report && [" · reported ", when(one.last_report.at, { form: "moment" })]], watchedWhy(one) && h("span", { class: "watch-remedy" }, watchedWhy(one))],
             end: watchedState(one),
           }),
         ),

@@ -76,12 +76,13 @@ fn list(api: &Api, json: bool) -> Result<(), Failure> {
     Ok(output::print(table.lines())?)
 }
 
-/// The newest state that is known, and how it looks.
+/// How it is now, and how that looks.
 fn state(item: &Value) -> (&str, Look) {
     if item.is("paused") {
         return ("paused", Look::Dim);
     }
-    let state = item["last"].some("state").unwrap_or("-");
+    // A server of an earlier version answers only what became of the newest due time.
+    let state = item.some("state").or_else(|| item["last"].some("state")).unwrap_or("-");
     (state, look(state))
 }
 
@@ -159,6 +160,10 @@ fn show(api: &Api, args: &ShowWatched) -> Result<(), Failure> {
     text.push_str(&format!("a report is late after {grace}\n"));
     if watched.is("expects_result") {
         text.push_str("a success must have a summary or a link\n");
+    }
+    if let (false, Some(why)) = (watched.is("paused"), watched.some("why")) {
+        let (state, look) = state(&watched);
+        text.push_str(&format!("{}: {}\n", api.screen.painted(&line(state), look), line(why)));
     }
     match (watched.is("paused"), watched.some("next_due")) {
         (true, _) => text.push_str("it is paused\n"),

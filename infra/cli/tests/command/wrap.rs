@@ -376,3 +376,26 @@ fn schedules_are_added_listed_and_reported() {
         assert_eq!(run(wrong).code, 1, "{wrong:?}");
     }
 }
+
+/// A failure before the first due time has no due time to which it belongs.
+#[test]
+fn a_failure_is_listed_and_shown_before_the_first_due_time() {
+    let watched = json!({
+        "watched_id": ID, "name": "Backup", "schedule_text": "At 03:00 every day (UTC).", "grace_minutes": 30,
+        "state": "failed", "why": "It reported a failure with exit code 3.", "paused": false,
+        "next_due": "2026-11-27T03:00:00Z",
+    });
+    let one = watched.clone();
+    let server = Server::start(move |request: &Request| match request.target.as_str() {
+        target if target.starts_with("/watched?") => Reply::ok(json!({"data": [watched]}).to_string()),
+        "/account" => Reply::ok(json!({"timezone": "UTC"}).to_string()),
+        target if target.ends_with("/ledger") => Reply::ok(json!({"data": []}).to_string()),
+        _ => Reply::ok(one.to_string()),
+    });
+    let bed = Bed::new(&server.url);
+    let listed = bed.run(&["watch", "list"]);
+    let row = listed.out.lines().nth(1).unwrap();
+    assert!(row.starts_with("Backup  failed  "), "{listed:?}");
+    let shown = bed.run(&["watch", "show", "Backup"]);
+    assert!(shown.out.contains("\nfailed: It reported a failure with exit code 3.\n"), "{shown:?}");
+}

@@ -98,7 +98,7 @@ mod tests {
         let watched = json!({"name": "Nightly backup", "schedule": {"every": "1h"}, "grace_minutes": 10});
         let watched: NewWatched = serde_json::from_value(watched).unwrap();
         let watched = watched.validate(WatchedId::from_uuid(Uuid::from_u128(7)), at(0)).unwrap();
-        let silent = judge_watched(&watched, &newest(&watched, &[], at(100)), at(100));
+        let silent = judge_watched(&watched, &newest(&watched, &[], at(100)), None, at(100));
         assert_eq!(
             told(&silent, "Nightly backup"),
             [

@@ -6,7 +6,7 @@ use super::{Check, Observed};
 use crate::ceilings::CeilingOf;
 use crate::ids::ActionId;
 use crate::jobs::{JobKind, JobRun, JobState};
-use crate::witness::{Expected, ExpectedState, Watched};
+use crate::witness::{Expected, Report, Standing, Watched, WatchedState, standing};
 use crate::wording::span_in_words;
 
 /// How long after its due time a job that has not begun is stale.
@@ -330,25 +330,26 @@ pub fn judge_heartbeat(
     )
 }
 
-/// Judges a watched schedule by the newest due time whose outcome is known. `ledger` is in the order of the due times. While the
-/// newest one is waited for, the one before it counts.
+/// Judges a watched schedule by how it is now. `ledger` is its newest one, in the order of the due times. `report` is the newest report.
 #[must_use]
-pub fn judge_watched(watched: &Watched, ledger: &[Expected], now: Timestamp) -> Observed {
+pub fn judge_watched(
+    watched: &Watched,
+    ledger: &[Expected],
+    report: Option<&Report>,
+    now: Timestamp,
+) -> Observed {
     let item = watched.watched_id.to_string();
-    if watched.schedule().is_none() {
-        return Observed::off(Check::WatchedSchedule, &item);
-    }
-    let newest = ledger.iter().rev().find(|expected| expected.state != ExpectedState::Waiting);
-    let Some(newest) = newest else { return Observed::unknown(Check::WatchedSchedule, &item) };
-    let (what, remedy) = match newest.state {
-        ExpectedState::Ran | ExpectedState::Waiting => return Observed::fine(Check::WatchedSchedule, &item),
-        ExpectedState::Late => (LATE, "Look at what delays it, or allow more minutes."),
-        ExpectedState::Silent => (SILENT, "Check that the program runs and that it can reach the platform."),
-        ExpectedState::Empty => (EMPTY, "Look at what it did. A report needs a summary or a link."),
-        ExpectedState::Failed => ("It has failed", "Read the log of the program."),
+    let Standing { state, why } = standing(watched, ledger, report, now);
+    let (what, remedy) = match state {
+        WatchedState::Paused => return Observed::off(Check::WatchedSchedule, &item),
+        WatchedState::Waiting => return Observed::unknown(Check::WatchedSchedule, &item),
+        WatchedState::Ran => return Observed::fine(Check::WatchedSchedule, &item),
+        WatchedState::Late => (LATE, "Look at what delays it, or allow more minutes."),
+        WatchedState::Silent => (SILENT, "Check that the program runs and that it can reach the platform."),
+        WatchedState::Empty => (EMPTY, "Look at what it did. A report needs a summary or a link."),
+        WatchedState::Failed => ("It has failed", "Read the log of the program."),
     };
-    let what = format!("{what}. {}", newest.why);
-    Observed::anomaly(Check::WatchedSchedule, &item, &what, remedy, now)
+    Observed::anomaly(Check::WatchedSchedule, &item, &format!("{what}. {why}"), remedy, now)
 }
 
 /// What was wrong, in words for a time when it is right again. `seen`: the text of the newest anomaly.

@@ -396,6 +396,7 @@ fn a_watched_schedule_is_judged_by_its_newest_known_outcome() {
     let judged = |watched: &Watched, reports: &[Report], now: Timestamp| match judge_watched(
         watched,
         &witness::newest(watched, reports, now),
+        reports.iter().max_by_key(|report| report.at),
         now,
     )
     .verdict
@@ -414,6 +415,19 @@ fn a_watched_schedule_is_judged_by_its_newest_known_outcome() {
         (vec![report(45, true, "done")], at(5), "It was late"),
         (vec![report(5, true, " ")], at(5), "It had no result"),
         (vec![report(5, false, "done")], at(5), "It has failed"),
+        // Before its first due time, and after a success for the same due time.
+        (vec![report(-200, false, "done")], at(1), "It has failed"),
+        (vec![report(-200, false, "done")], at(4) + 10.minutes(), "It has failed"),
+        (vec![report(-200, false, "done")], at(5), "It is silent"),
+        (vec![report(-200, false, "done"), report(-190, true, "done")], at(1), "Fine"),
+        (vec![report(-200, false, "done"), report(-190, true, " ")], at(1), "It had no result"),
+        (vec![report(5, true, "done"), report(15, false, "done")], at(5), "It has failed"),
+        (vec![report(5, true, "done"), report(235, false, "done")], at(8) + 1.minutes(), "It has failed"),
+        (vec![report(15, false, "done"), report(25, true, "done")], at(5), "Fine"),
+        // It belongs to the next due time.
+        (vec![report(5, false, "done"), report(235, true, "done")], at(8) - 1.minutes(), "Fine"),
+        // The clock was set back.
+        (vec![report(5, false, "done")], at(4), "Unknown"),
     ] {
         assert_eq!(judged(&watched, &reports, now), expected, "{reports:?} {now}");
     }

@@ -4,6 +4,8 @@
 //! how many anomalies there were in a row. The first one is silent, because a single look may be unlucky. The second one in a row
 //! alerts, once. The end of the row is said once, and only after an alert.
 //!
+//! A thing that says by itself that it has failed alerts at once ([`WatchdogRecord::heard`]), and ends its row at once by a success.
+//!
 //! - a look that could not see a thing neither counts nor resets;
 //! - a look that is repeated changes nothing: the counter names the newest look that it has seen;
 //! - a check that is switched off, or whose item is paused, forgets its row without a word.
@@ -229,6 +231,10 @@ impl Counter {
         self.anomalies == 0 && self.snoozed_until.is_none_or(|until| until <= now)
     }
 
+    fn is_snoozed(&self, at: Timestamp) -> bool {
+        self.snoozed_until.is_some_and(|until| at < until)
+    }
+
     /// Whether a look at this time is the newest one again, or one before it that is late.
     fn has_seen(&self, look: Timestamp) -> bool {
         self.seen.is_some_and(|seen| look <= seen && seen.duration_since(look) <= REPEATED_WITHIN)
@@ -350,7 +356,7 @@ pub fn look(
             let since = *counter.since.get_or_insert(look);
             counter.last3.insert(0, snapshot.clone());
             counter.last3.truncate(SNAPSHOTS);
-            let is_snoozed = counter.snoozed_until.is_some_and(|until| look < until);
+            let is_snoozed = counter.is_snoozed(look);
             let is_due = counter.anomalies >= u32::from(settings.hits.clamp(1, MAX_HITS));
             if counter.alerted_at.is_some() || is_snoozed || !is_due {
                 return (counter, None);

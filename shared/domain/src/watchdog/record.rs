@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Check, Counter, Heal, Observed, Say, WatchdogSettings, heal_now, look};
+use super::{Check, CheckSettings, Counter, Heal, Observed, Say, Verdict, WatchdogSettings, heal_now, look};
 
 /// How many counters are kept. A look that finds more wrong keeps the first ones.
 pub const MAX_COUNTERS: usize = 100;
@@ -72,9 +72,53 @@ impl WatchdogRecord {
                 false => counters.push(kept.clone()),
             }
         }
-        if !changed {
+        changed.then(|| Looked { record: self.with(counters, at), says })
+    }
+
+    /// The record after a thing has said by itself, between two looks, how it is. What it says is certain, so the first anomaly alerts. None
+    /// if that changes nothing: it is known already, or the person does not want to be told.
+    #[must_use]
+    pub fn heard(&self, observed: &Observed, at: Timestamp) -> Option<Looked> {
+        let settings = self.settings.of(observed.check);
+        let before = self.counter(observed.check, &observed.item).cloned().unwrap_or_default();
+        let is_news = match observed.verdict {
+            Verdict::Unknown | Verdict::Off => false,
+            Verdict::Fine => before.anomalies > 0,
+            Verdict::Anomaly { .. } => before.alerted_at.is_none() && !before.is_snoozed(at),
+        };
+        if !settings.enabled || !is_news {
             return None;
         }
+        // A report is no look: the next look must not be taken for a repeated one, and a report may come in the moment of a look.
+        let seen = before.seen;
+        let settings = CheckSettings { hits: 1, ..settings };
+        let (after, say) = look(Counter { seen: None, ..before }, observed, at, settings);
+        let mut counters = self.counters.clone();
+        counters.retain(|of| (of.check, &of.item) != (observed.check, &observed.item));
+        counters.push(named(observed.check, &observed.item, Counter { seen, ..after }));
+        Some(Looked { record: self.with(counters, at), says: say.into_iter().collect() })
+    }
+
+    /// Whether a person is told each time that a thing says by itself that it is wrong.
+    #[must_use]
+    pub fn wants_to_hear(&self, observed: &Observed, at: Timestamp) -> bool {
+        let is_snoozed = self.counter(observed.check, &observed.item).is_some_and(|of| of.is_snoozed(at));
+        self.settings.of(observed.check).enabled && !is_snoozed
+    }
+
+    /// What was wrong with a thing at the newest look that has seen something wrong.
+    #[must_use]
+    pub fn newest_seen(&self, check: Check, item: &str) -> Option<&str> {
+        Some(self.counter(check, item)?.last3.first()?.text.as_str())
+    }
+
+    /// Whether the newest that is known of a thing is that it is wrong.
+    #[must_use]
+    pub fn is_wrong(&self, check: Check, item: &str) -> bool {
+        self.counter(check, item).is_some_and(|of| of.anomalies > 0)
+    }
+
+    fn with(&self, mut counters: Vec<CounterOf>, at: Timestamp) -> Self {
         counters.retain(|of| {
             let seen = of.counter.seen.unwrap_or(at);
             of.counter.anomalies > 0 || !of.counter.is_idle(at) || at.duration_since(seen) <= KEPT
@@ -82,8 +126,7 @@ impl WatchdogRecord {
         // The rows that go on come first, so that those are dropped that have ended.
         counters.sort_by_key(|of| (of.counter.anomalies == 0, of.check));
         counters.truncate(MAX_COUNTERS);
-        let record = Self { settings: self.settings.clone(), counters };
-        Some(Looked { record, says })
+        Self { settings: self.settings.clone(), counters }
     }
 
     /// What is tried at a look that is counted, with the item. A repeated look tries the same, as long as it sees that it is wrong.
