@@ -21,6 +21,24 @@ def test_first_visit_asks_for_one_sentence(owner):
     expect(page.get_by_text("A research agent that reports on three competitors").first).to_be_visible()
 
 
+def test_what_is_paused_or_not_approved_does_not_vanish(owner):
+    agent = owner.agent()
+    paused = owner.action(agent, "Price report", schedule={"cron": "59 23 * * *"})
+    owner.action(agent, "Report on three competitors", approve=False, schedule={"cron": "0 9 1 1 *"})
+    owner.post(f"/actions/{paused}/pause", {})
+    page = owner.page()
+    idle = page.get_by_role("region", name="Will not run")
+    expect(idle.get_by_role("listitem").filter(has_text="Price report")).to_contain_text("You paused the action at")
+    expect(idle.get_by_role("listitem").filter(has_text="Report on three competitors")).to_contain_text("The action is not approved yet.")
+    axe(page)
+    shot(page, "today-will-not-run")
+    owner.post(f"/actions/{paused}/resume", {})
+    page = owner.page()
+    expect(page.get_by_role("region", name="Will not run").get_by_role("listitem")).to_have_count(1)
+    idle.get_by_role("link", name="Report on three competitors").click()
+    expect(page.get_by_role("heading", name="Report on three competitors")).to_be_visible()
+
+
 def test_the_zone_of_the_browser_is_offered_once(owner):
     page = owner.page(timezone_id="Asia/Tokyo")
     offer = page.get_by_role("region", name="Time zone")

@@ -35,6 +35,7 @@ mod agents_and_chats {
     mod chats;
     mod completion_forms;
     mod completions;
+    mod explained;
     mod images;
     mod long_chats;
     mod practices;

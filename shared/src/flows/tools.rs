@@ -5,17 +5,20 @@
 //! agent. Only the person's practices belong to no agent, and every agent can read them.
 
 use domain::actions::Action;
+use domain::actions::idle::Idle;
 use domain::agents::Agent;
 use domain::assets::Asset;
 use domain::ids::{AgentId, Owner, ProjectId};
+use domain::quoting::short_line;
 use domain::schedule::{Schedule, moment_in_words};
 use domain::tools::actions::QueryActions;
 use domain::tools::assets::{QueryAssets, ReadAsset};
 use domain::tools::documents::ReadDocument;
+use domain::tools::runs::ExplainOwnAction;
 use domain::tools::{DEFAULT_LIMIT, ToolCall};
 use serde_json::json;
 
-use super::{assets, living, practices};
+use super::{actions, assets, living, practices};
 use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::store::Once;
@@ -80,6 +83,72 @@ fn action_row(action: &Action) -> serde_json::Value {
         "schedule": action.schedule.as_ref().map(Schedule::describe),
         "next_due": due.map(|(schedule, due)| moment_in_words(due, schedule.time_zone())),
     })
+}
+
+/// How many actions of an agent are explained at once.
+const MAX_EXPLAINED: usize = 20;
+
+/// How many of the newest due times of an action are looked at, if it is one of many, and if it is asked about.
+const NEWEST_OF_MANY: usize = 3;
+const NEWEST_OF_ONE: usize = 20;
+
+/// The longest explanation, in bytes. It may quote a server.
+const MAX_EXPLANATION: usize = 500;
+
+/// Why an agent's actions did not run, or will not: one of them, or the newest ones. `None`: this agent has no such action.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn explain_action(
+    data: &Data,
+    owner: &Owner,
+    agent: AgentId,
+    ExplainOwnAction { action_id, at }: ExplainOwnAction,
+) -> Result<Option<String>> {
+    let Some(agent) = data.store.agent(owner, agent).await?.map(|found| found.value) else { return Ok(None) };
+    let is_stopped = data.store.account(owner).await?.value.stop.is_some();
+    let row = |action: Action, most: usize| explained(data, owner, (action, &agent), is_stopped, most);
+    let Some(id) = action_id else {
+        let found = data.store.agent_actions(owner, agent.agent_id, None, MAX_EXPLAINED).await?;
+        let is_all = found.last.is_none();
+        let mut rows = Vec::new();
+        for (_, action) in found.items {
+            rows.push(row(action.value, NEWEST_OF_MANY).await?);
+        }
+        return Ok(Some(json!({ "actions": rows, "complete": is_all }).to_string()));
+    };
+    let found = data.store.action(owner, id).await?.map(|found| found.value);
+    let Some(action) = found.filter(|action| action.agent_id == agent.agent_id) else { return Ok(None) };
+    let mut answer = json!({ "actions": [row(action, NEWEST_OF_ONE).await?], "complete": true });
+    let why = actions::why(data, owner, id, at).await?;
+    answer["actions"][0]["explanation"] = json!(short_line(&why.sentence, MAX_EXPLANATION));
+    Ok(Some(answer.to_string()))
+}
+
+async fn explained(
+    data: &Data,
+    owner: &Owner,
+    (action, agent): (Action, &Agent),
+    is_stopped: bool,
+    most: usize,
+) -> Result<serde_json::Value> {
+    let now = data.clock.now();
+    let idle = Idle::of(&action, agent, is_stopped);
+    let zone = action.schedule.as_ref().map(Schedule::time_zone);
+    let due = zone.zip(action.undecided(now, now)).map(|(zone, due)| moment_in_words(due, zone));
+    // Due times that come while it is paused have no record.
+    let since = zone.zip(action.next_due).filter(|(_, due)| idle.is_some() && *due <= now);
+    let not_run = actions::not_run(data, owner, (&action, agent), most).await?;
+    let not_run = not_run.iter().map(|one| short_line(&one.sentence, MAX_EXPLANATION));
+    Ok(json!({
+        "action_id": action.id,
+        "title": action.title,
+        "state": action.state,
+        "will_not_run": idle.map(|idle| short_line(&idle.text, MAX_EXPLANATION)),
+        "nothing_ran_since": since.map(|(zone, due)| moment_in_words(due, zone)),
+        "next_due": due,
+        "did_not_succeed": not_run.collect::<Vec<_>>(),
+    }))
 }
 
 /// An agent's assets, newest first.
@@ -215,6 +284,13 @@ pub async fn look_up(
         // Practices belong to the person and to no agent.
         ToolCall::QueryPractice(query) => {
             practices::query(data, owner, query).await?.map(|answer| answer.to_string())
+        }
+        ToolCall::ExplainAction(asked) => {
+            let missing = asked.action_id.map_or_else(
+                || "this agent does not exist any more".to_owned(),
+                |id| format!("there is no action {id}"),
+            );
+            explain_action(data, owner, agent, asked).await?.ok_or(missing)
         }
         ToolCall::ReadDocument(ReadDocument { name, from_byte }) => {
             let Some(project) = documents else { return Ok(Err(NO_DOCUMENTS.to_owned())) };

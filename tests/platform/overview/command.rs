@@ -103,6 +103,26 @@ impl Shell {
     }
 }
 
+/// The exit code of a command is known at once, also long before the first due time.
+#[tokio::test]
+async fn a_command_that_failed_is_listed_until_it_succeeds() {
+    let h = Harness::start().await;
+    let shell = Shell::new(&h.platform.url());
+    shell.run(&["watch", "add", "Backup", "--daily", "03:00"]).await.ok();
+    let state = async || {
+        let list = shell.run(&["watch", "list"]).await.ok();
+        list.lines().nth(1).unwrap().split_whitespace().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(state().await, "waiting");
+    let ended = shell.run(&["watch", "wrap", "Backup", "--", "sh", "-c", "exit 3"]).await;
+    assert_eq!((ended.code, ended.err.as_str()), (3, ""), "{ended:?}");
+    assert_eq!(state().await, "failed");
+    let shown = shell.run(&["watch", "show", "Backup"]).await.ok();
+    assert!(shown.contains("\nfailed: It reported a failure with exit code 3"), "{shown}");
+    shell.run(&["watch", "wrap", "Backup", "--", "true"]).await.ok();
+    assert_eq!(state().await, "ran");
+}
+
 #[tokio::test]
 async fn a_day_in_the_shell() {
     let h = Harness::start().await;
@@ -223,6 +243,16 @@ async fn a_day_in_the_shell() {
 
     let due = shell.run(&["due"]).await.ok();
     assert!(due.contains(title) && due.contains("every Monday"), "{due}");
+    // What is paused is listed with the reason, also if it is due on another day.
+    h.post(&format!("/actions/{action_id}/pause"), json!({})).await.expect(200);
+    let due = shell.run(&["due"]).await.ok();
+    let idle = due.lines().find(|line| line.starts_with("will not run  ")).unwrap_or_else(|| panic!("{due}"));
+    assert!(
+        idle.contains(&format!("{title}, due Mon ")) && idle.contains(": You paused the action at "),
+        "{due}"
+    );
+    h.post(&format!("/actions/{action_id}/resume"), json!({})).await.expect(200);
+    assert!(!shell.run(&["due"]).await.ok().contains("will not run"));
     let due = shell.run(&["due", "--json"]).await.json();
     assert_eq!(due["day"]["date"], h.get("/day").await.expect(200)["date"]);
     let why = shell.run(&["why", title]).await.ok();

@@ -153,6 +153,77 @@ async fn what_will_not_run_is_left_out_and_says_why() {
     assert_eq!(codes(&read(&stage, "?date=2026-11-20").await).len(), 0);
 }
 
+/// What a person paused, and what nobody has approved, is said with the reason, whenever it is due next.
+#[tokio::test]
+async fn what_is_paused_or_not_approved_does_not_vanish() {
+    let stage = Stage::with(ModelsConfig::default()).await;
+    let daily = stage.approved(json!({"title": "Daily", "schedule": {"cron": "0 20 * * *"}})).await;
+    let monday = json!({"cron": "0 9 * * 1"});
+    let weekly = stage.approved(json!({"title": "Weekly", "schedule": monday})).await;
+    let texts = |day: &Value, list: &str| -> Vec<String> {
+        let row = |one: &Value| {
+            let of = |field: &str| one[field].as_str().unwrap().to_owned();
+            format!("{} {}: {} ({})", &of("next_at")[8..16], of("action_title"), of("text"), of("agent_name"))
+        };
+        day[list].as_array().unwrap().iter().map(row).collect()
+    };
+    let both = async |query: &str| {
+        let day = read(&stage, query).await;
+        assert_eq!(day["complete"], true);
+        (texts(&day, "not_running"), texts(&day, "not_running_later"))
+    };
+    assert_eq!(both("").await, (vec![], vec![]));
+    for id in [daily, weekly] {
+        stage.h.post(&format!("/actions/{id}/pause"), json!({})).await.expect(200);
+    }
+    let draft = json!({
+        "title": "Draft", "schedule": {"cron": "0 7 * * *"},
+        "task_config": {"instructions": "Write", "expected_output": "A report"},
+    });
+    stage.h.post(&format!("/agents/{}/actions", stage.agent), draft).await.expect(201);
+    let you = "You paused the action at 2026-11-21 12:00 (UTC). (Watch)";
+    let draft = "Draft: The action is not approved yet. (Watch)";
+    let today = [format!("21T20:00 Daily: {you}")];
+    assert_eq!(
+        both("").await,
+        (today.to_vec(), vec![format!("22T07:00 {draft}"), format!("23T09:00 Weekly: {you}")])
+    );
+    // The due time passes: what became of it has the reason, and the next one is listed.
+    stage.happens_at(9 * 60).await;
+    let day = read(&stage, "").await;
+    assert_eq!(told(&day), ["20:00 skipped"]);
+    assert_eq!(day["data"][0]["text"], "Skipped: the action was paused.");
+    assert_eq!(
+        both("").await,
+        (
+            vec![],
+            vec![
+                format!("22T07:00 {draft}"),
+                format!("22T20:00 Daily: {you}"),
+                format!("23T09:00 Weekly: {you}")
+            ]
+        )
+    );
+    assert_eq!(
+        both("?date=2026-11-23").await,
+        (
+            vec![
+                format!("23T07:00 {draft}"),
+                format!("23T09:00 Weekly: {you}"),
+                format!("23T20:00 Daily: {you}")
+            ],
+            vec![]
+        )
+    );
+    stage.h.post(&format!("/actions/{daily}/resume"), json!({})).await.expect(200);
+    stage.h.post(&format!("/actions/{weekly}/resume"), json!({})).await.expect(200);
+    assert_eq!(both("").await, (vec![], vec![format!("22T07:00 {draft}")]));
+    stage.h.patch(&format!("/agents/{}", stage.agent), json!({"status": "archived"})).await.expect(200);
+    let (_, later) = both("").await;
+    assert!(later.contains(&"23T09:00 Weekly: The agent is archived. (Watch)".to_owned()), "{later:?}");
+    assert!(!later.iter().any(|one| one.contains("Draft")), "{later:?}");
+}
+
 /// Minutes before the day's occurrences: they must not flood.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_action_of_every_minute_does_not_flood_the_day() {

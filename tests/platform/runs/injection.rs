@@ -594,6 +594,7 @@ fn approved(action: &Action) -> Value {
         "preflighted",
         "failures",
         "paused_because",
+        "paused_at",
         "paused",
         "version",
         "updated_at",

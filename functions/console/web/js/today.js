@@ -51,7 +51,7 @@ export const todayPage = {
           "div",
           { class: "cols" },
           h("div", {}, waitsForYou(ctx, inbox)),
-          h("div", {}, day && next(ctx, day, ctx.data.later.data), habitsToday(ctx), day && justHappened(ctx, day), usage && spending(usage, account)),
+          h("div", {}, day && next(ctx, day, ctx.data.later.data), day && willNotRun(ctx, day), habitsToday(ctx), day && justHappened(ctx, day), usage && spending(usage, account)),
         ),
     );
   },
@@ -150,8 +150,9 @@ function comingNext(ctx, day, scheduled) {
   // While everything is stopped, the day names nothing that is to come.
   const from = isStopped(ctx) ? day.now : day.to;
   const today = day.data.filter((item) => isAhead(item) && Date.parse(item.at) >= Date.now() - 60_000);
+  const idle = new Set(notRunning(day).map((item) => item.action_id));
   const later = scheduled
-    .filter((action) => action.next_due && Date.parse(action.next_due) >= Date.parse(from) && !action.paused)
+    .filter((action) => action.next_due && Date.parse(action.next_due) >= Date.parse(from) && !action.paused && !idle.has(action.action_id))
     .map((action) => ({ action_id: action.action_id, action_title: action.title, agent_name: agentName(ctx, action.agent_id), at: action.next_due }))
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
   return [...today, ...later].slice(0, MOST_NEXT);
@@ -176,6 +177,33 @@ function next(ctx, day, scheduled) {
         ];
       }),
     ),
+  );
+}
+
+const MOST_IDLE = 4;
+
+/** The actions that will not run at their due times, for a reason of their own. That everything is stopped is said once. */
+const notRunning = (day) => [...day.not_running, ...(day.not_running_later ?? [])].filter((item) => item.code !== "account_stopped");
+
+function willNotRun(ctx, day) {
+  const items = notRunning(day);
+  if (items.length === 0) return null;
+  const shown = ctx.state.allIdle ? items : items.slice(0, MOST_IDLE);
+  return section(
+    "Will not run",
+    { note: items.length },
+    rows(
+      shown.map((item) =>
+        row({
+          key: `idle ${item.action_id}`,
+          time: Date.parse(item.next_at) < Date.parse(day.to) ? clock(item.next_at) : moment(item.next_at),
+          title: item.action_title,
+          href: `#/actions/${item.action_id}`,
+          note: [item.agent_name, item.text].filter(Boolean).join(" · "),
+        }),
+      ),
+    ),
+    items.length > shown.length && press(`Show all ${items.length} that will not run`, () => { ctx.state.allIdle = true; ctx.redraw(); }),
   );
 }
 

@@ -1,4 +1,5 @@
-//! `due`: what comes next. The rest of today is from the day, with every due time; after it, each action has its next one.
+//! `due`: what comes next. The rest of today is from the day, with every due time; after it, each action has its next one. What will not
+//! run follows, with the reason.
 
 use std::collections::BTreeSet;
 
@@ -28,10 +29,11 @@ pub fn run(api: &Api, args: &Due) -> Result<(), Failure> {
         .filter(|item| item.text("state") == "due" && item.text("run_id").is_empty())
         .map(|item| (item.text("at"), item))
         .collect();
-    let idle: BTreeSet<&str> = day.items("not_running").iter().map(|item| item.text("action_id")).collect();
+    let idle: Vec<&Value> = day.items("not_running").iter().chain(day.items("not_running_later")).collect();
+    let idle_ids: BTreeSet<&str> = idle.iter().map(|item| item.text("action_id")).collect();
     let later = actions.items("data").iter().filter_map(|action| {
         let next = action.some("next_due")?;
-        let is_later = next >= day.text("to") && !idle.contains(action.text("action_id"));
+        let is_later = next >= day.text("to") && !idle_ids.contains(action.text("action_id"));
         is_later.then_some((next, action))
     });
     coming.extend(later);
@@ -62,11 +64,12 @@ pub fn run(api: &Api, args: &Due) -> Result<(), Failure> {
         ));
     }
     text.push_str(&table.lines());
-    for item in day.items("not_running") {
+    for item in &idle {
         text.push_str(&format!(
-            "{}  {}: {}\n",
+            "{}  {}, due {}: {}\n",
             api.screen.painted("will not run", Look::Careful),
             line(item.text("action_title")),
+            api.when(item.text("next_at")),
             line(item.text("text"))
         ));
     }

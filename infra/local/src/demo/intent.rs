@@ -12,6 +12,8 @@ pub enum Intent {
     Schedule,
     /// A list of what exists.
     ListActions,
+    /// Why something did not run.
+    Explain,
     /// How the habits of the person are going.
     ListPractices,
     Talk,
@@ -36,6 +38,9 @@ pub fn intent(text: &str, reading: &Reading) -> Intent {
     if of_habits && (asks(text) || shows) && !reading.is_certain && !creates {
         return Intent::ListPractices;
     }
+    if explains(&words) {
+        return Intent::Explain;
+    }
     let lists = ["what", "what's", "which", "list", "show", "is", "are", "have"].iter().any(|word| has(word));
     let of_actions = ["actions", "scheduled", "planned", "upcoming"].iter().any(|word| has(word));
     if lists && of_actions || first.starts_with("when") || has("run") && has("next") {
@@ -55,6 +60,19 @@ pub fn intent(text: &str, reading: &Reading) -> Intent {
         (_, true, _) | (_, _, When::At(_)) => Intent::Schedule,
         _ => Intent::Talk,
     }
+}
+
+/// Whether the sentence asks why something did not run: "Why did it not run?", "What was missed?", "Did anything fail?"
+fn explains(words: &[String]) -> bool {
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let is_question = words.first().is_some_and(|first| ASKING.contains(&first.as_str()));
+    let of_runs = has(&[
+        "run", "ran", "runs", "running", "happen", "happened", "start", "started", "execute", "executed",
+        "work", "sent",
+    ]);
+    let is_negative = has(&["not", "didn't", "doesn't", "won't", "isn't", "never", "nothing"]);
+    let went_wrong = has(&["missed", "skipped", "held", "failed", "fail", "paused", "blocked"]);
+    is_question && (has(&["why"]) && (of_runs || went_wrong) || of_runs && is_negative || went_wrong)
 }
 
 /// Whether the sentence only greets or thanks, or has no words.
@@ -142,6 +160,13 @@ mod tests {
             ("What is scheduled?", Intent::ListActions),
             ("List my actions", Intent::ListActions),
             ("When does it run next?", Intent::ListActions),
+            ("Why did it not run?", Intent::Explain),
+            ("why didn't my report run this morning", Intent::Explain),
+            ("What was missed?", Intent::Explain),
+            ("Did anything fail?", Intent::Explain),
+            ("Which actions are paused?", Intent::Explain),
+            ("Why is the sky blue?", Intent::Talk),
+            ("Write a report on why the run failed", Intent::Create),
             ("How are my habits going?", Intent::ListPractices),
             ("What's my reading streak?", Intent::ListPractices),
             ("Show my practices", Intent::ListPractices),

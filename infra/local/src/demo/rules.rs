@@ -93,6 +93,7 @@ fn chat(ask: &Ask) -> DemoReply {
             DemoReply { text: "Let me look.".into(), call: Some(("query_actions".into(), json!({}))) }
         }
         Intent::ListActions => text("Let me look.\n\nUSE_TOOL: query_actions"),
+        Intent::Explain => explain(ask),
         Intent::ListPractices if ask.offers("query_practice") => {
             DemoReply { text: "Let me look.".into(), call: Some(("query_practice".into(), json!({}))) }
         }
@@ -108,6 +109,14 @@ fn chat(ask: &Ask) -> DemoReply {
         }
         Intent::Talk => not_understood(said),
     }
+}
+
+/// Asks why the agent's actions did not run.
+fn explain(ask: &Ask) -> DemoReply {
+    if ask.offers("explain_action") {
+        return DemoReply { text: "Let me look.".into(), call: Some(("explain_action".into(), json!({}))) };
+    }
+    text("Let me look.\n\nUSE_TOOL: explain_action")
 }
 
 /// Whether the sentence names a time, and no work: "every Monday at 9, please".
@@ -193,6 +202,9 @@ fn about(ask: &Ask) -> DemoReply {
         words.first().is_some_and(|first| first.starts_with("when")) && !has("last") && !has("did");
     if looks_ahead || intent::asks(said) && (has("next") || has("scheduled") || has("due")) {
         return text(told_next(&ask.view, ask.now.as_ref()));
+    }
+    if intent::intent(said, &reading) == Intent::Explain {
+        return explain(ask);
     }
     if intent::asks(said) {
         return text(told(&ask.view));
@@ -296,6 +308,16 @@ fn after(name: &str, result: &str, now: Option<&Zoned>) -> String {
                 many => format!("There are {} actions:\n\n- {}", many.len(), many.join("\n- ")),
             }
         }
+        "explain_action" => {
+            let result: Value = serde_json::from_str(result).unwrap_or(Value::Null);
+            let lines: Vec<String> =
+                result["actions"].as_array().into_iter().flatten().filter_map(explained).collect();
+            match &lines[..] {
+                [] => "Every action runs at its due times, and the newest ones have succeeded.".into(),
+                [one] => one.clone(),
+                many => format!("This did not run, or will not:\n\n- {}", many.join("\n- ")),
+            }
+        }
         "query_practice" => {
             let result: Value = serde_json::from_str(result).unwrap_or(Value::Null);
             let lines: Vec<String> =
@@ -308,6 +330,18 @@ fn after(name: &str, result: &str, now: Option<&Zoned>) -> String {
         }
         _ => format!("This is what I found:\n\n{result}"),
     }
+}
+
+/// Why an action did not run or will not run, in words. None if it runs.
+fn explained(row: &Value) -> Option<String> {
+    let title = row["title"].as_str()?;
+    let mut told: Vec<String> = Vec::new();
+    told.extend(row["will_not_run"].as_str().map(str::to_owned));
+    told.extend(row["nothing_ran_since"].as_str().map(|since| format!("Nothing has run since {since}.")));
+    told.extend(
+        row["did_not_succeed"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned),
+    );
+    (!told.is_empty()).then(|| format!("{title}: {}", told.join(" ")))
 }
 
 /// A practice with its streak, in words.

@@ -381,6 +381,38 @@ fn a_summary_keeps_the_earlier_one_and_what_the_person_said() {
 }
 
 #[test]
+fn a_question_why_something_did_not_run_is_answered_with_the_reasons() {
+    for scene in [Scene::Chat, Scene::About] {
+        let question = ask(scene, &["query_actions", "explain_action"], &["Why did it not run?"]);
+        assert_eq!(answer(&question).call, Some(("explain_action".into(), json!({}))));
+        let signalled = Reply::parse(&answer(&ask(scene, &[], &["Why did it not run?"])).text);
+        assert!(
+            matches!(&signalled.deliverables[..], [Deliverable::UseTool { name, .. }] if name == "explain_action")
+        );
+        let told = |actions: Value| {
+            let result = json!({ "actions": actions, "complete": true }).to_string();
+            let after = Ask { results: vec![("explain_action".into(), result)], ..question.clone() };
+            answer(&after).text
+        };
+        let runs =
+            json!({"title": "Runs", "will_not_run": null, "nothing_ran_since": null, "did_not_succeed": []});
+        assert_eq!(
+            told(json!([runs])),
+            "Every action runs at its due times, and the newest ones have succeeded."
+        );
+        let paused = json!({
+            "title": "Brief", "will_not_run": "You paused the action at 2026-11-21 12:00 (UTC).",
+            "nothing_ran_since": "Saturday", "did_not_succeed": ["The run that was due at 9 was missed: late."],
+        });
+        assert_eq!(
+            told(json!([runs, paused])),
+            "Brief: You paused the action at 2026-11-21 12:00 (UTC). Nothing has run since Saturday. The run that was due at 9 was missed: late."
+        );
+        assert!(told(json!([paused, paused])).starts_with("This did not run, or will not:\n\n- Brief: "));
+    }
+}
+
+#[test]
 fn a_question_about_habits_is_answered_with_streaks() {
     let question =
         ask(Scene::Chat, &["query_actions", "query_practice"], &["Hello", "How are my habits going?"]);

@@ -87,6 +87,9 @@ pub struct Action {
     /// Why the platform has paused it. Absent if a person has paused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_because: Option<Reason>,
+    /// When it was paused. Absent if it is not paused, or if it was paused by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_at: Option<Timestamp>,
     /// Whether it was paused when its run asked a person. After the answer it is paused again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
@@ -125,7 +128,7 @@ impl Action {
         }
         (self.approval, self.anchor, self.next_due) = (None, None, None);
         (self.live_run, self.queued, self.paused) = (None, 0, false);
-        (self.held, self.failures, self.paused_because) = (None, None, None);
+        (self.held, self.failures, self.paused_because, self.paused_at) = (None, None, None, None);
         (self.preflight, self.preflighted, self.same_outputs) = (None, None, 0);
         self
     }

@@ -89,6 +89,7 @@ pub(super) fn counted(before: &Action, mut after: Action, ended: &Occurrence, no
                 let text = format!("after three equal failures: {}", last.trim_end_matches('.'));
                 after.state = ActionState::Paused;
                 after.paused_because = Some(Reason::new(ReasonCode::EqualFailures, text));
+                after.paused_at = Some(now);
             }
             after.failures = Some(failures);
         }

@@ -132,6 +132,7 @@ impl ValidAction {
             failures: None,
             same_outputs: 0,
             paused_because: None,
+            paused_at: None,
             found_at: None,
             found_until: None,
             live_run: None,

@@ -14,6 +14,7 @@
 //! - [`failures`]: equal failures in a row, which pause an action
 //! - [`held`]: the due times that came while a person was asked
 //! - [`stopped`]: the due times that came while the account was stopped
+//! - [`idle`]: why the due times of an action do not run now
 //! - [`mod@why`]: explains in words what happened at a due time
 //!
 //! All functions are pure. The caller loads, calls, and stores the result on the condition that the `version` (of an action)
@@ -40,6 +41,7 @@ pub mod cost;
 pub mod define;
 pub mod failures;
 pub mod held;
+pub mod idle;
 pub mod input;
 mod links;
 pub mod marks;

@@ -337,6 +337,11 @@ pub fn transition(action: &Action, command: Command<'_>, now: Timestamp) -> Resu
     }
     next.paused &= next.state == NeedsApproval;
     next.forget_preflight(action);
+    next.paused_at = match next.state == Paused || next.paused {
+        true if state == Paused || action.paused => next.paused_at,
+        true => Some(now),
+        false => None,
+    };
     if next.state != Paused && !next.paused {
         next.paused_because = None;
     }

@@ -585,7 +585,7 @@ fn nearest_words(zone: &TimeZone, previous: Option<Timestamp>, next: Option<Time
 }
 
 /// "at 2026-11-02 09:00 (Europe/Berlin)"
-fn show(zone: &TimeZone, instant: Timestamp) -> String {
+pub(super) fn show(zone: &TimeZone, instant: Timestamp) -> String {
     format!("{} ({})", brief(zone, instant), zone.iana_name().unwrap_or("UTC"))
 }
 

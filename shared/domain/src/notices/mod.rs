@@ -228,13 +228,17 @@ pub struct About {
     #[schema(max_length = 500)]
     pub reason: String,
     pub leads_to: LeadsTo,
+    /// The platform has paused the action because of it, so it does not run again by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_paused: bool,
 }
 
 impl About {
     /// The texts are cut and have one line.
     #[must_use]
     pub fn new(title: &str, reason: &str, leads_to: LeadsTo) -> Self {
-        Self { title: short_line(title, MAX_TITLE), reason: short_line(reason, MAX_REASON), leads_to }
+        let (title, reason) = (short_line(title, MAX_TITLE), short_line(reason, MAX_REASON));
+        Self { title, reason, leads_to, has_paused: false }
     }
 }
 

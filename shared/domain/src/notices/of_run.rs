@@ -21,7 +21,7 @@ pub fn of_run(action: &Action, occurrence: &Occurrence, open: &[NoticeKey], othe
         true => format!("It is {}. Mend the cause, and resume it.", action.paused_words()),
         false => occurrence.reason.clone().unwrap_or_default(),
     };
-    let about = About::new(&action.title, &reason, leads_to);
+    let about = About { has_paused, ..About::new(&action.title, &reason, leads_to) };
     let over = |key: &NoticeKey| match is_preflight(key) {
         true => About::new(&action.title, "Its run has not failed.", leads_to),
         false => about.clone(),
@@ -193,7 +193,7 @@ mod tests {
         let open = [key(NoticeKind::Failed, "model_key_refused")];
         let events = of_run(&paused, &failed, &open, false);
         assert_eq!(said(&events), [format!("Happened failed/{}/model_key_refused", paused.id)]);
-        assert!(events[0].is_pressing);
+        assert!(events[0].is_pressing && events[0].about.has_paused);
         assert_eq!(
             events[0].about.reason,
             "It is paused after three equal failures: the key is wrong. Mend the cause, and resume it."
@@ -203,7 +203,10 @@ mod tests {
         let resumed = action();
         for (action, failed) in [(&paused, &other), (&resumed, &failed)] {
             let events = of_run(action, failed, &open, false);
-            assert!(!events[0].is_pressing && events[0].about.reason.is_empty(), "{events:?}");
+            assert!(
+                !events[0].is_pressing && !events[0].about.has_paused && events[0].about.reason.is_empty(),
+                "{events:?}"
+            );
         }
     }
 

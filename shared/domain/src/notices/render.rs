@@ -470,7 +470,11 @@ fn told(
 }
 
 fn digest_line(item: &DigestItem, site: &Site) -> Line {
-    let head = headline(&item.key, &item.about, item.count, item.is_over);
+    let mut head = headline(&item.key, &item.about, item.count, item.is_over);
+    // A line has no reason, and this one needs a person.
+    if item.about.has_paused && !item.is_over {
+        head.push_str(", and is paused");
+    }
     Line { text: head, link: Some(site.link(item.about.leads_to)), is_heading: false }
 }
 

@@ -31,6 +31,7 @@ fn notice(kind: NoticeKind, title: &str, reason: &str) -> Notice {
             title: title.to_owned(),
             reason: reason.to_owned(),
             leads_to: LeadsTo::Run { run_id: RUN },
+            has_paused: false,
         },
         count: 1,
         since: now(),
@@ -309,6 +310,31 @@ fn a_long_digest_says_what_is_missing() {
         let lines = text.matches("https://").count();
         let more: usize = text.rsplit_once("and ").unwrap().1.strip_suffix(" more").unwrap().parse().unwrap();
         assert_eq!(lines + more, 62, "{name}");
+    }
+}
+
+#[test]
+fn a_digest_says_that_an_action_was_paused() {
+    let about = About::new("Report", "It is paused after three equal failures: no key.", LeadsTo::Watch);
+    let item = |has_paused, is_over| DigestItem {
+        key: NoticeKey { kind: NoticeKind::Failed, action_id: None, cause: Cause::new("x") },
+        about: About { has_paused, ..about.clone() },
+        count: 3,
+        is_over,
+        last_at: now(),
+    };
+    for (item, line) in [
+        (item(true, false), "Report has failed 3 times, and is paused"),
+        (item(false, false), "Report has failed 3 times"),
+        (item(true, true), "Report works again"),
+    ] {
+        let digest = digest(vec![item]);
+        let sent = Sent::of(Message::Digest { date: date(2026, 11, 22), at: now(), digest: &digest });
+        assert!(
+            sent.email.text.lines().any(|told| told.starts_with(&format!("{line}: https:"))),
+            "{}",
+            sent.email.text
+        );
     }
 }
 

@@ -133,6 +133,7 @@ fn of_action() -> Vec<(&'static str, Value, Does)> {
         ),
         ("same_outputs", json!(2), state),
         ("paused_because", json!({"code": "asked", "text": "x"}), state),
+        ("paused_at", json!("2026-11-20T12:00:00Z"), state),
         ("paused", json!(true), state),
         ("version", json!(99), Neither("counts changes")),
         (

@@ -12,6 +12,7 @@ use super::notes::{Note, NothingNew};
 use super::practices::QueryPractice;
 use super::questions::AskPerson;
 use super::results::ReadResult;
+use super::runs::ExplainOwnAction;
 use crate::assets::NewAsset;
 use crate::chats::signals::Deliverable;
 use crate::work::ActionChange;
@@ -37,6 +38,7 @@ pub enum ToolCall {
     NothingNew(NothingNew),
     ReadMessages(ReadMessages),
     QueryPractice(QueryPractice),
+    ExplainAction(ExplainOwnAction),
     ReadDocument(ReadDocument),
     SyncDocumentation(SyncDocumentation),
 }
@@ -62,6 +64,7 @@ impl ToolCall {
             "nothing_new" => parse(input).map(Self::NothingNew),
             "read_messages" => parse(input).map(Self::ReadMessages),
             "query_practice" => parse(input).map(Self::QueryPractice),
+            "explain_action" => parse(input).map(Self::ExplainAction),
             "read_document" => parse(input).map(Self::ReadDocument),
             "sync_documentation" => parse(input).map(Self::SyncDocumentation),
             _ => Err("it is not available here".to_owned()),

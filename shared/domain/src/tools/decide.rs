@@ -163,6 +163,7 @@ mod tests {
             ("nothing_new", "rrraar"),
             ("read_messages", "aaarrr"),
             ("query_practice", "raaaar"),
+            ("explain_action", "raarrr"),
         ];
         let of_own: &[Row] = &[("read_result", "raaaar")];
         let of_documents: &[Row] = &[("read_document", "raaaar"), ("sync_documentation", "raaaar")];

@@ -72,6 +72,7 @@ pub const LOOP: Table = &[
     &notes::NOTHING_NEW,
     &messages::READ_MESSAGES,
     &practices::QUERY_PRACTICE,
+    &runs::EXPLAIN_OWN_ACTION,
 ];
 
 /// The tools of the MCP server, in the order in which it lists them.

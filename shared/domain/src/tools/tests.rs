@@ -6,6 +6,7 @@ use super::agents::READY_TO_CREATE;
 use super::assets::{GENERATE_ASSET, QUERY_ASSETS, QueryAssets, READ_ASSET, ReadAsset, SAVE_OUTPUT};
 use super::questions::{ASK_PERSON, AskPerson};
 use super::results::{READ_RESULT, ReadResult};
+use super::runs::{EXPLAIN_OWN_ACTION, ExplainOwnAction};
 use super::*;
 use crate::actions::{ActionChange, ActionState};
 use crate::assets::{AssetType, NewAsset};
@@ -39,11 +40,11 @@ fn each_place_offers_its_own() {
     let cases = [
         (
             names(offered(LOOP, Setting::Chat)),
-            "query_actions query_assets read_asset generate_asset generate_actions read_messages query_practice",
+            "query_actions query_assets read_asset generate_asset generate_actions read_messages query_practice explain_action",
         ),
         (
             names(offered(LOOP, Setting::AboutAction)),
-            "query_actions query_assets read_asset generate_asset generate_actions change_action read_messages query_practice",
+            "query_actions query_assets read_asset generate_asset generate_actions change_action read_messages query_practice explain_action",
         ),
         (names(offered(LOOP, Setting::Setup)), "ready_to_create read_messages"),
         (run(&[]), unattended),
@@ -109,6 +110,21 @@ fn arguments_are_read_or_refused_with_a_sentence() {
                 state: Some(ActionState::NeedsApproval),
                 limit: Some(100),
             })),
+        ),
+        (
+            &EXPLAIN_OWN_ACTION,
+            Value::Null,
+            Ok(ToolCall::ExplainAction(ExplainOwnAction { action_id: None, at: None })),
+        ),
+        (
+            &EXPLAIN_OWN_ACTION,
+            json!({"at": "2026-11-21T12:00:00Z"}),
+            Err("at: must be given together with action_id"),
+        ),
+        (
+            &EXPLAIN_OWN_ACTION,
+            json!({"action_id": "the report"}),
+            Err("action_id: must be `act_` followed by 32 lower-case hexadecimal digits"),
         ),
         (&QUERY_ACTIONS, json!([]), Err("its arguments are not a JSON object")),
         (&QUERY_ACTIONS, json!({"limit": 101}), Err("limit: must be 1 to 100, is 101")),

@@ -1,10 +1,10 @@
 //! The runs of an action: started by hand, listed, read, explained, cancelled.
 
 use domain::actions::{
-    ApprovalNow, AtAccount, Circumstances, Command, Occurrence, OccurrenceCommand, OccurrenceKind,
+    Action, ApprovalNow, AtAccount, Circumstances, Command, Occurrence, OccurrenceCommand, OccurrenceKind,
     OccurrenceState, Reason, ReasonCode, Why, transition, why_at_account as explain,
 };
-use domain::agents::AgentStatus;
+use domain::agents::{Agent, AgentStatus};
 use domain::history::{Change, ChangeCommand};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::records::end_run_because;
 use super::{ActionView, Changed, action_writes, apply, dispatch_at, load, wake_at};
-use crate::context::Cx;
+use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::flows::{existing, schedules};
@@ -268,52 +268,102 @@ pub async fn outputs(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result
 ///
 /// # Errors
 /// 404 if the action does not exist.
-pub async fn why(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) -> Result<Why> {
+pub async fn why(data: &Data, owner: &Owner, id: ActionId, at: Option<Timestamp>) -> Result<Why> {
     let mut errors = FieldErrors::default();
     at.iter().for_each(|at| errors.time("at", *at));
     errors.into_result(())?;
     let (action, account) =
-        tokio::try_join!(load(cx, owner, id), async { Ok(cx.store.account(owner).await?) })?;
-    let (action, now) = (action.value, cx.clock.now());
+        tokio::try_join!(load(data, owner, id), async { Ok(data.store.account(owner).await?) })?;
+    let (action, now) = (action.value, data.clock.now());
     let stopped_at = account.value.stop.map(|stop| stop.at);
     // While the account is stopped, the newest due time has no record.
     let undecided = stopped_at.and(action.next_due).filter(|due| *due <= now);
     let at = at.or(undecided);
     let (at, occurrence) = match at {
-        Some(at) => (at, occurrence_at(cx, owner, id, at).await?),
+        Some(at) => (at, occurrence_at(data, owner, id, at).await?),
         None => {
-            let found = cx.store.occurrences(owner, id, None, 1, Order::Newest).await?;
+            let found = data.store.occurrences(owner, id, None, 1, Order::Newest).await?;
             let newest = found.items.into_iter().next().map(|(_, occurrence)| occurrence.value);
             let at = newest.as_ref().map(|newest| newest.due_at).or(action.next_due);
             (at.unwrap_or(now), newest)
         }
     };
-    let agent = cx.store.agent(owner, action.agent_id).await?.map(|agent| agent.value);
-    let zone = schedules::zone_of(cx, owner, agent.as_ref()).await?;
+    let agent = data.store.agent(owner, action.agent_id).await?.map(|agent| agent.value);
+    let zone = schedules::zone_of(data, owner, agent.as_ref()).await?;
     let before = match occurrence {
         Some(_) => None,
-        None => covering(cx, owner, id, at).await?,
-    };
-    let approval = match (&action.approval, &agent) {
-        (Some(_), Some(agent)) if action.is_approved_with(agent) => ApprovalNow::Holds,
-        (Some(_), _) => ApprovalNow::Drifted,
-        (None, _) if cx.store.approval(owner, id).await?.is_some() => ApprovalNow::Withdrawn,
-        (None, _) => ApprovalNow::Never,
+        None => covering(data, owner, id, at).await?,
     };
     let circumstances = Circumstances {
         zone: &zone,
-        agent: agent.map_or(AgentStatus::Archived, |agent| agent.status),
-        approval,
+        agent: agent.as_ref().map_or(AgentStatus::Archived, |agent| agent.status),
+        approval: approval_now(data, owner, &action, agent.as_ref()).await?,
         now,
     };
     let account = AtAccount { stopped_at, before: before.as_ref() };
     Ok(explain(&action, circumstances, occurrence.as_ref(), at, account))
 }
 
+async fn approval_now(
+    data: &Data,
+    owner: &Owner,
+    action: &Action,
+    agent: Option<&Agent>,
+) -> Result<ApprovalNow> {
+    Ok(match (&action.approval, agent) {
+        (Some(_), Some(agent)) if action.is_approved_with(agent) => ApprovalNow::Holds,
+        (Some(_), _) => ApprovalNow::Drifted,
+        (None, _) if data.store.approval(owner, action.id).await?.is_some() => ApprovalNow::Withdrawn,
+        (None, _) => ApprovalNow::Never,
+    })
+}
+
+/// A due time that did not simply succeed.
+#[derive(Debug)]
+pub struct NotRun {
+    pub due_at: Timestamp,
+    pub sentence: String,
+}
+
+/// Of the newest due times of an action, those that did not succeed, newest first.
+///
+/// # Errors
+/// If the table does not answer.
+pub async fn not_run(
+    data: &Data,
+    owner: &Owner,
+    (action, agent): (&Action, &Agent),
+    most: usize,
+) -> Result<Vec<NotRun>> {
+    let found = data.store.occurrences(owner, action.id, None, most, Order::Newest).await?;
+    let occurrences: Vec<Occurrence> = found.items.into_iter().map(|(_, found)| found.value).collect();
+    let has_run = |state| {
+        matches!(
+            state,
+            OccurrenceState::Succeeded
+                | OccurrenceState::NothingNew
+                | OccurrenceState::Claimed
+                | OccurrenceState::Running
+        )
+    };
+    if occurrences.iter().all(|occurrence| has_run(occurrence.state)) {
+        return Ok(Vec::new());
+    }
+    let zone = schedules::zone_of(data, owner, Some(agent)).await?;
+    let approval = approval_now(data, owner, action, Some(agent)).await?;
+    let circumstances = Circumstances { zone: &zone, agent: agent.status, approval, now: data.clock.now() };
+    let told = occurrences.iter().filter(|occurrence| !has_run(occurrence.state)).map(|occurrence| {
+        let due_at = occurrence.due_at;
+        let why = explain(action, circumstances, Some(occurrence), due_at, AtAccount::default());
+        NotRun { due_at, sentence: why.sentence }
+    });
+    Ok(told.collect())
+}
+
 /// The newest record of several due times before `at`.
-async fn covering(cx: &Cx, owner: &Owner, id: ActionId, at: Timestamp) -> Result<Option<Occurrence>> {
+async fn covering(data: &Data, owner: &Owner, id: ActionId, at: Timestamp) -> Result<Option<Occurrence>> {
     let before = first_of_minute(owner, id, at);
-    let found = cx.store.occurrences(owner, id, Some(&before), 5, Order::Newest).await?;
+    let found = data.store.occurrences(owner, id, Some(&before), 5, Order::Newest).await?;
     let occurrences = found.items.into_iter().map(|(_, occurrence)| occurrence.value);
     Ok(occurrences.into_iter().find(|occurrence| occurrence.covers.is_some()))
 }
@@ -327,10 +377,15 @@ fn first_of_minute(owner: &Owner, id: ActionId, at: Timestamp) -> String {
 }
 
 /// The occurrence in the minute of `at`. In this order: the one at exactly `at`, one of the schedule, any other.
-async fn occurrence_at(cx: &Cx, owner: &Owner, id: ActionId, at: Timestamp) -> Result<Option<Occurrence>> {
+async fn occurrence_at(
+    data: &Data,
+    owner: &Owner,
+    id: ActionId,
+    at: Timestamp,
+) -> Result<Option<Occurrence>> {
     let minute = at.as_second().div_euclid(60) * 60;
     let before = first_of_minute(owner, id, at);
-    let found = cx.store.occurrences(owner, id, Some(&before), 20, Order::Oldest).await?;
+    let found = data.store.occurrences(owner, id, Some(&before), 20, Order::Oldest).await?;
     let in_minute = |occurrence: &Occurrence| (minute..minute + 60).contains(&occurrence.due_at.as_second());
     let rank = |occurrence: &Occurrence| (occurrence.due_at != at, occurrence.kind == OccurrenceKind::Manual);
     let occurrences = found.items.into_iter().map(|(_, occurrence)| occurrence.value);

@@ -5,10 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::actions::{
-    Action, ActionState, Briefing, Occurrence, OccurrenceKind, OccurrenceState, ReasonCode,
-};
-use domain::agents::{Agent, AgentStatus};
+use domain::actions::idle::{Idle, IdleCode};
+use domain::actions::{Action, Occurrence, OccurrenceKind, OccurrenceState, ReasonCode};
 use domain::ids::{ActionId, AgentId, Owner, RunId};
 use domain::jobs::JobRun;
 use domain::schedule::{timezone_named, zone_or_utc};
@@ -82,12 +80,14 @@ pub struct Day {
     pub data: Vec<DayItem>,
     /// The background jobs that were due on the day, oldest first. The newest 100.
     pub jobs: Vec<JobRun>,
-    /// Whether `data` and `jobs` have everything of the day.
+    /// Whether `data`, `jobs`, `not_running` and `not_running_later` have everything.
     pub complete: bool,
     /// The actions with further items.
     pub more: Vec<MoreOfAction>,
-    /// Approved actions that would be due on the rest of the day and will not run. At most 100.
+    /// Actions with due times on the rest of the day that will not run, with the reason, soonest first. At most 100.
     pub not_running: Vec<NotRunning>,
+    /// Only of today: the same for actions whose next due time is on a later day. At most 100.
+    pub not_running_later: Vec<NotRunning>,
     /// The due times of schedules that something else runs, sorted by time. At most 100 of one schedule, and 500 in all: those that are
     /// nearest to `now`.
     pub watched: Vec<WatchedDue>,
@@ -149,34 +149,22 @@ pub struct MoreOfAction {
     pub count: usize,
 }
 
-/// An approved action whose due times of the day will not run.
+/// An action whose due times will not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct NotRunning {
     pub action_id: ActionId,
     pub action_title: String,
-    /// Its next due time.
+    pub agent_id: AgentId,
+    pub agent_name: String,
+    /// Its next due time. Of an action that is not approved: the one that it would have if it were approved now.
     pub next_at: Timestamp,
-    pub code: NotRunningCode,
+    pub code: IdleCode,
     /// For people.
     #[schema(example = "The agent is paused.")]
     pub text: String,
 }
 
-/// Why nothing runs, for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum NotRunningCode {
-    AccountStopped,
-    AgentPaused,
-    AgentArchived,
-    Paused,
-    /// A person was asked and has not answered.
-    NeedsApproval,
-    /// The agent or a tool has changed since the action was approved.
-    Drifted,
-}
-
-/// The most entries of `not_running`.
+/// The most entries of `not_running`, and of `not_running_later`.
 const MAX_NOT_RUNNING: usize = 100;
 
 /// A day as instants.
@@ -267,7 +255,7 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
     let of = actions.into_iter().filter_map(|action| {
         // The actions of an agent that is being deleted are deleted with it.
         let agent = agents.get(&action.agent_id)?;
-        let why = not_running(&action, agent, stopped_at.is_some());
+        let why = Idle::of(&action, agent, stopped_at.is_some());
         Some((action, agent.name.clone(), why))
     });
     let of: Vec<_> = of.collect();
@@ -279,8 +267,9 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
     let of: Vec<_> = of.buffered(AT_ONCE).try_collect().await?;
     // Where a schedule fires is computed off the threads that serve requests.
     let to_compute = span.clone();
-    let compute = move |stop: &Stop| coming(of, &to_compute, stop);
-    let (of, not_running, all_coming) = cx.compute.answers.run(compute).await?;
+    let compute = move |stop: &Stop| coming(of, &to_compute, now, stop);
+    let Coming { of, not_running, not_running_later, complete: all_coming } =
+        cx.compute.answers.run(compute).await?;
 
     let (mut data, mut more) = (Vec::new(), BTreeMap::<ActionId, usize>::new());
     for of in of {
@@ -311,6 +300,7 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
         complete,
         more,
         not_running,
+        not_running_later,
         watched,
         watched_complete,
         live,
@@ -357,36 +347,21 @@ fn first_at(at: Timestamp) -> RunId {
     RunId::from_uuid(Uuid::from_u128(millis << 80))
 }
 
-/// Why the due times of an approved action do not run. `None` if they do.
-fn not_running(action: &Action, agent: &Agent, is_stopped: bool) -> Option<(NotRunningCode, String)> {
-    let told = |code, text: &str| Some((code, text.to_owned()));
-    match (agent.status, action.state) {
-        _ if is_stopped => told(NotRunningCode::AccountStopped, "The account is stopped."),
-        (AgentStatus::Paused, _) => told(NotRunningCode::AgentPaused, "The agent is paused."),
-        (AgentStatus::Archived, _) => told(NotRunningCode::AgentArchived, "The agent is archived."),
-        (_, ActionState::Paused) => {
-            Some((NotRunningCode::Paused, sentence(&format!("the action is {}", action.paused_words()))))
-        }
-        (_, ActionState::NeedsApproval) => {
-            told(NotRunningCode::NeedsApproval, "The action waits for a person's answer.")
-        }
-        _ if !action.is_approved(&Briefing::of(action, agent)) => told(
-            NotRunningCode::Drifted,
-            "The agent or a tool has changed since the action was approved. A person must approve it again.",
-        ),
-        _ => None,
-    }
+type Read = (Action, String, Vec<Occurrence>, usize, Option<Idle>);
+
+/// What is to come.
+#[derive(Default)]
+struct Coming {
+    of: Vec<OfAction>,
+    not_running: Vec<NotRunning>,
+    not_running_later: Vec<NotRunning>,
+    complete: bool,
 }
 
-type Read = (Action, String, Vec<Occurrence>, usize, Option<(NotRunningCode, String)>);
-
 /// Adds the due times of the day that are not decided, and says which actions have some and will not run.
-fn coming(
-    read: Vec<Read>,
-    span: &Span,
-    stop: &Stop,
-) -> std::result::Result<(Vec<OfAction>, Vec<NotRunning>, bool), Stopped> {
-    let (mut all, mut not_running, mut complete, mut computed) = (Vec::new(), Vec::new(), true, 0);
+fn coming(read: Vec<Read>, span: &Span, now: Timestamp, stop: &Stop) -> std::result::Result<Coming, Stopped> {
+    let (mut all, mut complete, mut computed) = (Coming::default(), true, 0);
+    let is_today = span.from <= now && now < span.to;
     for (action, agent_name, past, more_past, why) in read {
         stop.check()?;
         let mut of = OfAction {
@@ -397,19 +372,21 @@ fn coming(
             more_coming: 0,
             action,
         };
-        let mut next = undecided(&of.action, span.from).filter(|at| *at < span.to);
-        if let (Some((code, text)), Some(next_at)) = (&why, next) {
-            complete &= not_running.len() < MAX_NOT_RUNNING;
-            if not_running.len() < MAX_NOT_RUNNING {
-                let (action_id, action_title) = (of.action.id, of.action.title.clone());
-                not_running.push(NotRunning {
-                    action_id,
-                    action_title,
-                    next_at,
-                    code: *code,
-                    text: text.clone(),
-                });
-            }
+        let undecided = of.action.undecided(span.from, now);
+        let mut next = undecided.filter(|at| *at < span.to);
+        if let (Some(Idle { code, text }), Some(next_at)) =
+            (why, undecided.filter(|_| next.is_some() || is_today))
+        {
+            let list = if next.is_some() { &mut all.not_running } else { &mut all.not_running_later };
+            list.push(NotRunning {
+                action_id: of.action.id,
+                action_title: of.action.title.clone(),
+                agent_id: of.action.agent_id,
+                agent_name: of.agent_name.clone().unwrap_or_default(),
+                next_at,
+                code,
+                text,
+            });
             next = None;
         }
         while let Some(at) = next {
@@ -427,18 +404,14 @@ fn coming(
             }
             next = after(&of.action, at).filter(|at| *at < span.to);
         }
-        all.push(of);
+        all.of.push(of);
     }
-    Ok((all, not_running, complete))
-}
-
-/// The first due time from `from` on without a decision.
-fn undecided(action: &Action, from: Timestamp) -> Option<Timestamp> {
-    let next = action.next_due?;
-    if next >= from {
-        return Some(next);
+    for list in [&mut all.not_running, &mut all.not_running_later] {
+        complete &= list.len() <= MAX_NOT_RUNNING;
+        list.sort_by_key(|one| one.next_at);
+        list.truncate(MAX_NOT_RUNNING);
     }
-    after(action, from - SignedDuration::from_nanos(1))
+    Ok(Coming { complete, ..all })
 }
 
 fn after(action: &Action, at: Timestamp) -> Option<Timestamp> {
