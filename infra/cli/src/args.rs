@@ -1202,7 +1202,7 @@ pub struct WatchedWhen {
     /// Minute, hour, day of month, month and day of week
     #[arg(long, value_name = "CRON")]
     pub cron: Option<String>,
-    /// Again and again after this time, such as 15m or 1h 30m
+    /// Again and again after this time, such as 15m, 1h 30m or 24h; 1d is a calendar day
     #[arg(long, value_name = "DURATION")]
     pub every: Option<String>,
     /// Once, such as 2026-12-01T09:00

@@ -4,12 +4,16 @@ use std::fmt;
 
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
-/// A duration of elapsed time in whole seconds, with its original text: `15m`, `1h 30m`, `2 days`, `PT15M`. A day is 24
-/// hours and a week is seven days. Months and years have no fixed length and are refused.
+const DAY: i64 = 86_400;
+
+/// A length of time in whole seconds, with its original text: `15m`, `1h 30m`, `2 days`, `PT15M`. Where its seconds count, a day is 24 hours
+/// and a week is seven days. Months and years have no fixed length and are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Length {
     text: String,
     seconds: i64,
+    /// It is this many whole days, and written as days or weeks.
+    days: Option<i32>,
 }
 
 impl Length {
@@ -22,14 +26,23 @@ impl Length {
         if text.len() > 64 {
             return Err(format!("{EXPECTED}, of at most 64 characters"));
         }
-        let duration = text
-            .parse::<Span>()
-            .and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()))
-            .map_err(|_| EXPECTED.to_owned())?;
+        let span = text.parse::<Span>().map_err(|_| EXPECTED.to_owned())?;
+        let duration =
+            span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| EXPECTED.to_owned())?;
         if duration.is_negative() || duration.subsec_nanos() != 0 {
             return Err(EXPECTED.to_owned());
         }
-        Ok(Self { text: text.to_owned(), seconds: duration.as_secs() })
+        let seconds = duration.as_secs();
+        let is_of_days = (span.get_days() != 0 || span.get_weeks() != 0)
+            && i64::from(span.get_days()) * DAY + i64::from(span.get_weeks()) * 7 * DAY == seconds;
+        let days = is_of_days.then(|| i32::try_from(seconds / DAY).ok()).flatten();
+        Ok(Self { text: text.to_owned(), seconds, days })
+    }
+
+    /// The number of calendar days, if it is written as days or weeks alone: `1d`, `2 days`, `1w`, `P1D`. `24h` and `1d 12h` are elapsed time.
+    #[must_use]
+    pub const fn calendar_days(&self) -> Option<i32> {
+        self.days
     }
 
     #[must_use]
@@ -42,12 +55,13 @@ impl Length {
         SignedDuration::from_secs(self.seconds)
     }
 
-    /// "1 hour 30 minutes"
+    /// "1 hour 30 minutes". Days are named only if they are calendar days: `24h` is "24 hours".
     pub(super) fn words(&self) -> String {
-        const UNITS: [(i64, &str); 4] = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")];
+        const UNITS: [(i64, &str); 4] = [(DAY, "day"), (3_600, "hour"), (60, "minute"), (1, "second")];
+        let units = if self.days.is_some() { &UNITS[..] } else { &UNITS[1..] };
         let mut rest = self.seconds;
         let mut words = Vec::new();
-        for (size, unit) in UNITS {
+        for (size, unit) in units.iter().copied() {
             let count = rest / size;
             rest %= size;
             if count > 0 {

@@ -2,9 +2,10 @@
 //!
 //! A [`Schedule`] is exactly one of
 //! - `at`: once, at an instant (`2026-12-01T09:00:00+01:00`) or at a wall time in `timezone` (`2026-12-01T09:00`);
-//! - `every`: repeatedly after a duration of elapsed time (`15m`, `1h 30m`, `PT15M`). It counts from an anchor: from
-//!   `start_at` if that is given, otherwise from the instant at which the action became due. A day is 24 hours. For
-//!   wall times, use a cron;
+//! - `every`: repeatedly after a length of time (`15m`, `1h 30m`, `PT15M`). It counts from an anchor: from
+//!   `start_at` if that is given, otherwise from the instant at which the action became due. Whole days and weeks (`1d`, `2 days`, `1w`)
+//!   are calendar days in `timezone`: the clock shows the same time each time. Everything else is elapsed time: `24h` is 24 hours, also
+//!   when the clock changes, and so is each day of `1d 12h`;
 //!
 //! # Clock changes
 //! A cron that names its hours, and every wall time, fires once on both days of the year on which the clock changes:
@@ -170,10 +171,13 @@ impl Schedule {
         let after = start.map_or(after, |start| after.max(start - SignedDuration::from_nanos(1)));
         let next = match &self.timing {
             Timing::At(moment) => moment.instant(&self.zone).filter(|at| *at > after),
-            Timing::Every(length) => match start {
-                Some(start) => next::multiple_after(start, 0, length.duration(), after),
-                None => next::multiple_after(anchor, 1, length.duration(), after),
-            },
+            Timing::Every(length) => {
+                let (origin, least) = start.map_or((anchor, 1), |start| (start, 0));
+                match length.calendar_days() {
+                    Some(days) => next::days_after(&self.zone, origin, least, days, after),
+                    None => next::multiple_after(origin, least.into(), length.duration(), after),
+                }
+            }
             Timing::Cron(cron) => next::cron_after(cron, &self.zone, after),
         };
         next.filter(|next| self.ends().is_none_or(|end| *next <= end))
@@ -196,6 +200,9 @@ impl Schedule {
         let Some(first) = next(after) else { return 0 };
         match &self.timing {
             Timing::At(_) => 1,
+            Timing::Every(length) if let Some(days) = length.calendar_days() => {
+                next::count_of_days(&self.zone, days, first, until)
+            }
             Timing::Every(length) => {
                 let rest = until.duration_since(first).as_secs() / length.seconds().max(1);
                 u32::try_from(rest + 1).unwrap_or(u32::MAX)
@@ -239,7 +246,10 @@ impl Schedule {
         let Some(jitter) = &self.jitter else { return nominal };
         let to_next = match &self.timing {
             Timing::At(_) => None,
-            Timing::Every(length) => Some(length.seconds()),
+            Timing::Every(length) => match length.calendar_days() {
+                Some(days) => next::least_gap(&self.zone, days, nominal).map(|gap| gap.as_secs()),
+                None => Some(length.seconds()),
+            },
             Timing::Cron(cron) => {
                 next::cron_after(cron, &self.zone, nominal).map(|next| next.duration_since(nominal).as_secs())
             }

@@ -38,6 +38,52 @@ pub(super) fn multiple_after(
     origin.checked_add(SignedDuration::from_secs(offset)).ok()
 }
 
+/// The first time strictly after `after` that is `k × days` calendar days after `origin` in `zone`, with `k ≥ least`: the clock shows the
+/// same time as at `origin`. In a gap it is the first instant after the gap, and in an overlap the first of the two. If two of these times
+/// fall into one gap, they are one time.
+pub(super) fn days_after(
+    zone: &TimeZone,
+    origin: Timestamp,
+    least: i32,
+    days: i32,
+    after: Timestamp,
+) -> Option<Timestamp> {
+    let wall = zone.to_datetime(origin);
+    let passed = (zone.to_datetime(after).date() - wall.date()).get_days();
+    // The time of the day decides whether this many have passed. One less is never too late.
+    let mut k = passed.div_euclid(days).checked_sub(1)?.max(least);
+    loop {
+        let instant = match k {
+            // Not the wall time: `origin` may be in the second pass of an overlap.
+            0 => origin,
+            _ => first_instant(zone, wall.checked_add(k.checked_mul(days)?.days()).ok()?)?,
+        };
+        if instant > after {
+            return Some(instant);
+        }
+        k = k.checked_add(1)?;
+    }
+}
+
+/// How many times there are every `days` calendar days from `first` on, up to `until`.
+pub(super) fn count_of_days(zone: &TimeZone, days: i32, first: Timestamp, until: Timestamp) -> u32 {
+    let (begin, end) = (zone.to_datetime(first), zone.to_datetime(until));
+    let whole = (end.date() - begin.date()).get_days().div_euclid(days);
+    let last = begin.checked_add(whole.saturating_mul(days).days()).ok();
+    let is_over = last.and_then(|last| first_instant(zone, last)).is_none_or(|last| last > until);
+    u32::try_from(whole + 1 - i32::from(is_over)).unwrap_or(0)
+}
+
+/// How long the next time of [`days_after`] is away from `nominal` at least. If `nominal` is the end of a gap, the time of its days lies
+/// anywhere in the gap.
+pub(super) fn least_gap(zone: &TimeZone, days: i32, nominal: Timestamp) -> Option<SignedDuration> {
+    let before = nominal.checked_sub(SignedDuration::from_nanos(1)).ok()?;
+    let earliest = zone.to_offset(before).to_datetime(nominal);
+    let wall = earliest.min(zone.to_datetime(nominal));
+    let next = first_instant(zone, wall.checked_add(days.days()).ok()?)?;
+    Some(next.duration_since(nominal))
+}
+
 /// The first fire time of `cron` in `zone` strictly after `after`.
 pub(super) fn cron_after(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     if cron.is_interval() { interval_after(cron, zone, after) } else { appointment_after(cron, zone, after) }

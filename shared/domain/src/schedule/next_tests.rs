@@ -112,6 +112,97 @@ fn a_wall_time_happens_once_on_the_days_when_the_clock_changes() {
     }
 }
 
+/// A day is a calendar day: the clock shows the same time before and after it was changed. 24 hours are 24 hours.
+#[test]
+fn every_day_is_at_the_same_time_of_the_clock_and_every_24_hours_is_not() {
+    let every =
+        |every: &str, start: &str, zone: &str| json!({"every": every, "start_at": start, "timezone": zone});
+    let cases: [(serde_json::Value, &str, &[&str]); 13] = [
+        (
+            every("1d", "2026-10-23T09:00", "Europe/Berlin"),
+            "2026-10-23T09:30",
+            &["2026-10-24 09:00 +02", "2026-10-25 09:00 +01", "2026-10-26 09:00 +01"],
+        ),
+        (
+            every("24h", "2026-10-23T09:00", "Europe/Berlin"),
+            "2026-10-23T09:30",
+            &["2026-10-24 09:00 +02", "2026-10-25 08:00 +01", "2026-10-26 08:00 +01"],
+        ),
+        (
+            every("2 days", "2026-03-27T09:00", "Europe/Berlin"),
+            "2026-03-26T09:30",
+            &["2026-03-27 09:00 +01", "2026-03-29 09:00 +02", "2026-03-31 09:00 +02"],
+        ),
+        (
+            every("P1W", "2026-03-02T09:00", "America/New_York"),
+            "2026-03-02T09:00",
+            &["2026-03-09 09:00 -04", "2026-03-16 09:00 -04"],
+        ),
+        // A day and a half is 36 hours.
+        (
+            every("1d 12h", "2026-10-24T09:00", "Europe/Berlin"),
+            "2026-10-24T09:00",
+            &["2026-10-25 20:00 +01", "2026-10-27 08:00 +01"],
+        ),
+        // The southern hemisphere: the clock is set forward in October, and back in April.
+        (
+            every("1d", "2026-10-02T09:00", "Australia/Sydney"),
+            "2026-10-03T09:00",
+            &["2026-10-04 09:00 +11", "2026-10-05 09:00 +11"],
+        ),
+        (
+            every("1d", "2026-04-01T02:30", "Australia/Sydney"),
+            "2026-04-04T12:00",
+            &["2026-04-05 02:30 +11", "2026-04-06 02:30 +10"],
+        ),
+        // 23:00 does not exist, or exists twice.
+        (
+            every("1d", "2027-03-01T23:00", "America/Nuuk"),
+            "2027-03-26T12:00",
+            &["2027-03-26 23:00 -02", "2027-03-28 00:00 -01", "2027-03-28 23:00 -01"],
+        ),
+        (
+            every("1d", "2026-10-01T23:00", "Africa/Cairo"),
+            "2026-10-28T23:30",
+            &["2026-10-29 23:00 +03", "2026-10-30 23:00 +02"],
+        ),
+        (
+            every("1d", "2026-10-01T23:00", "Asia/Beirut"),
+            "2026-10-23T23:30",
+            &["2026-10-24 23:00 +03", "2026-10-25 23:00 +02"],
+        ),
+        (
+            every("1d", "2026-04-01T23:00", "America/Santiago"),
+            "2026-04-03T23:30",
+            &["2026-04-04 23:00 -03", "2026-04-05 23:00 -04"],
+        ),
+        // It begins in the second pass of the repeated hour.
+        (
+            every("1d", "2026-10-25T02:30:00+01:00", "Europe/Berlin"),
+            "2026-10-24T12:00",
+            &["2026-10-25 02:30 +01", "2026-10-26 02:30 +01"],
+        ),
+        // A day that was skipped completely.
+        (
+            every("1d", "2011-12-28T00:00", "Pacific/Apia"),
+            "2011-12-28T12:00",
+            &["2011-12-29 00:00 -10", "2011-12-31 00:00 +14", "2012-01-01 00:00 +14"],
+        ),
+    ];
+    for (json, from, expected) in cases {
+        assert_eq!(local_fires(json.clone(), from, expected.len()), expected, "{json}");
+    }
+    // Without `start_at`, it counts from the anchor.
+    let daily = schedule(json!({"every": "1d", "timezone": "Europe/Berlin"}));
+    let (anchor, after) = (ts("2026-03-01T08:00:00Z"), ts("2026-07-01T12:00:00Z"));
+    assert_eq!(daily.next_after(anchor, after), Some(ts("2026-07-02T07:00:00Z")));
+    assert_eq!(daily.next_after(anchor, anchor), Some(ts("2026-03-02T08:00:00Z")));
+    assert_eq!(daily.next_after(anchor, ts("2020-01-01T00:00:00Z")), Some(ts("2026-03-02T08:00:00Z")));
+    // A month of days, of which one has 23 hours.
+    assert_eq!(daily.count(anchor, anchor, ts("2026-03-31T07:00:00Z")), 30);
+    assert_eq!(daily.count(anchor, anchor, ts("2026-03-31T06:59:59Z")), 29);
+}
+
 #[test]
 fn an_interval_goes_by_the_clock_as_it_runs() {
     let cases: [(&str, &str, &str, &[&str]); 4] = [
@@ -209,7 +300,13 @@ fn once_and_every_and_bounds() {
 
 #[test]
 fn the_ends_of_the_calendar_end_the_fire_times() {
-    for json in [json!({"every": "1m"}), json!({"cron": "* * * * *"}), json!({"cron": "0 0 29 2 *"})] {
+    for json in [
+        json!({"every": "1m"}),
+        json!({"every": "1d"}),
+        json!({"every": "366d"}),
+        json!({"cron": "* * * * *"}),
+        json!({"cron": "0 0 29 2 *"}),
+    ] {
         let schedule = schedule(json);
         assert_eq!(schedule.next_after(Timestamp::UNIX_EPOCH, Timestamp::MAX), None);
         assert!(schedule.next_after(Timestamp::MIN, Timestamp::MIN).is_some());
@@ -344,6 +441,47 @@ proptest! {
             prop_assert!(pair[0] <= wake && wake < pair[1]);
             prop_assert!(wake.duration_since(pair[0]).as_secs() <= jitter);
             prop_assert_eq!(wake, schedule.wake_at(action, pair[0]));
+        }
+    }
+
+    /// The times of a schedule of days: each shows the anchor's time of the clock, unless that is in a gap, and they are `days` days apart.
+    /// A jitter never reaches the next one.
+    #[test]
+    fn days_keep_the_time_of_the_clock(
+        days in 1i32..40,
+        zone in prop::sample::select(&ZONES[..]),
+        year in 2020i16..2040,
+        near_change in prop::bool::weighted(0.8),
+        minutes in 0i64..500_000,
+        later in 0i64..4_000,
+        jitter in 0i64..=86_400,
+        action: u128,
+    ) {
+        let schedule = schedule(json!({"every": format!("{days}d"), "timezone": zone, "jitter": format!("{jitter}s")}));
+        let zone = schedule.time_zone();
+        let anchor = any_minute(zone.iana_name().unwrap(), year, near_change, minutes);
+        let wall = zone.to_datetime(anchor);
+        let action = ActionId::from_uuid(Uuid::from_u128(action));
+        let mut last = anchor + SignedDuration::from_hours(later);
+        for _ in 0..20 {
+            let next = schedule.next_after(anchor, last).unwrap();
+            prop_assert!(next > last);
+            // The first one that is late enough: none of the times of the days between is.
+            let local = zone.to_datetime(next);
+            let is_first = super::first_instant(zone, local) == Some(next);
+            let passed = (local.date() - wall.date()).get_days();
+            let nominal = wall.date() + jiff::ToSpan::days(passed - passed.rem_euclid(days));
+            let nominal = nominal.to_datetime(wall.time());
+            let is_gap = zone.to_ambiguous_timestamp(nominal).is_ambiguous() && zone.to_datetime(super::first_instant(zone, nominal).unwrap()) != nominal;
+            prop_assert!(is_first && (local == nominal || is_gap && super::first_instant(zone, nominal) == Some(next)), "{local} {nominal}");
+            let after = schedule.next_after(anchor, next).unwrap();
+            prop_assert!(schedule.wake_at(action, next) < after);
+            // Every instant in between gives the same time.
+            prop_assert_eq!(schedule.next_after(anchor, after - SignedDuration::from_nanos(1)), Some(after));
+            let least = days - 1;
+            let between = zone.to_datetime(after).date() - local.date();
+            prop_assert!((least..=days + 1).contains(&between.get_days()), "{local} {after}");
+            last = next;
         }
     }
 

@@ -25,8 +25,9 @@ pub struct ScheduleInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "2026-12-01T09:00")]
     pub at: Option<String>,
-    /// Repeatedly: a duration of elapsed time from one minute to 366 days. It counts from `start_at` if that is given,
-    /// otherwise from the moment at which the action became due.
+    /// Repeatedly: a length of time from one minute to 366 days. It counts from `start_at` if that is given, otherwise from the moment at
+    /// which the action became due. Whole days and weeks (`1d`, `1w`) are calendar days in `timezone`, at the same time of the clock. Anything
+    /// else is elapsed time: `24h` is 24 hours, also when the clock changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "1h 30m")]
     pub every: Option<String>,

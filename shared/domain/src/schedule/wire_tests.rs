@@ -69,6 +69,10 @@ fn schedules_speak_english() {
     let cases = [
         json!({"at": "2026-12-01T09:00", "timezone": "europe/berlin"}),
         json!({"every": "1h"}),
+        json!({"every": "1d", "start_at": "2026-10-23T09:00", "timezone": "Europe/Berlin"}),
+        json!({"every": "24h", "start_at": "2026-10-23T09:00", "timezone": "Europe/Berlin"}),
+        json!({"every": "2 weeks"}),
+        json!({"every": "1d 12h"}),
         json!({"every": "PT90M", "start_at": "2026-12-01T09:00", "end_at": "2026-12-24T12:00:30Z"}),
         json!({"cron": "* * * * *"}),
         json!({"cron": "*/15 * * * *"}),
