@@ -383,9 +383,9 @@ fn a_summary_keeps_the_earlier_one_and_what_the_person_said() {
 #[test]
 fn a_question_why_something_did_not_run_is_answered_with_the_reasons() {
     for scene in [Scene::Chat, Scene::About] {
-        let question = ask(scene, &["query_actions", "explain_action"], &["Why did it not run?"]);
+        let question = ask(scene, &["query_actions", "explain_action"], &["Hello", "Why did it not run?"]);
         assert_eq!(answer(&question).call, Some(("explain_action".into(), json!({}))));
-        let signalled = Reply::parse(&answer(&ask(scene, &[], &["Why did it not run?"])).text);
+        let signalled = Reply::parse(&answer(&ask(scene, &[], &["Hello", "Why did it not run?"])).text);
         assert!(
             matches!(&signalled.deliverables[..], [Deliverable::UseTool { name, .. }] if name == "explain_action")
         );

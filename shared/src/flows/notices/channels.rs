@@ -69,11 +69,11 @@ impl From<StoredChannel> for ChannelView {
 pub struct ChannelList {
     /// Oldest first.
     pub data: Vec<ChannelView>,
+    /// What becomes of e-mails on this platform.
     pub emails: Emails,
 }
 
-/// What becomes of e-mails on this platform: `sent`, `stored` in the outbox (`GET /outbox`) and not sent, or `none`: there are no channels
-/// of this kind.
+/// What becomes of e-mails: `sent`, `stored` in the outbox (`GET /outbox`) and not sent, or `none`: there are no channels of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Emails {
