@@ -1,5 +1,5 @@
-// Leaves out what only readers of the sources need: comments, indentation and empty lines. Texts, templates and regular
-// expressions stay as they are.
+// Leaves out what only readers of the sources need: comments, indentation, empty lines, commas at the end of a list, and that a name is
+// constant, which the tests check. Texts, templates and regular expressions stay as they are.
 
 /// Shortens a script.
 pub fn script(text: &str) -> String {
@@ -31,15 +31,37 @@ pub fn script(text: &str) -> String {
                 let end = rest.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(rest.len());
                 let broke = rest[..end].contains(&b'\n');
                 at += end;
+                let after = bytes.get(at).copied();
+                if broke && matches!(after, Some(b')' | b']' | b'}')) && out.ends_with(b",") {
+                    // A second comma would be a hole in the list.
+                    if !matches!(out[..out.len() - 1].last(), None | Some(b',' | b'[')) {
+                        out.pop();
+                    }
+                }
+                // The last semicolon of a block, unless it is a whole statement: `while (a);`.
+                if broke && after == Some(b'}') && out.ends_with(b";") && !out.ends_with(b"else;") {
+                    let last = out[..out.len() - 1].last().copied();
+                    if last.is_some_and(|b| is_word(b) || b == b'"') {
+                        out.pop();
+                    }
+                }
+                // A comment may stand between two new lines.
+                let broke = broke || out.last() == Some(&b'\n');
+                if out.last() == Some(&b'\n') {
+                    out.pop();
+                }
                 let before = out.last().copied();
                 if broke {
-                    // A new line may end a statement.
-                    if !matches!(before, None | Some(b'\n' | b'{' | b'(' | b'[' | b',' | b';')) {
+                    if may_end_statement(before, after) {
                         out.push(b'\n');
                     }
-                } else if before != Some(b'\n') && needs_space(before, bytes.get(at).copied()) {
+                } else if needs_space(before, after) {
                     out.push(b' ');
                 }
+            }
+            b'c' if rest.starts_with(b"const ") && !out.last().is_some_and(|b| is_word(*b) || *b == b'.') => {
+                out.extend_from_slice(b"let");
+                at += b"const".len();
             }
             byte => {
                 if let Some(open) = templates.last_mut() {
@@ -140,10 +162,26 @@ fn begins_regex(out: &[u8]) -> bool {
     !matches!(last, b')' | b']' | b'}' | b'"' | b'\'' | b'`')
 }
 
+/// Whether a new line between two characters may end a statement. Each statement that is an expression ends with a semicolon, so a word
+/// after a brace begins another one; otherwise the script would not be read at all.
+fn may_end_statement(before: Option<u8>, after: Option<u8>) -> bool {
+    let is_open = matches!(before, None | Some(b'{' | b'(' | b'[' | b',' | b';'));
+    let is_closed = matches!(after, Some(b')' | b']' | b'}'));
+    // `a++` and `/a/` may end one.
+    let is_operator = |b: u8| b"=?:&|<>*%^".contains(&b);
+    let goes_on = before.is_some_and(|b| is_operator(b) || b == b'!')
+        || after.is_some_and(|b| is_operator(b) || b == b'.' || b == b',' || b == b';');
+    let is_after_block = before == Some(b'}') && after.is_some_and(is_word);
+    !(is_open || is_closed || goes_on || is_after_block)
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b == b'#' || !b.is_ascii()
+}
+
 /// Whether a space between two characters separates words, or operators such as `+ +`.
 fn needs_space(before: Option<u8>, after: Option<u8>) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return false };
-    let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b == b'#' || !b.is_ascii();
     (is_word(before) && is_word(after))
         || (is_word(before) && matches!(after, b'"' | b'\'' | b'`' | b'/' | b'.'))
         || (matches!(before, b'"' | b'\'' | b'`' | b'/') && is_word(after))

@@ -76,15 +76,30 @@ fn what_cannot_be_joined_is_refused_with_its_place() {
 #[test]
 fn only_what_readers_need_is_left_out() {
     for (source, squeezed) in [
-        ("const a = 1; // one\n\n  const b = a + +a;\n", "const a=1;const b=a+ +a;"),
+        ("const a = 1; // one\n\n  const b = a + +a;\n", "let a=1;let b=a+ +a;"),
         ("a = b\n  (c)\n", "a=b\n(c)\n"),
-        ("f(\n  1,\n  2,\n);\n", "f(1,2,);"),
+        ("f(\n  1,\n  2,\n);\n", "f(1,2);"),
         ("x = \"// no  comment\" + '/* \\' no */';\n", "x=\"// no  comment\"+'/* \\' no */';"),
         ("t = `a  ${ f({ b: `//  ${c}` }) }  // text`;\n", "t=`a  ${f({b:`//  ${c}`})}  // text`;"),
         ("r = /[/\"]  \\/ x/g.test(s) ? a / b : c / d;\n", "r=/[/\"]  \\/ x/g.test(s)?a / b:c / d;"),
         ("return /a b/;\n", "return /a b/;"),
         ("/* a\n b */ x\n", "x\n"),
-        ("for (const x of [1]) y;\n", "for(const x of[1])y;"),
+        ("for (const x of [1]) y;\n", "for(let x of[1])y;"),
+        // A comma after a comma is a hole in the list, and one on the same line stays.
+        ("x = [\n  1,\n  ,\n];\n[a, ,] = [b,];\n", "x=[1,,];[a,,]=[b,];"),
+        (
+            "if (a) {\n  b();\n}\nelse c();\nfunction d() {\n}\nd();\n",
+            "if(a){b();}else c();function d(){}d();",
+        ),
+        (
+            "const f = (a) =>\n  a\n    ? b\n    : c;\n\n/** d */\nfunction d() {}\n",
+            "let f=(a)=>a?b:c;function d(){}\n",
+        ),
+        ("if (a) {\n  b();\n}\n\n// e\nfunction d() {}\n\n// f\n", "if(a){b();}function d(){}\n"),
+        ("if (a) {\n  b = 1;\n}\nfor (;;) {\n  while (c());\n}\n", "if(a){b=1}for(;;){while(c());}\n"),
+        ("let a = b\n  .c();\na++\n++b\n", "let a=b.c();a++\n++b\n"),
+        ("function d() {\n}\n[1].map(d);\n(e)();\n", "function d(){}\n[1].map(d);(e)();"),
+        ("a.const = constant + \"const b\";\n", "a.const=constant+\"const b\";"),
     ] {
         assert_eq!(squeeze::script(source), squeezed, "{source:?}");
     }

@@ -140,11 +140,17 @@ impl Conversation {
 
     /// Whether the person accepts what the last reply has shown.
     fn is_yes(&self) -> bool {
+        // "Yes?" is a question, and brackets, quotation marks or characters that nobody sees are no plain yes.
+        let is_plain =
+            |c: char| c.is_alphanumeric() || c.is_ascii_whitespace() || matches!(c, '.' | ',' | '!');
         let words = |text: &str| {
             let text: String = text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
             text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        self.images.is_empty() && self.message.len() <= 100 && YES.contains(&words(&self.message).as_str())
+        self.images.is_empty()
+            && self.message.chars().all(is_plain)
+            && self.message.len() <= 100
+            && YES.contains(&words(&self.message).as_str())
     }
 
     fn title(&self) -> String {
@@ -376,9 +382,21 @@ mod tests {
         for yes in ["yes", "Yes!", " accept. ", "Yes, please", "YES, accept it.", "Accept all"] {
             assert!(conversation("", &[], yes).is_yes(), "{yes}");
         }
-        for other in
-            ["", "no", "yes?no", "yes, but shorter", "do not accept", "y", "accept the risk", "yesterday"]
-        {
+        for other in [
+            "",
+            "no",
+            "yes?",
+            "(yes)",
+            "\"yes\"",
+            "yes…",
+            "yes\u{200b}",
+            "yes?no",
+            "yes, but shorter",
+            "do not accept",
+            "y",
+            "accept the risk",
+            "yesterday",
+        ] {
             assert!(!conversation("", &[], other).is_yes(), "{other}");
         }
         let mut with_image = conversation("", &[], "yes");

@@ -7,6 +7,7 @@ use domain::tools::actions::QUERY_ACTIONS;
 use domain::tools::assets::{QUERY_ASSETS, READ_ASSET};
 use domain::tools::messages::READ_MESSAGES;
 use domain::tools::practices::QUERY_PRACTICE;
+use domain::tools::runs::EXPLAIN_OWN_ACTION;
 use domain::tools::{Effect, LOOP, ToolCall};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
@@ -161,7 +162,8 @@ async fn every_read_tool_is_limited_to_its_agent_and_owner() {
     // Every tool that only reads is tried above.
     // `read_messages` knows one conversation alone: see `long_chats::older_messages_are_read_by_page_and_by_text`.
     // Practices belong to the person and to no agent: see `practices.rs`. Those of another owner are tried below.
-    let elsewhere = [&READ_MESSAGES, &QUERY_PRACTICE];
+    // `explain_action` reads the agent's own actions: see `explained.rs`.
+    let elsewhere = [&READ_MESSAGES, &QUERY_PRACTICE, &EXPLAIN_OWN_ACTION];
     let reading = LOOP.iter().filter(|tool| tool.effect == Effect::Read && !elsewhere.contains(tool));
     let reading = reading.map(|tool| tool.name);
     assert_eq!(reading.collect::<Vec<_>>(), inputs.map(|(tool, _)| tool.name));

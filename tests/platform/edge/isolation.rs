@@ -96,6 +96,9 @@ const WITHOUT_IDS: &[&str] = &[
     "POST /memory/tidy",
     // The same name is another session for each owner: see the test below.
     "POST /memory/sessions/{session_id}/messages",
+    // A day exists for everybody, with nothing in it for a stranger: `memory/isolation.rs` looks.
+    "GET /memory/days/{date}",
+    "GET /memory/weeks/{monday}",
     // The list of a stranger is empty: see below.
     "GET /practices",
     "POST /practices",

@@ -705,7 +705,7 @@ async fn every_tool_of_mcp_that_writes_acts_once_wherever_its_process_ends() {
     for listed in listed["result"]["tools"].as_array().unwrap() {
         let name = text(&listed["name"]);
         let owner = name.replace('_', "-");
-        let writes = listed["annotations"]["readOnlyHint"] == false;
+        let writes = listed["annotations"]["readOnlyHint"] != true;
         let has_case = tool(&stage.scene(&owner).await, &name).await.is_some();
         assert_eq!(has_case, writes, "{name}: exactly the tools that write need a case");
         if writes {

@@ -234,14 +234,46 @@ async fn a_deletion_reaches_titles_cards_notebooks_and_summaries() {
     let action = stage.approved(json!({})).await;
     let notebook = format!("/actions/{action}/notebook");
     let text = "Oil is dear.\nThe umbrella is kept in the blue tin.\nAsk again on Monday.";
-    send(stage.h.request(Method::PUT, &notebook).json(&json!({"text": text}))).await.expect(200);
+    for text in [text, "Oil is cheap.\nThe umbrella is kept in the blue tin.\nAsk again on Monday."] {
+        send(stage.h.request(Method::PUT, &notebook).json(&json!({"text": text}))).await.expect(200);
+    }
+    // A reply that a client has brought, as a conversation of another program has it.
+    let brought = json!({"messages": [
+        {"role": "user", "content": "Did I say that the umbrella is kept in the blue tin?"},
+        {"role": "assistant", "content": "A blue tin with an umbrella, how nice."},
+    ]});
+    let elsewhere =
+        stage.h.post(&format!("/agents/{agent}/chats"), json!({"title": "Tin"})).await.expect(201);
+    let elsewhere = elsewhere["chat_id"].as_str().unwrap().to_owned();
+    stage.h.post(&format!("/chats/{elsewhere}/messages"), brought).await.expect(201);
     for title in ["Found the umbrella, which was kept in the blue tin", "Bought a blue umbrella"] {
         stage.h.post("/memory/cards", json!({"title": title})).await.expect(201);
     }
     stage.h.post("/memory/sync", json!({})).await.expect(200);
     let facts = learned(&stage, "2026-11-21").await;
+    // A turn is told the card.
+    let asked = stage.says(None, &["Was the umbrella found, which was kept somewhere?", "I like jam"]).await;
+    let recalled = async || {
+        let runs = stage.h.get("/runs?limit=100").await.expect(200);
+        let ids: Vec<String> = runs["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|run| run["run_id"].as_str().unwrap().to_owned())
+            .collect();
+        let mut all = String::new();
+        for id in ids {
+            all.push_str(&stage.h.get(&format!("/runs/{id}")).await.expect(200)["recalled"].to_string());
+        }
+        all
+    };
+    assert!(recalled().await.contains("Found the umbrella"), "{asked}: {}", recalled().await);
 
     forgets(&stage, &facts["The user keep an umbrella in the blue tin"]).await;
+    assert!(!recalled().await.contains("Found the umbrella"), "{}", recalled().await);
+    let found =
+        stage.h.get("/memory/search?q=umbrella+tin&depth=raw&limit=100").await.expect(200).to_string();
+    assert!(!found.contains("how nice"), "{found}");
     for (chat, title) in [
         (&one, "Conversation"),
         (&other, "I have two cats"),
@@ -271,7 +303,11 @@ async fn a_deletion_reaches_titles_cards_notebooks_and_summaries() {
     let left: Vec<&Value> = cards["data"].as_array().unwrap().iter().map(|card| &card["title"]).collect();
     assert_eq!(left, ["Bought a blue umbrella"]);
     let notes = stage.h.get(&notebook).await.expect(200);
-    assert_eq!(notes["text"], "Oil is dear.\nAsk again on Monday.");
+    assert_eq!(notes["text"], "Oil is cheap.\nAsk again on Monday.");
+    let versions = stage.h.get(&format!("{notebook}/versions")).await.expect(200);
+    let texts: Vec<&Value> = versions["data"].as_array().unwrap().iter().map(|one| &one["text"]).collect();
+    let cheap = "Oil is cheap.\nAsk again on Monday.";
+    assert_eq!(texts, [cheap, cheap, "Oil is dear.\nAsk again on Monday."], "{versions:#}");
     assert!(summary().await.is_null());
     // The conversations go on, and a summary is written anew.
     let before = model.sent().len();

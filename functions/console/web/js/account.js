@@ -472,7 +472,7 @@ function receiptView(ctx) {
       ["Left", receipt.left && `${counted(receipt.left.records, "record")} and ${counted(receipt.left.objects, "version")} of files, looked for ${moment(receipt.left.checked_at)}`],
       ["Begin anew", receipt.state === "done" ? link("with an empty account", "#/") : ["after ", when(receipt.confirms_at, { form: "moment" }), ". Until then, this account takes no calls"]],
     ]),
-    h("p", { class: "muted" }, "Each thing has several records: itself, each of its changes, and what finds it again. So there are more records than things."),
+    h("p", { class: "muted" }, "Each thing has several records: itself, its changes, and what finds it."),
     removed.length > 0 &&
       section(
         "What was removed",

@@ -227,6 +227,13 @@ function doing(ctx, verb, action) {
   return { title: title(action.title), kind: "do", act };
 }
 
+/** What can be done with the actions that fit. If several fit and none is called just so, Enter alone does nothing. */
+function doable(ctx, verb, query, fits) {
+  const exact = fits.filter((one) => one.title.toLowerCase() === query.toLowerCase());
+  const several = exact.length !== 1 && fits.length > 1;
+  return [...(several ? [{ title: "Several actions fit: choose one", kind: "" }] : []), ...[...new Set([...exact, ...fits])].map((one) => doing(ctx, verb, one))];
+}
+
 export function palette(ctx) {
   let text = "";
   let found = [];
@@ -251,13 +258,13 @@ export function palette(ctx) {
       const answer = await get(`/search?q=${encodeURIComponent(query)}`).catch(() => ({ data: [] }));
       if (mine !== asked) return;
       found = verb
-        ? answer.data.filter((one) => one.kind === "action").map((one) => doing(ctx, verb, one))
+        ? doable(ctx, verb, query, answer.data.filter((one) => one.kind === "action"))
         : answer.data.filter((one) => HREFS[one.kind]).map((one) => ({ title: one.title, kind: one.kind, href: HREFS[one.kind](one) }));
       ctx.redraw();
     }, 150);
   };
   const choose = (one) => {
-    if (!one) return;
+    if (!one?.href && !one?.act) return;
     ctx.close();
     if (one.href) location.hash = one.href;
     else setTimeout(one.act);

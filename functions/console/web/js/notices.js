@@ -19,7 +19,7 @@ const CHANNEL_KINDS = {
 };
 
 /** On one machine. */
-const STORED = "This platform sends no e-mail: it shows each message under Outbox. To be told outside of this page, add another kind of channel.";
+const STORED = "This platform sends no e-mail: it shows each message under Outbox. To be told elsewhere, add another channel.";
 
 /** What a person may be told, with what happens if nothing is set. */
 const NOTICE_KINDS = [
@@ -27,6 +27,7 @@ const NOTICE_KINDS = [
   ["failed", "Failed", "A run has failed, or its due time was missed.", "at_once"],
   ["held", "Held", "What would have run is not what you approved.", "at_once"],
   ["watchdog", "Watchdog", "Something is wrong with a job, an action or a watched schedule.", "at_once"],
+  ["budget", "Budget", "Costs near a ceiling, or at it.", "at_once"],
   ["succeeded", "Succeeded", "A run has succeeded.", "digest"],
   ["nothing_new", "Nothing new", "A run has found nothing new.", "off"],
 ];
@@ -91,7 +92,7 @@ function channelRow(ctx, one) {
       watchChip(one.state, { enabled: "on", disabled: "paused", suspended: "suspended", unconfirmed: "not confirmed" }[one.state]),
       one.why && h("span", { class: "watch-remedy" }, one.why),
       one.old_secret_until && h("span", { class: "watch-remedy" }, "The secret before this one signs, too, until ", when(one.old_secret_until, { form: "moment" }), "."),
-      isUnconfirmed && h("span", { class: "watch-remedy" }, worksUntil > Date.now() ? [ctx.data.channels.emails === "stored" ? "Its code is below, under Outbox. It works until " : "A code was sent there. It works until ", when(one.code_until, { form: "moment" }), "."] : "The code that was sent there no longer works. Send another one."),
+      isUnconfirmed && h("span", { class: "watch-remedy" }, worksUntil > Date.now() ? ["A code was sent. It works until ", when(one.code_until, { form: "moment" }), "."] : "The code that was sent there no longer works. Send another one."),
       failureOf(ctx, tests),
       failureOf(ctx, turns),
     ],
@@ -168,7 +169,7 @@ function newChannel(ctx) {
     const made = await post("/notifications/channels", { kind: form.kind, ...Object.fromEntries(fields.map(([name]) => [name, form[name].trim()])) });
     ctx.state.channel = { kind: form.kind };
     if (made.kind === "webhook") ctx.state.secret = made;
-    flash(made.state === "unconfirmed" ? (emails === "stored" ? "Added. Its code is under Outbox." : "Added. A code is on its way to the address.") : "Added. Test it, so that you know that it works.");
+    flash(made.state === "unconfirmed" ? "Added. Its code is on its way." : "Added. Test it, so that you know that it works.");
   };
   return h(
     "form",

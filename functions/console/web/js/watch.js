@@ -15,6 +15,8 @@ const NEW_WATCHED = draftOf("new watched schedule");
 
 /** The checks of a person, with what they look for. The other checks are of the platform. */
 const CHECKS = {
+  action_repeats: ["Repeated outputs", "An action has delivered the same output again, three times in a row."],
+  budget_burn: ["Costs", "At the pace of the last day, a ceiling is reached soon."],
   job_failed: ["A job failed", "The newest job of its kind has failed, or has not ended after two hours."],
   stale: ["Something did not begin", "A job or an action has not begun two hours after its due time."],
   empty_success: ["A job wrote nothing", "A job succeeded and wrote nothing, although there was work."],

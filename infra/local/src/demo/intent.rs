@@ -72,7 +72,7 @@ fn explains(words: &[String]) -> bool {
     ]);
     let is_negative = has(&["not", "didn't", "doesn't", "won't", "isn't", "never", "nothing"]);
     let went_wrong = has(&["missed", "skipped", "held", "failed", "fail", "paused", "blocked"]);
-    is_question && (has(&["why"]) && (of_runs || went_wrong) || of_runs && is_negative || went_wrong)
+    is_question && (went_wrong || of_runs && (has(&["why"]) || is_negative))
 }
 
 /// Whether the sentence only greets or thanks, or has no words.

@@ -313,7 +313,7 @@ fn after(name: &str, result: &str, now: Option<&Zoned>) -> String {
             let lines: Vec<String> =
                 result["actions"].as_array().into_iter().flatten().filter_map(explained).collect();
             match &lines[..] {
-                [] => "Every action runs at its due times, and the newest ones have succeeded.".into(),
+                [] => "I know of nothing that did not run, and of nothing that will not.".into(),
                 [one] => one.clone(),
                 many => format!("This did not run, or will not:\n\n- {}", many.join("\n- ")),
             }

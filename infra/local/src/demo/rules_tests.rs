@@ -396,10 +396,7 @@ fn a_question_why_something_did_not_run_is_answered_with_the_reasons() {
         };
         let runs =
             json!({"title": "Runs", "will_not_run": null, "nothing_ran_since": null, "did_not_succeed": []});
-        assert_eq!(
-            told(json!([runs])),
-            "Every action runs at its due times, and the newest ones have succeeded."
-        );
+        assert_eq!(told(json!([runs])), "I know of nothing that did not run, and of nothing that will not.");
         let paused = json!({
             "title": "Brief", "will_not_run": "You paused the action at 2026-11-21 12:00 (UTC).",
             "nothing_ran_since": "Saturday", "did_not_succeed": ["The run that was due at 9 was missed: late."],

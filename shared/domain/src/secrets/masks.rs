@@ -2,9 +2,13 @@
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use quick_xml::escape::resolve_html5_entity;
 
 /// What stands for a secret.
 pub const MASK: &str = "•••";
+
+/// The longest character reference that is read, in bytes.
+const MAX_REFERENCE: usize = 40;
 
 /// A text may end in the middle of a secret. So many of its first characters are recognised.
 const SHORTEST_PART: usize = 4;
@@ -30,16 +34,10 @@ impl Masks {
     #[must_use]
     pub fn hide(&self, mut text: String) -> String {
         for form in &self.encoded {
-            if text.contains(form.as_str()) {
-                text = text.replace(form, MASK);
-            }
+            text = hide_spelled(form, true, text);
         }
         for secret in &self.secrets {
-            text = hide_spelled(secret, text);
-        }
-        if let Some(part) = self.encoded.iter().filter_map(|form| ends_with_part(&text, form)).max() {
-            text.truncate(text.len() - part);
-            text.push_str(MASK);
+            text = hide_spelled(secret, false, text);
         }
         text
     }
@@ -52,11 +50,11 @@ fn longest_first(mut forms: Vec<String>) -> Vec<String> {
     forms
 }
 
-/// The text without a secret, however its characters are spelled.
-fn hide_spelled(secret: &str, text: String) -> String {
+/// The text without a secret, however its characters are spelled. `is_wrapped`: there may be line ends in it, as in long base64.
+fn hide_spelled(secret: &str, is_wrapped: bool, text: String) -> String {
     let (mut shown, mut copied, mut at) = (String::new(), 0, 0);
     while at < text.len() {
-        match spelled(secret.as_bytes(), &text.as_bytes()[at..]) {
+        match spelled(secret.as_bytes(), is_wrapped, &text.as_bytes()[at..]) {
             Some(length) => {
                 shown.push_str(&text[copied..at]);
                 shown.push_str(MASK);
@@ -73,12 +71,25 @@ fn hide_spelled(secret: &str, text: String) -> String {
     shown
 }
 
+/// Line ends, also as JSON writes them.
+const LINE_ENDS: [&[u8]; 4] = [b"\r\n", b"\n", b"\\r\\n", b"\\n"];
+
 /// How many bytes at the beginning of the text spell the secret. If the text ends within the secret: all of it.
-fn spelled(secret: &[u8], text: &[u8]) -> Option<usize> {
+fn spelled(secret: &[u8], is_wrapped: bool, text: &[u8]) -> Option<usize> {
     // A backslash may stand for itself or begin an escape, so there may be several ways to read the text.
     let mut ends = vec![0];
     for (known, byte) in secret.iter().enumerate() {
         let mut next = Vec::new();
+        if is_wrapped && known > 0 {
+            let line_end = |end: usize| {
+                LINE_ENDS
+                    .iter()
+                    .filter(move |mark| text[end..].starts_with(mark))
+                    .map(move |mark| end + mark.len())
+            };
+            let after: Vec<usize> = ends.iter().copied().flat_map(line_end).collect();
+            ends.extend(after);
+        }
         for rest in ends.iter().map(|end| &text[*end..]) {
             let read = text.len() - rest.len();
             if known >= SHORTEST_PART && is_begin_of_spelling(*byte, rest) {
@@ -98,7 +109,7 @@ fn spelled(secret: &[u8], text: &[u8]) -> Option<usize> {
 
 /// The lengths of the spellings of `byte` with which the text begins: as it is, and as JSON, a URL and HTML write it, also if they
 /// were applied several times.
-fn spellings(byte: u8, text: &[u8]) -> [Option<usize>; 5] {
+fn spellings(byte: u8, text: &[u8]) -> [Option<usize>; 6] {
     let hex = format!("{byte:02x}");
     let begins = |text: &[u8], with: &str| {
         text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with.as_bytes()))
@@ -120,17 +131,34 @@ fn spellings(byte: u8, text: &[u8]) -> [Option<usize>; 5] {
         }
         begins(rest, &hex).then(|| text.len() - rest.len() + 2)
     });
-    let named = match byte {
-        b'&' => "&amp;",
-        b'<' => "&lt;",
-        b'>' => "&gt;",
-        b'"' => "&quot;",
-        b'\'' => "&apos;",
-        _ => "&;",
+    // As forms write it.
+    let plus = (byte == b' ' && text.first() == Some(&b'+')).then_some(1);
+    [itself, escape, escaped_twice, percent, plus, reference(byte, text)]
+}
+
+/// The length of a character reference of HTML that stands for `byte`.
+fn reference(byte: u8, text: &[u8]) -> Option<usize> {
+    let name = text.strip_prefix(b"&")?;
+    let is_part = |at: usize, c: u8| match name {
+        [b'#', b'x' | b'X', ..] => at < 2 || c.is_ascii_hexdigit(),
+        [b'#', ..] => at < 1 || c.is_ascii_digit(),
+        _ => c.is_ascii_alphanumeric(),
     };
-    let entities = [named.to_owned(), format!("&#{byte};"), format!("&#0{byte};"), format!("&#x{hex};")];
-    let entity = entities.iter().find(|entity| begins(text, entity)).map(String::len);
-    [itself, escape, escaped_twice, percent, entity]
+    let most = name.len().min(MAX_REFERENCE);
+    let length = (0..most).find(|at| !is_part(*at, name[*at])).unwrap_or(most);
+    let word = std::str::from_utf8(&name[..length]).ok()?;
+    let has_end = name.get(length) == Some(&b';');
+    let is_meant = match word.strip_prefix('#') {
+        Some(number) => {
+            let number = match number.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16),
+                None => number.parse(),
+            };
+            number == Ok(byte.into())
+        }
+        None => has_end && resolve_html5_entity(word) == std::str::from_utf8(&[byte]).ok(),
+    };
+    is_meant.then_some(1 + length + usize::from(has_end))
 }
 
 /// Whether the text ends within a spelling of `byte`.
@@ -141,11 +169,6 @@ fn is_begin_of_spelling(byte: u8, text: &[u8]) -> bool {
         spelling.len() > text.len() && spelling.as_bytes()[..text.len()].eq_ignore_ascii_case(text)
     };
     text.is_empty() || longest.iter().any(is_begin)
-}
-
-/// How many bytes at the end of the text are the beginning of a form.
-fn ends_with_part(text: &str, form: &str) -> Option<usize> {
-    (SHORTEST_PART..form.len()).rev().find(|length| text.ends_with(&form[..*length]))
 }
 
 /// The secret in base64.
@@ -195,6 +218,8 @@ mod tests {
             ("?t=ghp_quick%252Fsilver%2522%252Bx", "?t=•••"),
             ("<p>ghp_quick/silver&quot;+x</p>", "<p>•••</p>"),
             ("<p>ghp_quick&#x2F;silver&#34;&#43;x</p>", "<p>•••</p>"),
+            ("<p>ghp&lowbar;quick&sol;silver&quot;&plus;x</p>", "<p>•••</p>"),
+            ("<p>ghp_quick&#x002F;silver&#0034;&#43x</p>", "<p>•••</p>"),
             // Cut within an escape.
             (r"cut ghp_quick\u00", "cut •••"),
             ("cut ghp_quick%2", "cut •••"),
@@ -210,6 +235,20 @@ mod tests {
         assert_eq!(hidden("", "abc"), "abc");
         for text in [r"a\b", r"a\\b", r"a\\\\b", r"a\u005cb", "a%5Cb"] {
             assert_eq!(hidden(r"a\b", text), MASK, "{text}");
+        }
+        assert_eq!(hidden("pass word", "p=pass+word&q"), "p=•••&q");
+        // Base64 in JSON and in an address, and on several lines.
+        let odd = "pass word'x?>>?~~and_more";
+        let encoded = BASE64_STANDARD.encode(odd);
+        assert!(encoded.contains('/') || encoded.contains('+'), "{encoded}");
+        for text in [
+            encoded.replace('/', "\\/"),
+            encoded.replace('/', "\\u002F").replace('+', "\\u002b"),
+            encoded.replace('/', "%2F").replace('+', "%2B"),
+            format!("{}\n{}", &encoded[..20], &encoded[20..]),
+            format!("{}\\r\\n{}", &encoded[..20], &encoded[20..]),
+        ] {
+            assert_eq!(hidden(odd, &text).trim_end_matches('='), MASK, "{text}");
         }
         // Two backslashes in the secret itself.
         assert_eq!(hidden(r"a\\b", r"a\\b a\\\\b"), "••• •••");

@@ -7,6 +7,7 @@
 use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
 use domain::chats::{Chat, ChatMessage, Summary};
 use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner, RunId};
+use domain::memory::told::Told;
 use domain::models::{Block, Role};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
@@ -15,6 +16,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::memory::told;
 use super::messages::{self, MessageView};
 use super::runs;
 use crate::blobs::BlobKey;
@@ -280,7 +282,19 @@ async fn prepare(
     if !generated.is_empty() {
         let _ = cx.store.write_all(generated).await?;
     }
-    let new = |(role, content)| messages::new(cx, role, content, None);
+    let has_replies = contents.iter().any(|(role, _)| *role == Role::Assistant);
+    let mut told = match has_replies {
+        true => told::of_conversation(cx, owner, chat.into()).await?,
+        false => Told::default(),
+    };
+    let new = |(role, content)| {
+        let message = messages::new(cx, role, content, None);
+        if role == Role::User {
+            told.add_message(message.message_id);
+            return message;
+        }
+        ChatMessage { told: told.clone(), ..message }
+    };
     let said: Vec<ChatMessage> = contents.into_iter().map(new).collect();
     let writes = messages::writes(cx, owner, chat, said.clone()).await?;
     Ok((said, writes))

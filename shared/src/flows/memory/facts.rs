@@ -186,6 +186,7 @@ pub async fn forget(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
         if !repeated.contains_key(fact.text.as_str()) {
             let mut quoted = traces::repetitions(cx, owner, &fact.text, None).await?;
             quoted.extend(traces::outputs(cx, owner, &fact.text).await?);
+            quoted.extend(traces::in_cards(cx, owner, fact).await?);
             repeated.insert(&fact.text, quoted);
         }
     }

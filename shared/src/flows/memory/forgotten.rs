@@ -152,7 +152,9 @@ impl Forgotten {
     /// Whether a text that a model was once told may still be shown, told and taken along.
     pub fn keeps(&self, recalled: &Recalled) -> bool {
         let is_hidden = recalled.source.as_ref().is_some_and(|source| self.hides(source, &recalled.of));
-        !is_hidden && !facts_of(recalled).any(|fact| self.facts.contains(&fact))
+        let is_deleted_card =
+            recalled.kind == RecalledKind::Card && Mark::of(&recalled.of).is_some_and(|card| self.has(card));
+        !is_hidden && !is_deleted_card && !facts_of(recalled).any(|fact| self.facts.contains(&fact))
     }
 
     /// Whether it is told as true although it was corrected since.

@@ -47,3 +47,19 @@ pub(crate) async fn of_run(
     earlier.for_each(|earlier| told.add_told(&earlier.told, is_forgotten));
     Ok(told)
 }
+
+/// What was said in a conversation so far, for a reply that a client has brought: whoever wrote it may have read that.
+///
+/// # Errors
+/// If the table does not answer.
+pub(crate) async fn of_conversation(data: &Data, owner: &Owner, thread: Thread) -> Result<Told> {
+    let newest = data.store.messages(owner, thread, None, NEWEST, Order::Newest).await?;
+    let mut told = Told::default();
+    for message in newest.items.into_iter().map(|(_, stored)| stored.value.message) {
+        if message.role == Role::User {
+            told.add_message(message.message_id);
+        }
+        told.add_told(&message.told, |_| false);
+    }
+    Ok(told)
+}

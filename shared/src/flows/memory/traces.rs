@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::actions::Action;
+use domain::actions::{Action, Notebook};
 use domain::chats::Chat;
 use domain::chats::conversation::title_of;
 use domain::ids::{ChatId, FactId, MessageId, Owner, RunId, instant_of};
 use domain::memory::part::{Collection, MemoryPart};
 use domain::memory::told::{Mark, Told};
-use domain::memory::{CardText, Fact, Quoted, Source, UNTITLED};
+use domain::memory::{Card, CardText, Fact, Quoted, Source, UNTITLED};
 use domain::runs::Run;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
@@ -100,6 +100,29 @@ pub(super) async fn outputs(cx: &Cx, owner: &Owner, fact: &str) -> Result<Vec<Qu
         message_ids: vec![output.asset_id.to_string()],
     });
     Ok(quoted.collect())
+}
+
+/// The cards that say a fact. They are deleted, and so are their texts where a model was told them, so their ids stand among those of its
+/// messages.
+///
+/// # Errors
+/// If the table does not answer.
+pub(super) async fn in_cards(data: &Data, owner: &Owner, fact: &Fact) -> Result<Vec<Quoted>> {
+    let Some(source) = fact.sources.first().map(|quoted| quoted.source.clone()) else {
+        return Ok(Vec::new());
+    };
+    let texts = [fact.text.clone()];
+    let says = |card: &Card| is_said_in(&texts, &words_of(card));
+    let cards = data.store.all_cards(owner).await?.into_iter().filter(says);
+    let message_ids: Vec<String> = cards.map(|card| card.card_id.to_string()).collect();
+    Ok(if message_ids.is_empty() { Vec::new() } else { vec![Quoted { source, message_ids }] })
+}
+
+/// All that a card says.
+fn words_of(card: &Card) -> String {
+    let named = card.text.named();
+    let all: Vec<&str> = named.into_iter().map(|(_, text)| text).chain([card.title.as_str()]).collect();
+    all.join(" ")
 }
 
 async fn all_actions(data: &Data, owner: &Owner) -> Result<Vec<Action>> {
@@ -307,6 +330,7 @@ pub(super) async fn clear(
     summaries(cx, owner, quoted, (told, forgotten)).await?;
     for action in all_actions(cx, owner).await? {
         notebook(cx, owner, &action, &texts).await?;
+        old_notebooks(cx, owner, &action, &texts).await?;
     }
     cards(cx, owner, facts, &texts).await
 }
@@ -421,6 +445,29 @@ async fn notebook(cx: &Cx, owner: &Owner, action: &Action, texts: &[String]) -> 
     }
 }
 
+/// Takes the lines that say a fact out of the versions that are kept of a notebook.
+async fn old_notebooks(cx: &Cx, owner: &Owner, action: &Action, texts: &[String]) -> Result<()> {
+    let mut after: Option<String> = None;
+    loop {
+        let found = cx.store.notebook_versions(owner, action.id, after.as_deref(), PAGE).await?;
+        for (_, Versioned { value, version }) in found.items {
+            if !is_said_in(texts, &value.text) {
+                continue;
+            }
+            let kept: Vec<&str> = value.text.lines().filter(|line| !is_said_in(texts, line)).collect();
+            let key = keys::notebook_version(owner, action.id, value.version);
+            let kept = Notebook { text: kept.join("\n"), ..value };
+            // Nobody else changes a version. One that was deleted meanwhile stays so.
+            let write = Write::Replace { key, version, item: item(&kept, &Extras::default())? };
+            let _ = cx.store.write_all(vec![write]).await?;
+        }
+        after = found.last;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
 /// Deletes the cards that say a fact. A card about a run that was told it loses the titles of outputs and the status, if one of these has
 /// a word of the fact.
 async fn cards(cx: &Cx, owner: &Owner, facts: &[Fact], texts: &[String]) -> Result<()> {
@@ -447,9 +494,7 @@ async fn cards(cx: &Cx, owner: &Owner, facts: &[Fact], texts: &[String]) -> Resu
         .map(|run| run.run_id)
         .collect();
     for card in cards {
-        let all: Vec<&str> =
-            card.text.named().into_iter().map(|(_, text)| text).chain([card.title.as_str()]).collect();
-        let says = is_said_in(texts, &all.join(" "));
+        let says = is_said_in(texts, &words_of(&card));
         let is_of_told = matches!(card.source, Some(Source::Run(id)) if told.contains(&id));
         let by_run = format!("{} {}", card.text.artifacts, card.text.status);
         let hints = is_of_told && texts.iter().any(|text| share_of_words(text, &by_run) > 0.0);
@@ -459,7 +504,7 @@ async fn cards(cx: &Cx, owner: &Owner, facts: &[Fact], texts: &[String]) -> Resu
             Write::Delete { key, must_exist: false }
         } else if hints {
             let text = CardText { artifacts: String::new(), status: String::new(), ..card.text };
-            Write::Put { key, item: item(&domain::memory::Card { text, ..card }, &Extras::default())? }
+            Write::Put { key, item: item(&Card { text, ..card }, &Extras::default())? }
         } else {
             continue;
         };

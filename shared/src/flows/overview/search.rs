@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use domain::ids::{AgentId, Owner};
+use domain::names;
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -85,13 +86,13 @@ impl Query {
         let mut errors = FieldErrors::default();
         errors.length("q", text.trim(), 1, MAX_QUERY);
         errors.into_result(())?;
-        let whole = text.trim().to_lowercase();
+        let whole = names::folded(text);
         let words = whole.split_whitespace().map(str::to_owned).collect();
         Ok(Self { whole, words })
     }
 
     fn fit(&self, title: &str) -> Option<Fit> {
-        let title = title.to_lowercase();
+        let title = names::folded(title);
         if !self.words.iter().all(|word| title.contains(word.as_str())) {
             return None;
         }

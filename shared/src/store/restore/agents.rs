@@ -3,6 +3,7 @@
 use domain::agents::{Agent, AgentMetrics};
 use domain::history::Change;
 use domain::ids::{ActionId, AgentId, AssetId, ChatId};
+use domain::names;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,7 +12,8 @@ use crate::store::history::{CHANGE_LIFETIME, Ledger};
 use crate::store::keys;
 
 pub(super) fn agent(place: &Location<'_>, record: &Value) -> KeptOrNot {
-    let agent: Agent = read(record)?;
+    let mut agent: Agent = read(record)?;
+    agent.name = names::canonical(&agent.name);
     valid(agent.check())?;
     let id = agent.agent_id;
     noted(keep(keys::agent(place.owner, id), &agent), Ledger::Agent(id), Vec::new())

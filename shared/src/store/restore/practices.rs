@@ -1,6 +1,7 @@
 //! Practices and their check-ins.
 
 use domain::ids::PracticeId;
+use domain::names;
 use domain::practices::{CheckIn, Practice};
 use serde_json::Value;
 
@@ -8,7 +9,8 @@ use super::{KeptOrNot, Location, keep, read, valid};
 use crate::store::keys;
 
 pub(super) fn practice(place: &Location<'_>, record: &Value) -> KeptOrNot {
-    let practice: Practice = read(record)?;
+    let mut practice: Practice = read(record)?;
+    practice.name = names::canonical(&practice.name);
     valid(practice.check())?;
     keep(keys::practice(place.owner, practice.practice_id), &practice)
 }

@@ -3,6 +3,7 @@
 use domain::context::{VERSION_DAYS, Workflow};
 use domain::ids::{ImportId, ProjectId};
 use domain::living::{Changelog, DocName};
+use domain::names;
 use domain::projects::Project;
 use domain::projects::enrichment::Enrichment;
 use domain::projects::theme::{Import, ThemeFile, ThemeState};
@@ -19,7 +20,8 @@ use crate::store::living::LivingVersion;
 use crate::store::themes::IMPORT_KEPT;
 
 pub(super) fn project(place: &Location<'_>, record: &Value) -> KeptOrNot {
-    let project: Project = read(record)?;
+    let mut project: Project = read(record)?;
+    project.name = names::canonical(&project.name);
     valid(project.check())?;
     keep(keys::project(place.owner, project.project_id), &project)
 }

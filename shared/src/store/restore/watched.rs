@@ -1,6 +1,7 @@
 //! Watched schedules and their reports.
 
 use domain::ids::WatchedId;
+use domain::names;
 use domain::watched::{WatchedRecord, WatchedReport};
 use serde_json::Value;
 
@@ -9,7 +10,8 @@ use crate::store::keys;
 use crate::store::watched::REPORT_LIFETIME;
 
 pub(super) fn watched(place: &Location<'_>, record: &Value) -> KeptOrNot {
-    let record: WatchedRecord = read(record)?;
+    let mut record: WatchedRecord = read(record)?;
+    record.watched.name = names::canonical(&record.watched.name);
     valid(record.check())?;
     keep(keys::watched(place.owner, record.watched.watched_id), &record)
 }

@@ -11,6 +11,19 @@ use crate::work::Condition;
 /// A text, and what leads to `evil.com` or hides where it leads. `§` stands for 700 blanks, `⇥` for 700 tabs and `¶` for 700 line ends.
 const HOSTILE: &[(&str, &str)] = &[
     ("> [x](\n> //evil.com)", "a target on the next line of a quote"),
+    (
+        "# R\n\n<meta http-equiv=refresh content='0 /&Tab;/evil.com'>",
+        "a refresh with a blank after the seconds",
+    ),
+    ("<meta http-equiv=refresh content='0\t/\t/evil.com'>", "a refresh with tabs"),
+    ("Hello <svg/onload=\"location='//evil.com'\">", "a handler of a tag that CommonMark does not know"),
+    ("see <img src=\"/x\"onerror=\"location='//evil.com'\">", "a handler without a blank before it"),
+    ("see <details/open/ontoggle=\"location='//evil.com'\">", "a handler behind slashes"),
+    ("# T\n\n<body\n\nonload=\"location='//evil.com'\">", "a handler in the next paragraph"),
+    ("Dear all,\n\n<script/x>location='//evil.com'</script>", "a script with a slash"),
+    ("[x](\u{a0}//evil.com)", "a blank of Unicode before a target"),
+    ("[x](\u{3000}//evil.com/a)", "a wide blank before a target"),
+    ("write to xmpp:foo@evil.com/txt", "an address of XMPP"),
     ("> [x]:\n> //evil.com\n>\n> [x]", "a definition over two quoted lines"),
     ("- > [x]:\n  > //evil.com\n\n[x]", "a definition in a quote in a list"),
     ("> > ![x](\n> > //evil.com/p.png)", "an image in a quote in a quote"),
@@ -126,6 +139,9 @@ const HOSTILE: &[(&str, &str)] = &[
 ];
 
 const HARMLESS: &[&str] = &[
+    "Never write `<svg/onload=\"x\">` in a page",
+    "Dear all,\n\n```html\n<script/x>a</script>\n<img src=\"/x\"onerror=\"y\">\n```\n",
+    "if a <b and c> d, then e = f",
     "See README.md and main.rs.",
     "Changed `src/main.rs`, `lib.rs:42` and setup.py; run build.sh.",
     "The file docs/README.md explains it, and index.html/app.js too.",

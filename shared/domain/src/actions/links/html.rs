@@ -201,11 +201,11 @@ impl Page<'_, '_> {
     }
 }
 
-/// Whether the value of `content` begins as that of a refresh does: with seconds and a mark after them.
+/// Whether the value of `content` begins as that of a refresh does: with seconds, and a mark or white space after them.
 fn is_refresh(value: &str) -> bool {
     let value = value.trim_start();
     let rest = value.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.');
-    rest.len() < value.len() && rest.trim_start().starts_with([';', ','])
+    rest.len() < value.len() && rest.starts_with(|char: char| char <= ' ' || matches!(char, ';' | ','))
 }
 
 /// Without `url=` and quotation marks.

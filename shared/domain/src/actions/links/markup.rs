@@ -23,7 +23,24 @@ pub(super) fn read(text: &str, depth: usize, found: &mut Found) {
         let is_page =
             text.trim_start_matches(|char: char| char.is_whitespace() || char == '\u{feff}').starts_with('<');
         html::read(text, html::Reading { depth, is_page, has_texts: false }, found);
+        // What is a tag for a browser may be a text for CommonMark, such as `<svg/onload="…">`.
+        if !is_page {
+            html::read(&without_code(text), html::Reading { depth, is_page: true, has_texts: false }, found);
+        }
     }
+}
+
+/// A text with blanks in place of its code. Code may show scripts.
+fn without_code(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for (event, range) in Parser::new_ext(text, Options::empty()).into_offset_iter() {
+        if matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_))) && range.start >= plain.len() {
+            plain.push_str(&text[plain.len()..range.start]);
+            plain.extend(std::iter::repeat_n(' ', range.len()));
+        }
+    }
+    plain.push_str(&text[plain.len()..]);
+    plain
 }
 
 fn read_as(text: &str, options: Options, depth: usize, found: &mut Found) {

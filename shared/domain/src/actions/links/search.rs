@@ -73,7 +73,9 @@ pub(super) fn urls(text: &str, found: &mut Found) {
 fn url_at(text: &str, at: usize, hosts: &Hosts) -> Option<Wrong> {
     match text.as_bytes()[at] {
         b'h' | b'H' | b'f' | b'F' => with_scheme(&text[at..], hosts),
+        // GitHub's Markdown makes links of both.
         b'm' | b'M' if begins(&text[at..], "mailto:") => mail(&text[at..]),
+        b'x' | b'X' if begins(&text[at..], "xmpp:") => mail(&text[at..]),
         b'w' | b'W' if begins(&text[at..], "www.") && may_begin(&text[..at]) => {
             with_scheme(&format!("http://{}", window(&text[at..])), hosts)
         }

@@ -65,7 +65,8 @@ pub(super) fn judge(link: &str, hosts: &Hosts) -> Option<Wrong> {
 
 /// Judges the target of a link that a parser has read. `None` if it is permitted.
 pub(super) fn judge_read(link: &str, hosts: &Hosts) -> Option<Wrong> {
-    let link = link.trim_matches(|char: char| char <= ' ');
+    // Some programs that read Markdown drop every blank of Unicode around a target.
+    let link = link.trim_matches(|char: char| char <= ' ' || char.is_whitespace() || char == '\u{feff}');
     let has_scheme = scheme_of(link).is_some();
     let has_slashes = link.starts_with(['/', '\\']);
     let head = head(link);
