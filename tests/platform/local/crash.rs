@@ -16,8 +16,6 @@ use tests::{kills, logs};
 
 use crate::command;
 
-/// How long a server may take to start or to refuse. A machine under load is slow.
-
 async fn get(client: &Client, url: &str, path: &str) -> Value {
     let answer = client.get(format!("{url}{path}")).send().await.unwrap();
     assert_eq!(answer.status(), 200, "{path}");

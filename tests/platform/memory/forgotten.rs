@@ -218,7 +218,7 @@ async fn a_deletion_reaches_titles_cards_notebooks_and_summaries() {
     let said = |n: usize| match n {
         0 => json!({"role": "user", "content": "My umbrella is kept in the blue tin."}),
         _ => {
-            json!({"role": if n % 2 == 0 { "user" } else { "assistant" }, "content": format!("Number {n} is about oil")})
+            json!({"role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "content": format!("Number {n} is about oil")})
         }
     };
     let agent = &stage.agent;
