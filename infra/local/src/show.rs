@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::agent_loop::journal;
 use shared::flows::existing;
-use shared::flows::memory::forgotten;
+use shared::flows::memory::known;
 use shared::store::steps::StepPart;
 use shared::{Cx, Error};
 
@@ -45,7 +45,7 @@ pub async fn run(folder: PathBuf, owner: &Owner, id: RunId) -> Result<String, Pl
 
 async fn stored(cx: &Cx, owner: &Owner, id: RunId) -> Result<(Run, Vec<StepPart>, Vec<RunEvent>), Error> {
     let mut run = existing::run(cx, owner, id).await?.value;
-    run.recalled = forgotten::still_known(cx, owner, run.recalled).await?;
+    run.recalled = known::still_known(cx, owner, run.recalled).await?;
     let parts = journal::parts(cx, owner, id).await?;
     let mut events: Vec<RunEvent> = Vec::new();
     loop {

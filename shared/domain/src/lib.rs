@@ -67,6 +67,7 @@ pub mod reach;
 pub mod runs;
 pub mod schedule;
 pub mod secrets;
+pub mod threads;
 mod told_by_platform;
 pub mod tools;
 pub mod validate;

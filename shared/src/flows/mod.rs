@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod actions;
 pub mod agents;
+mod alarms;
 pub mod archive;
 mod ask;
 pub mod assets;

@@ -3,7 +3,7 @@
 //! - `send`: the look at the platform, and a message to the executors for every hundred owners. So one look never passes its deadline.
 //! - `look_at_each`: the looks at the owners of a message. One that fails gets a message of its own.
 //! - `look`: the look at one owner. It reads, lets the domain judge and count, and writes only if a counter has changed.
-//! - `hear`: what a thing says by itself between two looks is counted and told at once.
+//! - `alarms::hear`: what a thing says by itself between two looks is counted and told at once.
 //! - `follow`: puts an owner into the index of those who are looked at.
 //!
 //! A message that is lost is a look that was left out. A message that comes twice changes nothing, because the counters name the look. What is
@@ -24,8 +24,8 @@ use domain::notices::plan::Happening;
 use domain::schedule::{Schedule, zone_or_utc};
 use domain::watchdog::{
     ActionFacts, BudgetFacts, Check, CheckSettings, CounterOf, Heal, JobFacts, LOOK_EVERY, Observed,
-    QueueFacts, Say, Snapshot, Verdict, WatchdogSettings, judge_action, judge_budget, judge_heartbeat,
-    judge_job, judge_queue, judge_timer, judge_watched, look_at,
+    QueueFacts, Say, Snapshot, WatchdogSettings, judge_action, judge_budget, judge_heartbeat, judge_job,
+    judge_queue, judge_timer, judge_watched, look_at,
 };
 use domain::watched::MAX_WATCHED;
 use domain::witness::newest;
@@ -36,9 +36,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::alarms::event;
 use super::page::{self, Page, PageQuery};
 use super::{due, memory, witness};
-use crate::aws::bus::{Event as BusEvent, WatchdogEvent, WatchdogEventKind};
+use crate::aws::bus::Event as BusEvent;
 use crate::aws::timers;
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
@@ -280,66 +281,6 @@ async fn look(cx: &Cx, owner: &Owner, look: Timestamp) -> Result<()> {
     }
 }
 
-/// The writes for what a thing has said by itself between two looks: the alert or the recovery, and what the person is told. `said` is one
-/// for each thing that was said. They belong into the transaction that stores what was said; the state of the watchdog is read here, so if
-/// another look or report changes it meanwhile, that transaction is refused.
-///
-/// # Errors
-/// If the table does not answer.
-pub(super) async fn hear(
-    cx: &Cx,
-    owner: &Owner,
-    observed: &Observed,
-    (said, name): (&str, &str),
-) -> Result<Vec<Write>> {
-    let now = cx.clock.now();
-    // Without a state, the account is being deleted, and nothing new may be left.
-    let Some(Versioned { value: record, version }) = cx.store.watchdog(owner).await? else {
-        return Ok(Vec::new());
-    };
-    let mut writes = Vec::new();
-    let told = match record.heard(observed, now) {
-        Some(looked) => {
-            writes.push(Store::watchdog_write(owner, &looked.record, version, now)?);
-            let say = looked.says.into_iter().next();
-            if let Some(say) = &say {
-                // What was said counts, whatever becomes of the event: a lost report would be worse than a lost event.
-                if let Err(error) = cx.bus.publish(&[event(Some(owner), now, say)]).await {
-                    let error = Error::from(error);
-                    tracing::warn!(cause = %error.causes(), "an event of the watchdog was not published");
-                }
-                writes
-                    .push(Store::watchdog_alert_write(owner, &WatchdogAlert { at: now, say: say.clone() })?);
-            }
-            say
-        }
-        // The alert was raised before. The person is told that it happened again, as of each run that fails.
-        None if record.wants_to_hear(observed, now) => again(observed, now),
-        None => None,
-    };
-    let seen = record.newest_seen(observed.check, &observed.item).unwrap_or_default();
-    if let Some(event) = told.and_then(|say| of_watchdog(&say, Some(name), seen)) {
-        let id = NoticeId::of(&format!("watchdog/{}/{}/{said}", observed.check, observed.item), now);
-        writes.push(Store::happened_write(owner, id, event, now)?);
-    }
-    Ok(writes)
-}
-
-/// The alert about an anomaly that is known already.
-fn again(observed: &Observed, now: Timestamp) -> Option<Say> {
-    let Verdict::Anomaly { what, remedy, snapshot } = &observed.verdict else { return None };
-    Some(Say::Alert {
-        check: observed.check,
-        item: observed.item.clone(),
-        what: what.clone(),
-        remedy: remedy.clone(),
-        count: 1,
-        since: now,
-        last3: vec![snapshot.clone()],
-        heal: None,
-    })
-}
-
 /// The write that tells a person what the watchdog says. It is part of the transaction that counts it, so a person is told once.
 fn tell(
     owner: &Owner,
@@ -359,24 +300,6 @@ fn tell(
     // A look that is repeated is the same event.
     let id = NoticeId::of(&format!("watchdog/{check}/{item}/{happening:?}"), look);
     Ok(Some(Store::happened_write(owner, id, event, now)?))
-}
-
-fn event(owner: Option<&Owner>, at: Timestamp, say: &Say) -> BusEvent {
-    let (alert, check, item, count, since) = match say {
-        Say::Alert { check, item, count, since, .. } => (WatchdogEventKind::Alert, check, item, count, since),
-        Say::Recovery { check, item, count, since, .. } => {
-            (WatchdogEventKind::Recovery, check, item, count, since)
-        }
-    };
-    BusEvent::WatchdogAlert(WatchdogEvent {
-        owner: owner.cloned(),
-        alert,
-        check: *check,
-        item: item.clone(),
-        count: *count,
-        since: *since,
-        at,
-    })
 }
 
 /// The write that makes the memory of an owner due, so that a missed synchronisation runs. None if memory has nothing to do.

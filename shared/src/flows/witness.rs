@@ -21,7 +21,7 @@ use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use super::page::{self, Page, PageQuery};
-use super::{due, edit, schedules, watchdog};
+use super::{alarms, due, edit, schedules};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::process::compute::Stop;
@@ -318,7 +318,7 @@ async fn said(cx: &Cx, owner: &Owner, record: &WatchedRecord, report: &WatchedRe
     } else {
         judge_watched(watched, &[], Some(&report.report), now)
     };
-    watchdog::hear(cx, owner, &observed, (&report.report_id.to_string(), &watched.name)).await
+    alarms::hear(cx, owner, &observed, (&report.report_id.to_string(), &watched.name)).await
 }
 
 /// How a schedule is with a report that is not stored yet.

@@ -5,9 +5,8 @@ pub mod draft_lines;
 pub mod proposal;
 pub mod signals;
 pub mod summary;
-pub mod thread;
 
+pub use crate::threads::Thread;
 pub use conversation::{Chat, ChatMessage};
 pub use proposal::{Proposal, ProposalBody};
 pub use summary::Summary;
-pub use thread::Thread;

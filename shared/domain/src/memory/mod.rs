@@ -33,9 +33,9 @@ use jiff::civil::Date;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::chats::Thread;
 use crate::ids::{ActionId, BlockId, CardId, ChatId, FactId, RunId, TidyId};
 use crate::log::SessionId;
+use crate::threads::Thread;
 use crate::validate::FieldErrors;
 
 /// The longest fact or line of the long-term memory, in bytes.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use super::Source;
-use crate::chats::Thread;
 use crate::ids::instant_of;
+use crate::threads::Thread;
 
 /// What a part belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

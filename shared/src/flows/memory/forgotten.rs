@@ -2,19 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::chats::{ChatMessage, Thread};
-use domain::ids::{FactId, MessageId, Owner};
+use domain::chats::ChatMessage;
+use domain::ids::{FactId, Owner};
 use domain::memory::recall::{Recalled, RecalledKind};
 use domain::memory::told::{Mark, Told};
 use domain::memory::tombstone::{Tombstone, TombstoneKind};
 use domain::memory::{Quoted, Source};
 use jiff::civil::Date;
 
-use super::search::HitView;
-use super::sources;
 use crate::context::Data;
 use crate::error::Result;
-use crate::store::messages::StoredMessage;
 
 /// A message of a conversation, or an output of a run.
 type MessageRef = (Source, String);
@@ -105,6 +102,11 @@ impl Forgotten {
         places.into_iter().filter_map(|place| self.telling.get(place)).any(|of| of.is_empty() || has(of))
     }
 
+    /// Whether anything was deleted.
+    pub(super) fn has_marks(&self) -> bool {
+        !self.marks.is_empty()
+    }
+
     pub(super) fn has(&self, mark: Mark) -> bool {
         self.marks.contains(&mark)
     }
@@ -158,7 +160,7 @@ impl Forgotten {
     }
 
     /// Whether it is told as true although it was corrected since.
-    fn is_outdated(&self, recalled: &Recalled) -> bool {
+    pub(super) fn is_outdated(&self, recalled: &Recalled) -> bool {
         let source = recalled.source.as_ref();
         let is_old_message = source.is_some_and(|source| self.corrected_on(source, &recalled.of).is_some());
         recalled.until.is_none()
@@ -170,105 +172,9 @@ fn facts_of(recalled: &Recalled) -> impl Iterator<Item = FactId> {
     recalled.of.parse().ok().into_iter().chain(recalled.other_facts.iter().copied())
 }
 
-/// Without what was deleted since.
-///
-/// # Errors
-/// If the table does not answer.
-pub async fn still_known(data: &Data, owner: &Owner, mut recalled: Vec<Recalled>) -> Result<Vec<Recalled>> {
-    if !recalled.is_empty() {
-        let forgotten = Forgotten::of(data, owner).await?;
-        recalled.retain(|one| forgotten.keeps(one));
-        without_hidden(data, owner, &forgotten, &mut recalled).await?;
-    }
-    Ok(recalled)
-}
-
-/// Leaves out replies that are hidden because of what they were told.
-async fn without_hidden(
-    data: &Data,
-    owner: &Owner,
-    forgotten: &Forgotten,
-    recalled: &mut Vec<Recalled>,
-) -> Result<()> {
-    if forgotten.marks.is_empty() {
-        return Ok(());
-    }
-    let replies = recalled_messages(data, owner, recalled).await?;
-    let is_hidden = |StoredMessage { message, overflow }: &StoredMessage| {
-        // The words of a long one are not here.
-        *overflow && forgotten.was_told(&message.told)
-            || forgotten.hides_reply(&message.told, || memory::word_hashes(&message.all_words()))
-    };
-    let hidden = replies.into_iter().filter(is_hidden).map(|reply| reply.message.message_id.to_string());
-    let hidden: BTreeSet<String> = hidden.collect();
-    recalled.retain(|one| one.kind != RecalledKind::Raw || !hidden.contains(&one.of));
-    Ok(())
-}
-
-/// The messages of this platform among what was recalled.
-pub(super) async fn recalled_messages(
-    data: &Data,
-    owner: &Owner,
-    recalled: &[Recalled],
-) -> Result<Vec<StoredMessage>> {
-    let raw = recalled.iter().filter(|one| one.kind == RecalledKind::Raw);
-    stored(data, owner, raw.filter_map(|one| Some((one.source.clone()?, one.of.as_str())))).await
-}
-
-/// The messages of this platform among these.
-async fn stored(
-    data: &Data,
-    owner: &Owner,
-    messages: impl Iterator<Item = (Source, &str)>,
-) -> Result<Vec<StoredMessage>> {
-    let of = messages.filter_map(|(source, id)| {
-        let thread = sources::thread_of(&source)?;
-        Some((id.parse::<MessageId>().ok()?, thread))
-    });
-    let of: BTreeMap<MessageId, Thread> = of.collect();
-    let ids: Vec<_> = of.into_iter().map(|(id, thread)| (thread, id)).collect();
-    Ok(data.store.messages_of(owner, &ids).await?)
-}
-
-/// Leaves out all replies that were told what is deleted now, for whatever reason: other agents are not told them.
-///
-/// # Errors
-/// If the table does not answer.
-pub(super) async fn leave_untold(data: &Data, owner: &Owner, hits: &mut Vec<HitView>) -> Result<()> {
-    let raw = hits.iter().filter(|hit| hit.kind == RecalledKind::Raw);
-    let raw: Vec<(Source, &str)> =
-        raw.filter_map(|hit| Some((hit.session_id.as_ref()?.parse().ok()?, hit.of.as_str()))).collect();
-    if raw.is_empty() {
-        return Ok(());
-    }
-    let forgotten = Forgotten::of(data, owner).await?;
-    if forgotten.marks.is_empty() {
-        return Ok(());
-    }
-    let stored = stored(data, owner, raw.into_iter()).await?;
-    let told = stored.into_iter().filter(|stored| forgotten.was_told(&stored.message.told));
-    let told: BTreeSet<String> = told.map(|stored| stored.message.message_id.to_string()).collect();
-    hits.retain(|hit| hit.kind != RecalledKind::Raw || !told.contains(&hit.of));
-    Ok(())
-}
-
-/// Without what was deleted or corrected since, for a model that goes on with its work.
-///
-/// # Errors
-/// If the table does not answer.
-pub(crate) async fn still_true(
-    data: &Data,
-    owner: &Owner,
-    forgotten: &Forgotten,
-    mut recalled: Vec<Recalled>,
-) -> Result<Vec<Recalled>> {
-    recalled.retain(|one| forgotten.keeps(one) && !forgotten.is_outdated(one));
-    without_hidden(data, owner, forgotten, &mut recalled).await?;
-    Ok(recalled)
-}
-
 #[cfg(test)]
 mod tests {
+    use domain::ids::MessageId;
     use domain::models::{Block, Role};
     use uuid::Uuid;
 

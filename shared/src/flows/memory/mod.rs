@@ -20,6 +20,7 @@ pub mod facts;
 pub mod forgotten;
 pub mod health;
 mod index;
+pub mod known;
 mod learn;
 pub mod outside;
 pub mod recall;

@@ -1,11 +1,11 @@
 //! The search: cards, then facts, then the messages themselves. It calls no model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::ids::{FactId, Owner};
 use domain::memory::recall::RecalledKind;
-use domain::memory::{Fact, FactState};
+use domain::memory::{Fact, FactState, Source};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -14,9 +14,10 @@ use memory::{Index, Kind, Layer, Query, Vector};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::forgotten::Forgotten;
 use super::vectors::{self, QuestionVector};
-use super::{forgotten, health, index, schedules};
-use crate::context::Cx;
+use super::{health, index, known, schedules};
+use crate::context::{Cx, Data};
 use crate::error::Result;
 
 /// The longest question, in characters.
@@ -155,7 +156,7 @@ pub async fn search(cx: &Cx, owner: &Owner, asked: &Asked) -> Result<Found> {
 /// As [`search`].
 pub async fn search_for_agent(cx: &Cx, owner: &Owner, asked: &Asked) -> Result<Found> {
     let mut found = search(cx, owner, asked).await?;
-    forgotten::leave_untold(cx, owner, &mut found.hits).await?;
+    leave_untold(cx, owner, &mut found.hits).await?;
     Ok(found)
 }
 
@@ -245,5 +246,27 @@ pub(super) async fn describe(cx: &Cx, owner: &Owner, hits: &mut Vec<HitView>) ->
             FactState::Corrected { on, .. } => (Some("corrected"), Some(on)),
         };
     }
+    Ok(())
+}
+
+/// Leaves out all replies that were told what is deleted now, for whatever reason: other agents are not told them.
+///
+/// # Errors
+/// If the table does not answer.
+async fn leave_untold(data: &Data, owner: &Owner, hits: &mut Vec<HitView>) -> Result<()> {
+    let raw = hits.iter().filter(|hit| hit.kind == RecalledKind::Raw);
+    let raw: Vec<(Source, &str)> =
+        raw.filter_map(|hit| Some((hit.session_id.as_ref()?.parse().ok()?, hit.of.as_str()))).collect();
+    if raw.is_empty() {
+        return Ok(());
+    }
+    let forgotten = Forgotten::of(data, owner).await?;
+    if !forgotten.has_marks() {
+        return Ok(());
+    }
+    let stored = known::stored(data, owner, raw.into_iter()).await?;
+    let told = stored.into_iter().filter(|stored| forgotten.was_told(&stored.message.told));
+    let told: BTreeSet<String> = told.map(|stored| stored.message.message_id.to_string()).collect();
+    hits.retain(|hit| hit.kind != RecalledKind::Raw || !told.contains(&hit.of));
     Ok(())
 }

@@ -6,7 +6,8 @@ use domain::memory::told::{Mark, Told};
 use domain::models::Role;
 use domain::runs::Run;
 
-use super::forgotten::{self, Forgotten};
+use super::forgotten::Forgotten;
+use super::known;
 use crate::context::Data;
 use crate::error::Result;
 use crate::store::table::Order;
@@ -29,7 +30,7 @@ pub(crate) async fn of_run(
 ) -> Result<Told> {
     let (newest, recalled) = tokio::try_join!(
         async { Ok(data.store.messages(owner, thread, None, NEWEST, Order::Newest).await?) },
-        forgotten::recalled_messages(data, owner, &run.recalled),
+        known::recalled_messages(data, owner, &run.recalled),
     )?;
     let newest = newest.items.into_iter().map(|(_, stored)| stored.value.message);
     let newest: Vec<ChatMessage> =

@@ -17,9 +17,10 @@ use memory::{Index, Kind, Query, SAYS, says, share_of_words};
 
 use super::forgotten::Forgotten;
 use super::{index, schedules, sources};
+use crate::blobs::{BlobError, BlobKey};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
-use crate::flows::{assets, messages};
+use crate::flows::messages;
 use crate::store::keys;
 use crate::store::messages::StoredMessage;
 use crate::store::table::{Extras, Order, Write, item};
@@ -88,12 +89,16 @@ pub(super) async fn outputs(cx: &Cx, owner: &Owner, fact: &str) -> Result<Vec<Qu
     for action in all_actions(cx, owner).await? {
         last.extend(cx.store.last_outputs(owner, action.id).await?.outputs);
     }
-    let read =
-        last.into_iter().map(async |output| match assets::content(cx, owner, output.asset_id, None).await {
-            Ok(content) => Ok(is_said_in(&facts, &content.text).then_some(output)),
-            Err(Error::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        });
+    let read = last.into_iter().map(async |output| {
+        let id = output.asset_id;
+        let Some(asset) = cx.store.asset(owner, id).await? else { return Ok(None) };
+        let content = BlobKey::asset(owner, id, &asset.value.newest_version().sha256);
+        match cx.blobs.get_text(&content).await {
+            Ok(text) => Ok(is_said_in(&facts, &text).then_some(output)),
+            Err(BlobError::Missing { .. }) => Ok(None),
+            Err(error) => Err(Error::from(error)),
+        }
+    });
     let said: Vec<_> = stream::iter(read).buffered(AT_ONCE).try_collect().await?;
     let quoted = said.into_iter().flatten().map(|output| Quoted {
         source: Source::Run(output.run_id),

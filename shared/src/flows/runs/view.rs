@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::agent_loop::journal;
 use crate::context::Cx;
 use crate::error::Result;
-use crate::flows::memory::forgotten;
+use crate::flows::memory::known;
 use crate::flows::proposals::{self, ProposalView};
 
 /// A run and its result.
@@ -101,7 +101,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
             proposals.push(proposals::view(cx, owner, proposal).await?);
         }
     }
-    let recalled = forgotten::still_known(cx, owner, run.recalled).await?;
+    let recalled = known::still_known(cx, owner, run.recalled).await?;
     let mut arguments = journal::arguments(cx, owner, run.run_id, &run.cards).await?;
     let cards =
         run.cards.into_iter().map(|card| CardView { arguments: arguments.remove(&card.call_id), card });

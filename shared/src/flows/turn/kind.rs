@@ -28,7 +28,8 @@ use super::older::Recent;
 use crate::agent_loop::{Kind, KindCx, Performed, Terms, ToSummarise};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::flows::memory::forgotten::{self, Forgotten};
+use crate::flows::memory::forgotten::Forgotten;
+use crate::flows::memory::known;
 use crate::flows::messages::images;
 use crate::flows::proposals::{self, Origin};
 use crate::flows::tools::{self, Reach};
@@ -167,7 +168,7 @@ impl Kind for Turn {
         let project = self.agent.as_ref().and_then(|agent| agent.docs_project_id);
         // A turn may have waited for an answer, or for another process, while a fact was deleted.
         let (recalled, view, docs) = tokio::try_join!(
-            forgotten::still_true(&cx, cx.owner, &forgotten, cx.run.recalled.clone()),
+            known::still_true(&cx, cx.owner, &forgotten, cx.run.recalled.clone()),
             self.conversation.in_view(&cx, cx.owner, (self.agent.as_ref(), &zone), &forgotten),
             living::read::told(&cx, cx.owner, project),
         )?;

@@ -26,7 +26,8 @@ use super::since_last;
 use crate::agent_loop::{Kind, KindCx, Performed, Staged, Terms, ToStore};
 use crate::context::Data;
 use crate::error::{Error, Result};
-use crate::flows::memory::forgotten::{self, Forgotten};
+use crate::flows::memory::forgotten::Forgotten;
+use crate::flows::memory::known;
 use crate::flows::proposals::{self, Origin};
 use crate::flows::tools::{self, Reach};
 use crate::flows::{assets, living};
@@ -127,8 +128,8 @@ impl Kind for ActionRun {
         let since = since_last::since_last(&cx, cx.owner, &self.action, began, &forgotten).await?;
         let since = prompts::since_last(&since, &self.zone);
         let news = prompts::news(&self.news);
-        let known = forgotten::still_true(&cx, cx.owner, &forgotten, cx.run.recalled.clone()).await?;
-        let known = recall::block(&known);
+        let still_true = known::still_true(&cx, cx.owner, &forgotten, cx.run.recalled.clone()).await?;
+        let known = recall::block(&still_true);
         let docs = living::read::told(&cx, cx.owner, of_run::documents(&self.content)).await?;
         let found = Found {
             documents: docs.documents,
