@@ -557,6 +557,7 @@ def test_a_webhook_is_made_used_replaced_and_deleted(owner):
 
 
 def test_projects_are_apart_and_unknown_ones_do_not_exist(owner):
+    owner.opens_what_is_missing = True
     shop = owner.post("/projects", {"name": HOSTILE[:90]})["project_id"]
     document(owner)
     document(owner, "SHOP.md", "# Shop\n", project=shop)

@@ -473,6 +473,7 @@ def test_the_text_by_hand_keeps_its_draft_and_loses_nothing_to_another_tab(owner
 
 
 def test_a_day_shows_its_cards(owner):
+    owner.opens_what_is_missing = True
     card = owner.post("/memory/cards", {"title": "Checked the links", "goal": "No dead links in the shop", "actions": "Checked 214 links", "status": "done", "next": "Look again in spring"})
     page = owner.page("/memory")
     page.get_by_label("Open a day").fill(card["date"])

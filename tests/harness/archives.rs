@@ -176,7 +176,7 @@ fn bad_values() -> Vec<Bad> {
         ("a wrong size", "PROJECT#*#FILES#*", "FILE", "/bytes", json!(1), "`bytes`"),
         ("an enrichment", "PROJECT#*", "ENRICHMENT", "/cost_micros", json!(-1), "cost_micros: must be"),
         ("a project's name", "PROJECT", "prj", "/name", json!("x".repeat(201)), "name: must be 1 to 200"),
-        ("an agent without a name", "AGENT", "agt", "/name", json!(" "), "name: must not be blank"),
+        ("an agent without a name", "AGENT", "agt", "/name", json!(" "), "name: is required"),
         (
             "long instructions",
             "AGENT",

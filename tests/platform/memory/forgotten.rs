@@ -1,6 +1,6 @@
 //! What a person has deleted or corrected is shown, told and taken along nowhere, however it was said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -254,16 +254,12 @@ async fn a_deletion_reaches_titles_cards_notebooks_and_summaries() {
     // A turn is told the card.
     let asked = stage.says(None, &["Was the umbrella found, which was kept somewhere?", "I like jam"]).await;
     let recalled = async || {
-        let runs = stage.h.get("/runs?limit=100").await.expect(200);
-        let ids: Vec<String> = runs["data"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|run| run["run_id"].as_str().unwrap().to_owned())
-            .collect();
+        let chat = stage.h.get(&format!("/chats/{asked}")).await.expect(200);
+        let runs: BTreeSet<&str> =
+            chat["messages"].as_array().unwrap().iter().filter_map(|said| said["run_id"].as_str()).collect();
         let mut all = String::new();
-        for id in ids {
-            all.push_str(&stage.h.get(&format!("/runs/{id}")).await.expect(200)["recalled"].to_string());
+        for run in runs {
+            all.push_str(&stage.h.get(&format!("/runs/{run}")).await.expect(200)["recalled"].to_string());
         }
         all
     };
