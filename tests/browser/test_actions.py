@@ -742,7 +742,7 @@ HOSTILE = "<img src=x onerror=thrown.push(1)><a href=javascript:thrown.push(2)>x
 
 def test_hostile_texts_are_only_texts(scripted):
     owner = scripted(lambda messages: ("save_output", {"title": HOSTILE, "content": f"# {HOSTILE}\n\n![x](https://evil.example/x.png) [y](javascript:alert(1))", "asset_type": "document"}) if not any(text.startswith("saved") for text in said(messages)) else HOSTILE)
-    agent = owner.agent(name=HOSTILE, goal=HOSTILE, instructions=HOSTILE)
+    agent = owner.agent(name=HOSTILE.replace("\u202e", ""), goal=HOSTILE, instructions=HOSTILE)
     action = owner.action(agent, HOSTILE, description=HOSTILE, task_config={"instructions": HOSTILE, "expected_output": HOSTILE}, schedule={"cron": "0 9 * * MON"})
     owner.call("PUT", f"/actions/{action}/notebook", {"text": HOSTILE})
     run = owner.run(action)["run_id"]

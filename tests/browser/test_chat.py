@@ -546,7 +546,7 @@ def test_tools_and_thinking_are_folded(slow, pace):
 
 def test_hostile_strings_and_images_do_nothing(slow, pace):
     requests = []
-    agent = slow.agent(name=HOSTILE.replace("\u0000", ""), goal=HOSTILE.replace("\u0000", ""))
+    agent = slow.agent(name=HOSTILE.replace("\u202e\u0000", ""), goal=HOSTILE.replace("\u0000", ""))
     page = slow.page(f"/agents/{agent}")
     page.on("request", lambda request: requests.append(request.url))
     send(page, HOSTILE.replace("\u0000", ""))
