@@ -10,6 +10,10 @@ pub const MASK: &str = "•••";
 /// The longest character reference that is read, in bytes.
 const MAX_REFERENCE: usize = 40;
 
+/// How many backslashes in a row, and how many escapes of a percent sign, are read as one escape. Without a bound, an answer of backslashes
+/// would be read again from each of them.
+const MAX_ESCAPES: usize = 16;
+
 /// A text may end in the middle of a secret. So many of its first characters are recognised.
 const SHORTEST_PART: usize = 4;
 
@@ -53,7 +57,14 @@ fn longest_first(mut forms: Vec<String>) -> Vec<String> {
 /// The text without a secret, however its characters are spelled. `is_wrapped`: there may be line ends in it, as in long base64.
 fn hide_spelled(secret: &str, is_wrapped: bool, text: String) -> String {
     let (mut shown, mut copied, mut at) = (String::new(), 0, 0);
+    let first = secret.as_bytes()[0];
     while at < text.len() {
+        // Most characters begin no spelling of the first one.
+        let byte = text.as_bytes()[at];
+        if byte != first && !b"\\%&+".contains(&byte) {
+            at = text.ceil_char_boundary(at + 1);
+            continue;
+        }
         match spelled(secret.as_bytes(), is_wrapped, &text.as_bytes()[at..]) {
             Some(length) => {
                 shown.push_str(&text[copied..at]);
@@ -115,7 +126,7 @@ fn spellings(byte: u8, text: &[u8]) -> [Option<usize>; 6] {
         text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with.as_bytes()))
     };
     let itself = (text.first() == Some(&byte)).then_some(1);
-    let slashes = text.iter().take_while(|byte| **byte == b'\\').count();
+    let slashes = text.iter().take(MAX_ESCAPES).take_while(|byte| **byte == b'\\').count();
     let after = &text[slashes..];
     let escape = match byte {
         _ if slashes == 0 => None,
@@ -126,8 +137,10 @@ fn spellings(byte: u8, text: &[u8]) -> [Option<usize>; 6] {
     };
     let escaped_twice = (byte == b'\\' && slashes >= 4).then_some(4);
     let percent = text.strip_prefix(b"%").and_then(|mut rest| {
-        while begins(rest, "25") && byte != b'%' {
-            rest = &rest[2..];
+        for _ in 0..MAX_ESCAPES {
+            if begins(rest, "25") && byte != b'%' {
+                rest = &rest[2..];
+            }
         }
         begins(rest, &hex).then(|| text.len() - rest.len() + 2)
     });
@@ -198,6 +211,15 @@ mod tests {
 
     fn hidden(secret: &str, text: &str) -> String {
         Masks::of([secret]).hide(text.to_owned())
+    }
+
+    /// The time is linear: an answer of backslashes, percent signs or references is not read again from each of them.
+    #[test]
+    fn no_answer_is_read_again_from_each_of_its_characters() {
+        for unit in ["\\", "%25", "&#x", "&", "\\u00", "ghp", "\n"] {
+            let text = unit.repeat(100_000 / unit.len());
+            assert_eq!(hidden("ghp_quick/silver\"+x", &text).len(), text.len(), "{unit}");
+        }
     }
 
     #[test]

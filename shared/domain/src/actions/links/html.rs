@@ -205,7 +205,8 @@ impl Page<'_, '_> {
 fn is_refresh(value: &str) -> bool {
     let value = value.trim_start();
     let rest = value.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.');
-    rest.len() < value.len() && rest.starts_with(|char: char| char <= ' ' || matches!(char, ';' | ','))
+    rest.len() < value.len()
+        && rest.starts_with(|char: char| char <= ' ' || char.is_whitespace() || matches!(char, ';' | ','))
 }
 
 /// Without `url=` and quotation marks.
