@@ -184,7 +184,7 @@ async fn each_of_many_people_is_synchronised_once() {
     }
     println!(
         "{people} people: {:.1} requests each to the table and the bucket, {seconds:.0} s, {invocations} invocations, the longest {:.1} s, at most {} items of a query",
-        figures.requests as f64 / people as f64,
+        figures.all_requests() as f64 / people as f64,
         longest.as_secs_f64(),
         figures.most_items
     );

@@ -19,8 +19,8 @@ fn people() -> usize {
     std::env::var("PEOPLE_OF_A_LOOK").map_or(230, |people| people.parse().expect("a number of people"))
 }
 
-/// Dollars for a million read request units (on demand, us-east-1), in halves.
-const HALF_READS: f64 = 0.125 / 2.0 / 1e6;
+/// Dollars for a read request unit (on demand, us-east-1).
+const READ_UNIT: f64 = 0.125 / 1e6;
 
 /// Dollars for a request to SQS. A message is sent, received and deleted.
 const REQUEST: f64 = 0.4 / 1e6;
@@ -71,13 +71,12 @@ async fn a_look_at_many_people_costs_little_and_sees_everybody() {
         assert_eq!((sent.refused, sent.owners >= people), (0, true), "{sent:?}");
         stage.executors.work().await;
         let (seconds, figures) = (began.elapsed().as_secs_f64(), engine.figures().unwrap());
-        let half_units = figures.half_read_units as f64 / people as f64;
-        let dollars = figures.half_read_units as f64 * HALF_READS + messages as f64 * 3.0 * REQUEST;
+        let dollars = figures.read_units * READ_UNIT + messages as f64 * 3.0 * REQUEST;
         println!(
             "look {looks} at {people} people: {messages} messages, {:.1} read units and {:.1} requests each, \
              ${:.4} for 10,000 without writes, {seconds:.1} s ({:.1} s to send)",
-            half_units / 2.0,
-            figures.requests as f64 / people as f64,
+            figures.read_units / people as f64,
+            figures.all_requests() as f64 / people as f64,
             dollars * 10_000.0 / people as f64,
             sending.as_secs_f64(),
         );

@@ -6,7 +6,7 @@
 mod forge;
 mod proxy;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -76,14 +76,23 @@ struct State {
 }
 
 /// What was asked of the table and the bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figures {
-    /// How many requests there were.
-    pub requests: u64,
+    /// How many requests there were of each kind: the operation of the table, and the method of the bucket.
+    pub requests: BTreeMap<String, u64>,
     /// The most items of one answer to a query.
     pub most_items: u64,
-    /// The read request units for which AWS would bill, in halves. Items are measured as JSON, which is longer than what AWS measures.
-    pub half_read_units: u64,
+    /// The units that AWS bills for the table, as the engine counts them.
+    pub read_units: f64,
+    pub write_units: f64,
+}
+
+impl Figures {
+    /// The number of all requests.
+    #[must_use]
+    pub fn all_requests(&self) -> u64 {
+        self.requests.values().sum()
+    }
 }
 
 /// The state of a stop.
@@ -177,15 +186,20 @@ impl Faults {
 
     /// What was counted, if anything.
     pub fn figures(&self) -> Option<Figures> {
-        self.state().figures
+        self.state().figures.clone()
+    }
+
+    fn counts(&self) -> bool {
+        self.state().figures.is_some()
     }
 
     /// Counts a request.
-    fn counted(&self, items: u64, half_read_units: u64) {
+    fn counted(&self, kind: &str, items: u64, read_units: f64, write_units: f64) {
         if let Some(figures) = &mut self.state().figures {
-            figures.requests += 1;
+            *figures.requests.entry(kind.to_owned()).or_default() += 1;
             figures.most_items = figures.most_items.max(items);
-            figures.half_read_units += half_read_units;
+            figures.read_units += read_units;
+            figures.write_units += write_units;
         }
     }
 

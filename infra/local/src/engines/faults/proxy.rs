@@ -148,38 +148,42 @@ impl Proxy {
 
     async fn forward(&self, head: http::request::Parts, body: Bytes) -> Result<Response<Body>, Hangup> {
         // All headers are passed on, including the host, because the signature covers them.
-        let operation = operation(&head.headers);
-        let is_read = matches!(operation.as_str(), "Query" | "GetItem" | "BatchGetItem" | "TransactGetItems");
-        let asked = body.clone();
-        let mut request = Request::from_parts(head, Body::from(body));
+        let kind = match self.engine {
+            Engine::Table => operation(&head.headers),
+            Engine::Bucket => head.method.to_string(),
+        };
+        let measured =
+            if self.engine == Engine::Table && self.faults.counts() { with_capacity(&body) } else { None };
+        let is_measured = measured.is_some();
+        let mut request = Request::from_parts(head, Body::from(measured.unwrap_or(body)));
         request.headers_mut().remove(header::TRANSFER_ENCODING);
+        if is_measured {
+            request.headers_mut().remove(header::CONTENT_LENGTH);
+        }
         let answer = self.behind.call(request).await?;
-        if !is_read || self.faults.figures().is_none() {
-            self.faults.counted(0, 0);
+        if !is_measured {
+            self.faults.counted(&kind, 0, 0.0, 0.0);
             return Ok(answer);
         }
         let (head, body) = answer.into_parts();
         let body = body.collect().await.map_err(|_| Hangup)?.to_bytes();
         let found: Value = serde_json::from_slice(&body).unwrap_or_default();
-        self.faults
-            .counted(found["Count"].as_u64().unwrap_or(0), half_read_units(&operation, &asked, body.len()));
+        let units = capacity_units(&found["ConsumedCapacity"]);
+        let (read, write) = if self.is_write(&Method::POST, &kind) { (0.0, units) } else { (units, 0.0) };
+        self.faults.counted(&kind, found["Count"].as_u64().unwrap_or(0), read, write);
         Ok(Response::from_parts(head, Body::from(body)))
     }
 }
 
-/// What AWS bills for a read: one unit for 4 KiB that are read consistently, two in a transaction, and half of one otherwise.
-fn half_read_units(operation: &str, asked: &[u8], answered: usize) -> u64 {
-    let asked: Value = serde_json::from_slice(asked).unwrap_or_default();
-    // Each table of a batch has its own keys, and says whether its reads are consistent.
-    let parts: Vec<&Value> =
-        asked["RequestItems"].as_object().map_or_else(|| vec![&asked], |tables| tables.values().collect());
-    let keys =
-        |part: &Value| part["Keys"].as_array().or(part["TransactItems"].as_array()).map_or(1, Vec::len);
-    let blocks = (answered / 4_096 + 1).max(parts.iter().copied().map(keys).sum()) as u64;
-    let is_consistent = parts.iter().any(|part| part["ConsistentRead"] == true);
-    match (operation, is_consistent) {
-        ("TransactGetItems", _) => 4 * blocks,
-        (_, true) => 2 * blocks,
-        (_, false) => blocks,
-    }
+/// The request, so that its answer says which units it consumed.
+fn with_capacity(body: &[u8]) -> Option<Bytes> {
+    let mut request: Value = serde_json::from_slice(body).ok()?;
+    request.as_object_mut()?.insert("ReturnConsumedCapacity".to_owned(), "TOTAL".into());
+    Some(Bytes::from(request.to_string()))
+}
+
+/// The units of an answer: of one table, or of each table of a batch or transaction.
+fn capacity_units(consumed: &Value) -> f64 {
+    let of_table = |table: &Value| table["CapacityUnits"].as_f64().unwrap_or(0.0);
+    consumed.as_array().map_or_else(|| of_table(consumed), |tables| tables.iter().map(of_table).sum())
 }
