@@ -363,6 +363,42 @@ async fn a_name_must_fit_one_thing() {
     }
 }
 
+/// Some keyboards and file systems write `é` as two characters.
+#[tokio::test]
+async fn a_name_is_found_in_every_form_of_unicode() {
+    let h = Harness::start().await;
+    let shell = Shell::new(&h.platform.url());
+    let stored = "Café Büro 한글";
+    let typed = "Cafe\u{301} BU\u{308}RO \u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}";
+    let agent = h.post("/agents", json!({"name": stored, "goal": "A research agent"})).await.expect(201);
+    let agent_id = agent["agent_id"].as_str().unwrap();
+    assert_eq!(shell.run(&["agents", typed, "--json"]).await.json()["agent_id"], agent_id);
+    let said = shell.run(&["chat", typed, "Hello", "--json"]).await.json();
+    assert_eq!(said["agent_id"], agent_id, "{said:#}");
+    // A title may be stored in either form.
+    let [actions, assets] = ["actions", "assets"].map(|kind| format!("/agents/{agent_id}/{kind}"));
+    for (title, called) in [(stored, typed), (typed, stored)] {
+        // Another name each time.
+        let (title, called) = (format!("{title} {}", called.len()), format!("{called} {}", called.len()));
+        let task = json!({"instructions": "Look", "expected_output": "A list"});
+        let action = h.post(&actions, json!({"title": title, "task_config": task})).await.expect(201);
+        let shown = shell.run(&["actions", &called, "--json"]).await.json();
+        assert_eq!(shown["action_id"], action["action_id"], "{called}");
+        let asset = h.post(&assets, json!({"title": title, "content": "Oil"})).await.expect(201);
+        let shown = shell.run(&["assets", &called, "--json"]).await.json();
+        assert_eq!(shown["asset_id"], asset["asset_id"], "{called}");
+    }
+    shell.run(&["watch", "add", typed, "--daily", "03:00"]).await.ok();
+    for args in [&["watch", "show", typed][..], &["watch", "pause", typed], &["watch", "resume", typed]] {
+        shell.run(args).await.ok();
+    }
+    shell.run(&["watch", "report", typed, "--failed"]).await.ok();
+    let wrapped = shell.run(&["watch", "wrap", typed, "--", "true"]).await;
+    assert_eq!((wrapped.code, wrapped.err.as_str()), (0, ""), "{wrapped:?}");
+    // Without its accents it is another name.
+    shell.run(&["agents", "Cafe Buro 한글"]).await.failed("there is no agent");
+}
+
 /// Says what a stranger would like to be printed.
 fn says_hostile(messages: &[Value]) -> Says {
     let asked = messages.iter().rev().find(|message| message["role"] == "user");
