@@ -16,6 +16,7 @@ use shared::config::outside::{Called, Outside, OutsideCall, OutsideTools};
 use shared::config::{AuthConfig, RunsConfig};
 use tempfile::TempDir;
 use tests::model::{Says, ScriptedModel};
+use tests::stage::Stage;
 use tests::{Harness, made};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::{TcpListener, TcpStream};
@@ -399,6 +400,66 @@ async fn a_name_is_found_in_every_form_of_unicode() {
     shell.run(&["agents", "Cafe Buro 한글"]).await.failed("there is no agent");
 }
 
+/// Writes, or asks first.
+fn works(messages: &[Value]) -> Says {
+    let since = messages.iter().rposition(|message| message["role"] == "user").unwrap_or(0);
+    let is_done = messages[since..].iter().any(|message| message["role"] == "tool");
+    match messages[since]["content"].as_str().unwrap_or_default() {
+        _ if is_done => Says::Text("It is done.".into()),
+        text if text.contains("Ask first") => Says::Call("ask_person", json!({"question": "Which week?"})),
+        _ => Says::Call("save_output", json!({"title": "Report", "content": "Lamp oil is dear."})),
+    }
+}
+
+async fn on_a_stage() -> (ScriptedModel, Stage, Shell) {
+    let model = ScriptedModel::start(works).await;
+    let stage = Stage::with(model.config("scripted")).await;
+    let shell = Shell::new(&stage.h.platform.url());
+    (model, stage, shell)
+}
+
+#[tokio::test]
+async fn an_action_is_run_paused_and_resumed() {
+    let (_model, stage, shell) = on_a_stage().await;
+    let id = stage.approved(json!({"title": "Prices", "schedule": {"every": "24h"}})).await;
+    let state = async || stage.h.get(&format!("/actions/{id}")).await.expect(200)["state"].clone();
+    let paused = shell.run(&["pause", "prices"]).await.ok();
+    assert_eq!(
+        paused,
+        format!("Paused Prices. Its due times are skipped until `lamplighter resume {id}`.\n")
+    );
+    assert_eq!(state().await, "paused");
+    assert_eq!(shell.run(&["pause", "prices"]).await.ok(), paused);
+    let resumed = shell.run(&["resume", "prices"]).await.ok();
+    assert!(resumed.starts_with("Resumed Prices; next due "), "{resumed}");
+    assert_eq!(state().await, "scheduled");
+
+    let begun = shell.run(&["run", "prices"]).await.ok();
+    let run =
+        begun.strip_prefix("Prices runs now. `lamplighter runs ").and_then(|rest| rest.split('`').next());
+    let run = run.unwrap_or_else(|| panic!("{begun}"));
+    // The run goes on while the action is paused.
+    let paused = shell.run(&["pause", &id.to_string()]).await.ok();
+    assert!(paused.ends_with(&format!("The run {run} goes on.\n")), "{paused}");
+    shell.run(&["resume", "prices", "--json"]).await.json();
+    stage.executors.work().await;
+    assert_eq!(shell.run(&["runs", run, "--json"]).await.json()["state"], "completed");
+    let again = shell.run(&["run", "prices", "--json"]).await.json();
+    assert_eq!(again["action"]["action_id"], json!(id));
+
+    // What nobody has approved does not run, and is not shown as paused.
+    let draft = made::drafts(&stage.h, &stage.agent, 1).await[0];
+    let refused = shell.run(&["run", "Draft 0"]).await.failed("answered 409: the action has no approval");
+    assert!(refused.err.contains(&format!("`lamplighter approve {draft}`")), "{refused:?}");
+    shell.run(&["pause", "Draft 0"]).await.failed("answered 409: cannot pause an action that is defined");
+    shell.run(&["run", "nothing"]).await.failed("there is no action `nothing`");
+    let foreign = made::foreign(&stage.h).await;
+    let id = foreign.action.rsplit('/').next().unwrap();
+    for how in ["run", "pause", "resume"] {
+        shell.run(&[how, id]).await.failed("answered 404");
+    }
+}
+
 /// Says what a stranger would like to be printed.
 fn says_hostile(messages: &[Value]) -> Says {
     let asked = messages.iter().rev().find(|message| message["role"] == "user");
@@ -479,6 +540,9 @@ async fn a_server_that_is_away_or_refuses_is_named() {
         &["accept", "prp_00000000000000000000000000000000"],
         &["answer", "run_00000000000000000000000000000000", "call_1", "yes"],
         &["actions"],
+        &["run", "act_00000000000000000000000000000000"],
+        &["pause", "act_00000000000000000000000000000000"],
+        &["resume", "act_00000000000000000000000000000000"],
         &["runs"],
         &["due"],
         &["why", "act_00000000000000000000000000000000"],
