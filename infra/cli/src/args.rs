@@ -44,10 +44,13 @@ pub enum Command {
     Recall,
     Status,
     /// Stops everything that runs for the person's account.
-    Stop,
+    Stop {
+        json: bool,
+    },
     Start {
         /// What to do with the due times that came meanwhile, in the words of the server.
         missed: Option<&'static str>,
+        json: bool,
     },
     Trust(Trust),
     Keys(Keys),
@@ -203,7 +206,7 @@ enum Top {
     Person(Person),
     /// Stop everything of your account: runs, turns and schedules
     #[command(after_help = "Example:\n  lamplighter stop")]
-    Stop,
+    Stop(Json),
     /// Start your account again after a stop
     #[command(after_help = "Example:\n  lamplighter start --missed run-newest")]
     Start(StartArgs),
@@ -1290,6 +1293,8 @@ struct StartArgs {
     /// What becomes of the due times that came meanwhile: run-newest, skip or each-schedule
     #[arg(long, value_name = "ANSWER")]
     missed: Option<String>,
+    #[command(flatten)]
+    json: Json,
 }
 
 #[derive(Args)]
@@ -1494,9 +1499,9 @@ impl Top {
         Ok(match self {
             Self::Person(person) => Command::Person(person),
             Self::Docs(args) => Command::Docs(args),
-            Self::Stop => Command::Stop,
-            Self::Start(StartArgs { missed }) => {
-                Command::Start { missed: missed.map(missed_answer).transpose()? }
+            Self::Stop(Json { json }) => Command::Stop { json },
+            Self::Start(StartArgs { missed, json: Json { json } }) => {
+                Command::Start { missed: missed.map(missed_answer).transpose()?, json }
             }
             Self::Status => Command::Status,
             Self::Keys(KeysArgs { command }) => Command::Keys(keys(command)?),

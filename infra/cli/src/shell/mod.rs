@@ -22,7 +22,7 @@ mod runs;
 pub(crate) mod screen;
 pub(crate) mod table;
 mod theme;
-mod times;
+pub(crate) mod times;
 mod usage;
 pub(crate) mod values;
 mod watch;
