@@ -460,6 +460,30 @@ async fn an_action_is_run_paused_and_resumed() {
     }
 }
 
+#[tokio::test]
+async fn an_empty_theme_says_that_it_has_no_files() {
+    let h = Harness::start().await;
+    let shell = Shell::new(&h.platform.url());
+    for args in [
+        &["theme", "map", "default"][..],
+        &["theme", "lookup", "default", "the header"],
+        &["theme", "graph", "default"],
+        &["theme", "check", "default"],
+    ] {
+        let said = shell.run(args).await.ok();
+        assert!(said.starts_with("the project default has no files; import a theme "), "{args:?}: {said}");
+        assert!(said.contains(&shell.url) && said.ends_with(" POST /projects/default/import\n"), "{said}");
+        assert!(shell.run(&[args, &["--json"]].concat()).await.json().is_object());
+    }
+    let put = h.request(Method::PUT, "/projects/default/files/layout/theme.liquid");
+    let put = put.header("content-type", "text/plain").body("<html>{{ content_for_layout }}</html>");
+    assert!(put.send().await.unwrap().status().is_success());
+    let map = shell.run(&["theme", "map", "default", "--tokens", "1"]).await.ok();
+    assert_eq!(map, "nothing of the theme fits into 1 token; `--tokens N` takes more\n");
+    let found = shell.run(&["theme", "lookup", "default", "zeppelin"]).await.ok();
+    assert_eq!(found, "nothing in the theme is about that\n");
+}
+
 /// Says what a stranger would like to be printed.
 fn says_hostile(messages: &[Value]) -> Says {
     let asked = messages.iter().rev().find(|message| message["role"] == "user");
