@@ -460,6 +460,64 @@ async fn an_action_is_run_paused_and_resumed() {
     }
 }
 
+/// The command that an inbox with one item names.
+async fn named_by_the_inbox(shell: &Shell) -> String {
+    let inbox = shell.run(&["inbox"]).await.ok();
+    let mut commands = inbox.lines().filter_map(|line| line.strip_prefix("  → lamplighter "));
+    let command = commands.next().unwrap_or_else(|| panic!("{inbox}")).to_owned();
+    assert_eq!(commands.next(), None, "{inbox}");
+    command
+}
+
+#[tokio::test]
+async fn the_inbox_names_commands_that_answer() {
+    const DAY: i64 = 24 * 60;
+    let (model, stage, shell) = on_a_stage().await;
+    let id = stage.approved(json!({"schedule": {"every": "24h", "catch_up": "none"}})).await;
+    stage.happens_at(DAY).await;
+    assert_eq!(stage.became(id).await, ["1440 succeeded"]);
+
+    // What will fail: the newest due time has succeeded, so `why` without a time says nothing of it.
+    model.lists(401);
+    stage.happens_at(DAY + DAY / 2).await;
+    let command = named_by_the_inbox(&shell).await;
+    assert_eq!(command, format!("why {id} --at 2026-11-23T12:00:00Z"));
+    let told = shell.run(&command.split(' ').collect::<Vec<_>>()).await.ok();
+    assert!(told.contains("will fail unless this is mended: "), "{told}");
+    assert!(!shell.run(&["why", "Report"]).await.ok().contains("will fail"));
+    model.lists(200);
+    stage.happens_at(2 * DAY - 5).await;
+
+    // What was missed: a run by hand that failed since is another thing.
+    stage.happens_at(2 * DAY + 60).await;
+    model.has_context(10);
+    stage.at(2 * DAY + 61);
+    shell.run(&["run", "Report"]).await.ok();
+    stage.executors.work().await;
+    let command = named_by_the_inbox(&shell).await;
+    let explains = format!("why {id} --at 2026-11-23T12:00:00Z");
+    assert_eq!(command, format!("run {id} (or lamplighter {explains})"));
+    let why = shell.run(&explains.split(' ').chain(["--json"]).collect::<Vec<_>>()).await.json();
+    assert_eq!(why["code"], "missed");
+    model.has_context(usize::MAX);
+    stage.at(2 * DAY + 62);
+    shell.run(&["run", &id.to_string()]).await.ok();
+    stage.executors.work().await;
+    assert_eq!(shell.run(&["inbox"]).await.ok(), "nothing waits for you\n");
+    shell.run(&["pause", "Report"]).await.ok();
+
+    // A question.
+    let asks =
+        json!({"title": "Week", "task_config": {"instructions": "Ask first", "expected_output": "A report"}});
+    let id = stage.approved(asks).await;
+    shell.run(&["run", "Week"]).await.ok();
+    stage.executors.work().await;
+    assert_eq!(named_by_the_inbox(&shell).await, format!("resume {id} --message \"your answer\""));
+    shell.run(&["resume", &id.to_string(), "--message", "This week"]).await.ok();
+    stage.executors.work().await;
+    assert_eq!(shell.run(&["inbox"]).await.ok(), "nothing waits for you\n");
+}
+
 #[tokio::test]
 async fn an_empty_theme_says_that_it_has_no_files() {
     let h = Harness::start().await;
