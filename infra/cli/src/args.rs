@@ -44,10 +44,13 @@ pub enum Command {
     Recall,
     Status,
     /// Stops everything that runs for the person's account.
-    Stop,
+    Stop {
+        json: bool,
+    },
     Start {
         /// What to do with the due times that came meanwhile, in the words of the server.
         missed: Option<&'static str>,
+        json: bool,
     },
     Trust(Trust),
     Keys(Keys),
@@ -203,7 +206,7 @@ enum Top {
     Person(Person),
     /// Stop everything of your account: runs, turns and schedules
     #[command(after_help = "Example:\n  lamplighter stop")]
-    Stop,
+    Stop(Json),
     /// Start your account again after a stop
     #[command(after_help = "Example:\n  lamplighter start --missed run-newest")]
     Start(StartArgs),
@@ -283,6 +286,25 @@ Examples:
         after_help = "Examples:\n  lamplighter actions --state scheduled\n  lamplighter actions \"Weekly report\""
     )]
     Actions(Actions),
+    /// Run an action now, once
+    #[command(after_help = "\
+The action must be approved as it is, and the run costs what a run costs.
+
+Example:
+  lamplighter run \"Weekly report\"")]
+    Run(NamedAction),
+    /// Pause an action: its due times are skipped. A run that is under way goes on
+    #[command(after_help = "Example:\n  lamplighter pause \"Weekly report\"")]
+    Pause(NamedAction),
+    /// Continue an action after a pause, or its run that waits for you
+    #[command(after_help = "\
+A run that asked a question gets the answer of --message. If a run waits for a yes to a call, the call is not made; `lamplighter answer`
+answers it.
+
+Examples:
+  lamplighter resume \"Weekly report\"
+  lamplighter resume \"Weekly report\" --message \"The week of Monday\"")]
+    Resume(Resume),
     /// List runs, or show one
     #[command(after_help = "\
 A time is `2026-11-25`, `2026-11-25 09:00`, `09:00` (today), or like `2026-11-25T09:00:00Z`. A day without a time is the whole day.
@@ -477,6 +499,25 @@ pub struct Actions {
     pub json: Json,
     #[command(flatten)]
     pub limit: Limit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct NamedAction {
+    /// The action
+    pub action: String,
+    #[command(flatten)]
+    pub json: Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Resume {
+    /// The action
+    pub action: String,
+    /// The answer for the run that waits
+    #[arg(long, value_name = "TEXT")]
+    pub message: Option<String>,
+    #[command(flatten)]
+    pub json: Json,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -1252,6 +1293,8 @@ struct StartArgs {
     /// What becomes of the due times that came meanwhile: run-newest, skip or each-schedule
     #[arg(long, value_name = "ANSWER")]
     missed: Option<String>,
+    #[command(flatten)]
+    json: Json,
 }
 
 #[derive(Args)]
@@ -1456,9 +1499,9 @@ impl Top {
         Ok(match self {
             Self::Person(person) => Command::Person(person),
             Self::Docs(args) => Command::Docs(args),
-            Self::Stop => Command::Stop,
-            Self::Start(StartArgs { missed }) => {
-                Command::Start { missed: missed.map(missed_answer).transpose()? }
+            Self::Stop(Json { json }) => Command::Stop { json },
+            Self::Start(StartArgs { missed, json: Json { json } }) => {
+                Command::Start { missed: missed.map(missed_answer).transpose()?, json }
             }
             Self::Status => Command::Status,
             Self::Keys(KeysArgs { command }) => Command::Keys(keys(command)?),

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use crate::Failure;
 use crate::args::Keys;
-use crate::config::Places;
 use crate::output::{self, escaped};
-use crate::server::{Patience, Server, ServerError};
+use crate::server::{Server, ServerError};
+use crate::shell::api::Api;
 use crate::url::segment;
 
 const PATH: &str = "/account/api-keys";
@@ -48,13 +48,11 @@ struct Page {
 /// # Errors
 /// If the server refuses it or does not answer.
 pub fn run(keys: &Keys) -> Result<(), Failure> {
-    let settings = Places::look().read()?;
-    output::warn(&settings.warnings);
-    let server = Server::new(&settings, Patience::PERSON);
+    let api = Api::open()?;
     let done = match keys {
-        Keys::List => list(&server),
-        Keys::Create { name, scopes, days } => create(&server, name, scopes.as_deref(), *days),
-        Keys::Revoke { key_id } => revoke(&server, key_id),
+        Keys::List => list(&api),
+        Keys::Create { name, scopes, days } => create(&api, name, scopes.as_deref(), *days),
+        Keys::Revoke { key_id } => revoke(&api.server, key_id),
     };
     done.map_err(|failure| match failure {
         KeysError::Server(error) if error.status() == Some(401) => Failure::Message(format!(
@@ -100,12 +98,7 @@ fn revoke(server: &Server, key_id: &str) -> Result<(), KeysError> {
 }
 
 /// Prints only the key to standard output, so that it can go to a file or a variable.
-fn create(
-    server: &Server,
-    name: &str,
-    scopes: Option<&[String]>,
-    days: Option<u32>,
-) -> Result<(), KeysError> {
+fn create(api: &Api, name: &str, scopes: Option<&[String]>, days: Option<u32>) -> Result<(), KeysError> {
     let mut body = json!({ "name": name });
     if let Some(scopes) = scopes {
         body["scopes"] = json!(scopes);
@@ -113,13 +106,13 @@ fn create(
     if let Some(days) = days {
         body["expires_in_days"] = json!(days);
     }
-    let answer = server.post_json(PATH, &body).map_err(|error| match error {
+    let answer = api.server.post_json(PATH, &body).map_err(|error| match error {
         ServerError::Slow { .. } => KeysError::Lost(error),
         _ => KeysError::Server(error),
     })?;
     let Created { key, api_key } = parse(&answer.body)?;
     output::print(format!("{}\n", escaped(&api_key)))?;
-    let until = key.expires_at.as_deref().unwrap_or("it is revoked");
+    let until = key.expires_at.map_or_else(|| "it is revoked".to_owned(), |at| api.when(&at));
     output::note(&format!(
         "this is the key `{}` ({}) with the scopes {}, valid until {until}. It is shown only once",
         key.name,
@@ -129,18 +122,19 @@ fn create(
     Ok(())
 }
 
-fn list(server: &Server) -> Result<(), KeysError> {
+fn list(api: &Api) -> Result<(), KeysError> {
     let mut cursor: Option<String> = None;
     let mut found = false;
     loop {
-        let answer = server.get(PATH, &[("limit", Some(PAGE)), ("cursor", cursor.as_deref())])?;
+        let answer = api.server.get(PATH, &[("limit", Some(PAGE)), ("cursor", cursor.as_deref())])?;
         let page: Page = parse(&answer.body)?;
         for Key { key_id, name, created_at, expires_at, scopes, last_used } in &page.data {
             found = true;
-            let used = last_used.as_deref().unwrap_or("never");
-            let until = expires_at.as_deref().map(|at| format!(", expires {at}")).unwrap_or_default();
-            let scopes = scopes.join(",");
-            let line = format!("{key_id}  {scopes}  created {created_at}{until}, last used {used}  {name}");
+            let created = api.when(created_at);
+            let used = last_used.as_deref().map_or_else(|| "never".to_owned(), |at| api.when(at));
+            let until = expires_at.as_deref().map(|at| format!(", expires {}", api.when(at)));
+            let (until, scopes) = (until.unwrap_or_default(), scopes.join(","));
+            let line = format!("{key_id}  {scopes}  created {created}{until}, last used {used}  {name}");
             output::print(format!("{}\n", escaped(&line)))?;
         }
         // A server that repeats a cursor would make this endless.

@@ -82,8 +82,8 @@ fn perform(command: Command) -> Result<(), Failure> {
             Ok(())
         }
         Command::Status => status::run(),
-        Command::Stop => switch::stop(),
-        Command::Start { missed } => switch::start(missed),
+        Command::Stop { json } => switch::stop(json),
+        Command::Start { missed, json } => switch::start(missed, json),
         Command::Keys(keys) => keys::run(&keys),
         Command::Trust(trust) => trust::run(&trust),
         Command::Flush { background: true } => log::flush::background(),

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,6 +12,7 @@ use crate::config::{self, Places, Settings};
 use crate::log::flush;
 use crate::output;
 use crate::server::{Patience, Server, ServerError};
+use crate::shell::times;
 use crate::spool::{Counts, Spool};
 
 /// A person waits for a short time.
@@ -161,9 +163,12 @@ fn of_server(text: &mut String, server: &Server, settings: &Settings) -> Result<
         );
         row(text, "", &command);
     }
+    // A key that only writes logs may not read the account.
+    let zone = times::zone(&ask(server, "/account", &[]).unwrap_or_default());
+    let when = |at: &str| times::when(at, &zone, Timestamp::now());
     row(text, "rejected", &format!("{} since yesterday", rejected.count));
     for Refusal { refused_at, reason } in &rejected.data {
-        row(text, "", &format!("{} {}", safe(refused_at), safe(reason)));
+        row(text, "", &format!("{} {}", when(refused_at), safe(reason)));
     }
     let sessions: Sessions =
         ask(server, "/context/logs", &[("limit", Some(SHOWN)), ("project", Some(id.as_str()))])?;
@@ -180,7 +185,7 @@ fn of_server(text: &mut String, server: &Server, settings: &Settings) -> Result<
         row(text, "seen", "no hook of this project has been logged yet");
     }
     for (at, what) in seen.iter().rev().take(5) {
-        row(text, "seen", &format!("{} {}", safe(at), safe(what)));
+        row(text, "seen", &format!("{} {}", when(at), safe(what)));
     }
     Ok(())
 }

@@ -5,12 +5,13 @@
 use std::fmt::Write;
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::config::Places;
 use crate::output::{self, escaped};
-use crate::server::{Patience, Server, ServerError};
+use crate::server::ServerError;
+use crate::shell::api::{Api, parsed, unexpected};
+use crate::shell::screen::print_json;
 
 #[derive(Deserialize)]
 struct Stopped {
@@ -45,16 +46,20 @@ struct Missed {
 ///
 /// # Errors
 /// If the server refuses it or does not answer.
-pub fn stop() -> Result<(), Failure> {
-    let answer = server()?.post_json("/account/stop", &json!({}))?;
-    let Stopped { stopped_at, runs_ended } = parse(&answer.body)?;
+pub fn stop(json: bool) -> Result<(), Failure> {
+    let api = Api::open()?;
+    let answer = parsed(&api.server.post_json("/account/stop", &json!({}))?.body)?;
+    if json {
+        return print_json(&answer);
+    }
+    let Stopped { stopped_at, runs_ended } = read(answer)?;
     let ended = match runs_ended {
         1 => "1 run was ended".to_owned(),
         runs => format!("{runs} runs were ended"),
     };
     output::print(format!(
         "the account has been stopped since {}; {ended}\nnothing runs until `lamplighter start`\n",
-        escaped(&stopped_at)
+        api.when(&stopped_at)
     ))?;
     Ok(())
 }
@@ -63,13 +68,17 @@ pub fn stop() -> Result<(), Failure> {
 ///
 /// # Errors
 /// If the server refuses it or does not answer, or if `missed` is needed.
-pub fn start(missed: Option<&str>) -> Result<(), Failure> {
+pub fn start(missed: Option<&str>, json: bool) -> Result<(), Failure> {
+    let api = Api::open()?;
     let body = missed.map_or_else(|| json!({}), |missed| json!({ "missed": missed }));
-    let answer = match server()?.post_json("/account/start", &body) {
+    let answer = match api.server.post_json("/account/start", &body) {
         Ok(answer) => answer,
         Err(ServerError::Refused { conflict: Some(conflict), .. }) if conflict.code == "missed_runs" => {
-            let missed: MissedList = serde_json::from_value(conflict.current).map_err(|_| unexpected())?;
-            output::print(missed.lines())?;
+            if json {
+                print_json(&conflict.current)?;
+            } else {
+                output::print(read::<MissedList>(conflict.current)?.lines(&api))?;
+            }
             return Err(Failure::Message(
                 "the account is still stopped, because these due times were missed; say what becomes of them:\n\
                  lamplighter start --missed run-newest     runs the newest of each action, and skips the others\n\
@@ -80,11 +89,15 @@ pub fn start(missed: Option<&str>) -> Result<(), Failure> {
         }
         Err(error) => return Err(error.into()),
     };
-    let Started { stopped_at, missed: list } = parse(&answer.body)?;
+    let answer = parsed(&answer.body)?;
+    if json {
+        return print_json(&answer);
+    }
+    let Started { stopped_at, missed: list } = read(answer)?;
     let Some(stopped_at) = stopped_at else {
         return Ok(output::print("the account was not stopped\n")?);
     };
-    let mut told = format!("the account runs again; it was stopped at {}\n", escaped(&stopped_at));
+    let mut told = format!("the account runs again; it was stopped {}\n", api.when(&stopped_at));
     if !list.data.is_empty() {
         let became = match missed {
             Some("run_newest") => {
@@ -94,19 +107,20 @@ pub fn start(missed: Option<&str>) -> Result<(), Failure> {
             _ => "the schedules of these actions decide about the due times",
         };
         let _ = writeln!(told, "{became}:");
-        told.push_str(&list.lines());
+        told.push_str(&list.lines(&api));
     }
     Ok(output::print(told)?)
 }
 
 impl MissedList {
-    /// One line for each action.
-    fn lines(&self) -> String {
+    /// One line for each action, with times in the zone of the account.
+    fn lines(&self, api: &Api) -> String {
         let mut lines = String::new();
         for Missed { action_id, title, due_times, first_due_at, last_due_at } in &self.data {
+            let (first, last) = (api.when(first_due_at), api.when(last_due_at));
             let when = match due_times {
-                1 => format!("1 due time, {first_due_at}"),
-                times => format!("{times} due times, {first_due_at} to {last_due_at}"),
+                1 => format!("1 due time, {first}"),
+                times => format!("{times} due times, {first} to {last}"),
             };
             lines.push_str(&escaped(&format!("{action_id}  {when}  {title}")));
             lines.push('\n');
@@ -118,17 +132,6 @@ impl MissedList {
     }
 }
 
-/// The server that the settings name.
-fn server() -> Result<Server, Failure> {
-    let settings = Places::look().read()?;
-    output::warn(&settings.warnings);
-    Ok(Server::new(&settings, Patience::PERSON))
-}
-
-fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {
-    serde_json::from_slice(body).map_err(|_| unexpected())
-}
-
-fn unexpected() -> Failure {
-    Failure::Message("the server's answer is not what this program expects".to_owned())
+fn read<T: for<'a> Deserialize<'a>>(answer: Value) -> Result<T, Failure> {
+    serde_json::from_value(answer).map_err(|_| unexpected())
 }

@@ -70,28 +70,9 @@ struct Said {
 }
 
 impl Said {
-    /// The time at the end of the first line that begins with `before`.
-    fn time_after(&self, before: &str) -> Value {
-        let line = self.out.lines().find_map(|line| line.strip_prefix(before));
-        json!(line.map(|rest| rest.split(';').next().unwrap_or_default()))
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_default()
     }
-
-    /// The actions with missed due times, as the API lists them.
-    fn missed(&self) -> Value {
-        let lines = self.out.lines().filter(|line| line.starts_with("act_"));
-        lines.map(missed).collect()
-    }
-}
-
-/// A line of the command about an action with missed due times.
-fn missed(line: &str) -> Value {
-    let [action, when, title] = line.splitn(3, "  ").collect::<Vec<_>>().try_into().unwrap();
-    let (count, times) = when.split_once(", ").unwrap();
-    let (first, last) = times.split_once(" to ").unwrap_or((times, times));
-    let count: u64 = count.split(' ').next().unwrap().parse().unwrap();
-    json!({
-        "action_id": action, "title": title, "due_times": count, "first_due_at": first, "last_due_at": last,
-    })
 }
 
 struct World {
@@ -251,14 +232,10 @@ impl World {
     }
 
     async fn stops_by_command(&mut self) {
-        let said = self.shell(&["stop"]).await;
+        let said = self.shell(&["stop", "--json"]).await;
         let stopped_at = self.get("/account").await["stopped_at"].clone();
         self.same("a stop by the command", &json!(said.ok), &json!(true));
-        self.same(
-            "since when it is stopped",
-            &said.time_after("the account has been stopped since "),
-            &stopped_at,
-        );
+        self.same("since when it is stopped", &said.json()["stopped_at"], &stopped_at);
     }
 
     async fn starts_by_command(&mut self) {
@@ -267,21 +244,21 @@ impl World {
         let Some(missed) = missed else {
             // Without an answer it starts only if nothing was missed. Then this call has started it.
             let by_api = self.stage.h.post("/account/start", json!({})).await;
-            let said = self.shell(&["start"]).await;
+            let said = self.shell(&["start", "--json"]).await;
             let still = self.get("/account").await["stopped_at"].clone();
             self.same("whether it starts", &json!(said.ok), &json!(by_api.status == 200));
             if by_api.status == 200 {
                 self.same("a start", &still, &Value::Null);
             } else {
-                self.same("what was missed", &said.missed(), &by_api.body["current"]["data"]);
+                self.same("what was missed", &said.json()["data"], &by_api.body["current"]["data"]);
                 self.same("a refused start", &still, &stopped_at);
             }
             return;
         };
-        let said = self.shell(&["start", "--missed", missed]).await;
+        let said = self.shell(&["start", "--missed", missed, "--json"]).await;
         self.same("a start by the command", &json!(said.ok), &json!(true));
-        let told = said.time_after("the account runs again; it was stopped at ");
-        self.same("since when it was stopped", &told, &stopped_at);
+        let told = said.json();
+        self.same("since when it was stopped", &told["stopped_at"], &stopped_at);
         let account = self.get("/account").await["stopped_at"].clone();
         self.same("the account after a start", &account, &Value::Null);
         let runs = self.get(&format!("/actions/{}/runs", self.id)).await;
@@ -289,7 +266,7 @@ impl World {
             let all = runs["data"].as_array().unwrap();
             all.iter().find(|run| run["due_at"] == *due_at).cloned().unwrap_or_default()
         };
-        for row in said.missed().as_array().unwrap() {
+        for row in told["data"].as_array().unwrap() {
             let times = row["due_times"].as_u64().unwrap();
             let (first, newest) = (record(&row["first_due_at"]), record(&row["last_due_at"]));
             let skipped = match missed {

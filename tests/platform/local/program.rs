@@ -167,6 +167,13 @@ async fn an_empty_folder_gets_a_week_of_history() {
     assert_eq!(read(&server.url, "/agents").await["data"].as_array().unwrap().len(), 2);
 }
 
+/// Whether it is a time of these days as the command writes it, such as `Tue 13:52`.
+fn is_day_and_time(text: &str) -> bool {
+    let is_day = |day: &str| ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].contains(&day);
+    let is_time = |time: &str| time.len() == 5 && time.parse::<jiff::civil::Time>().is_ok();
+    text.split_once(' ').is_some_and(|(day, time)| is_day(day) && is_time(time))
+}
+
 /// `lamplighter keys` with a server that authenticates, from the first key to the end of another one.
 #[tokio::test]
 async fn the_command_makes_lists_and_revokes_keys() {
@@ -183,7 +190,9 @@ async fn the_command_makes_lists_and_revokes_keys() {
         (output.status.success(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
     };
     let (made, reader, told) = keys(first, &["create", "reader", "--scopes", "read", "--days", "2"]);
-    assert!(made && told.contains("with the scopes read, valid until 20"), "{told}");
+    // Two days ahead, in the form of the other commands: `Tue 13:52`.
+    let until = told.split("with the scopes read, valid until ").nth(1).unwrap_or_default();
+    assert!(made && is_day_and_time(until.split('.').next().unwrap()), "{told}");
     let reader = reader.strip_suffix('\n').unwrap();
     assert!(reader.starts_with("llk_") && !told.contains(reader), "{told}");
     let call = async || {
@@ -201,7 +210,8 @@ async fn the_command_makes_lists_and_revokes_keys() {
 
     let (_, listed, _) = keys(first, &["list"]);
     let line = listed.lines().find(|line| line.ends_with("  reader")).unwrap();
-    assert!(line.contains("  read  created 20") && line.contains(", expires 20"), "{listed}");
+    let after = |text: &str| line.split(text).nth(1).unwrap().split(',').next().unwrap();
+    assert!(is_day_and_time(after("  read  created ")) && is_day_and_time(after(", expires ")), "{listed}");
     assert!(listed.lines().count() == 2 && !listed.contains("llk_"), "{listed}");
     let (revoked, _, _) = keys(first, &["revoke", line.split(' ').next().unwrap()]);
     assert!(revoked);

@@ -9,7 +9,7 @@ use crate::project::ProjectId;
 use crate::server::{Patience, Server};
 use crate::url::segment;
 
-/// Prints the server's answer unchanged.
+/// Prints the server's answer unchanged. If it is empty, a line on standard error says so.
 ///
 /// # Errors
 /// If the server does not answer. An unknown agent has no entries; this is not an error.
@@ -29,6 +29,11 @@ pub fn run(read: &Read) -> Result<(), Failure> {
             ("include_metadata", read.include_metadata.then_some("true")),
         ],
     )?;
+    if answer.body.trim_ascii().is_empty() {
+        // The text of no entries. The standard output stays empty for programs.
+        output::note(&format!("the agent {} has no entries", read.agent_id));
+        return Ok(());
+    }
     if !answer.body.ends_with(b"\n") {
         answer.body.push(b'\n');
     }

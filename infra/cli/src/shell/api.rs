@@ -103,10 +103,7 @@ impl Api {
 
     /// The zone of the account. A key that may not read the account gets UTC.
     pub fn zone(&self) -> &TimeZone {
-        self.zone.get_or_init(|| {
-            let account = self.get("/account", &[]).unwrap_or_default();
-            TimeZone::get(account.text("timezone")).unwrap_or(TimeZone::UTC)
-        })
+        self.zone.get_or_init(|| times::zone(&self.get("/account", &[]).unwrap_or_default()))
     }
 
     /// A time of the API for people.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::api::Api;
-use super::screen::{Look, line, print_json};
+use super::screen::{Look, Screen, line, print_json};
 use super::table::{Table, short_ids};
 use super::values::{Fields, schedule};
 use crate::Failure;
@@ -64,15 +64,11 @@ pub fn run(api: &Api, args: &Due) -> Result<(), Failure> {
         ));
     }
     text.push_str(&table.lines());
-    for item in &idle {
-        text.push_str(&format!(
-            "{}  {}, due {}: {}\n",
-            api.screen.painted("will not run", Look::Careful),
-            line(item.text("action_title")),
-            api.when(item.text("next_at")),
-            line(item.text("text"))
-        ));
+    let not_running = not_running(api.screen, &idle, |at| api.when(at));
+    if !table.is_empty() && !not_running.is_empty() {
+        text.push('\n');
     }
+    text.push_str(&not_running.lines());
     for more in day.items("more") {
         text.push_str(&format!(
             "{} more today of {}\n",
@@ -91,4 +87,44 @@ pub fn run(api: &Api, args: &Due) -> Result<(), Failure> {
         output::note(&format!("only the newest {ACTIONS} actions were looked at"));
     }
     Ok(())
+}
+
+/// What will not run, with the reason.
+fn not_running(screen: Screen, items: &[&Value], when: impl Fn(&str) -> String) -> Table {
+    let mut table = Table::new(screen, &["WHEN", "WILL NOT RUN", "WHY"]);
+    for item in items {
+        table.row([
+            (when(item.text("next_at")).as_str(), Look::Plain),
+            (item.text("action_title"), Look::Plain),
+            (item.text("text"), Look::Careful),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+
+    #[test]
+    fn a_long_name_leaves_the_reason_in_its_column() {
+        let paused = "You paused the action at 2026-11-29 14:52:05 (Europe/Berlin).";
+        let items = ["A".repeat(60), "日本".repeat(30), "Short".to_owned()]
+            .map(|name| json!({"action_title": name, "next_at": "Mon 09:00", "text": paused}));
+        let items: Vec<&Value> = items.iter().collect();
+        let text = not_running(Screen::plain(Some(80)), &items, str::to_owned).lines();
+        let lines: Vec<&str> = text.lines().collect();
+        let column = |line: &str, of: &str| line.find(of).map(|at| line[..at].width()).unwrap();
+        let why = column(lines[0], "WHY");
+        assert_eq!(lines.len(), 4, "{text}");
+        for line in &lines[1..] {
+            assert!(line.width() <= 80 && line.starts_with("Mon 09:00  "), "{text}");
+            assert_eq!(column(line, "You paused the action"), why, "{text}");
+        }
+        // A pipe gets all of it.
+        let text = not_running(Screen::plain(None), &items, str::to_owned).lines();
+        assert!(text.lines().nth(1).unwrap().ends_with(&format!("{}  {paused}", " ".repeat(60))), "{text}");
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::api::Api;
-use super::screen::{Look, indented, line, print_json};
+use super::screen::{Look, Screen, indented, line, print_json};
 use super::table::short_ids;
 use super::values::{Fields, counted, dollars, schedule};
 use crate::Failure;
@@ -89,7 +89,7 @@ fn shown(api: &Api, item: &Value) -> String {
     if let Some(until) = item.some("expires_at") {
         text.push_str(&format!("  until {}\n", api.when(until)));
     }
-    text.push_str(&format!("  → {}\n", api.screen.painted(&answer(api, item), Look::Dim)));
+    text.push_str(&format!("  → {}\n", api.screen.painted(&answer(api.screen, item), Look::Dim)));
     text
 }
 
@@ -109,10 +109,15 @@ fn kind_word(kind: &str) -> &str {
     }
 }
 
-/// What answers it: a command, or a page of the console.
-fn answer(api: &Api, item: &Value) -> String {
-    let short = |id: &str| line(short_ids(api.screen, &[id]).first().map_or(id, String::as_str));
+/// The command that answers it.
+fn answer(screen: Screen, item: &Value) -> String {
+    let short = |id: &str| line(short_ids(screen, &[id]).first().map_or(id, String::as_str));
     let (action, run, call) = (item.text("action_id"), item.text("run_id"), line(item.text("call_id")));
+    // Without a time, `why` is about the newest due time, and the item may be about another one.
+    let why = |at: Option<&str>| {
+        let at = at.map(|at| format!(" --at {}", line(at))).unwrap_or_default();
+        format!("lamplighter why {}{at}", short(action))
+    };
     match item.text("kind") {
         "approval" => format!("lamplighter approve {}", short(action)),
         "proposal" => format!("lamplighter accept {}", line(item.text("proposal_id"))),
@@ -120,7 +125,54 @@ fn answer(api: &Api, item: &Value) -> String {
             format!("lamplighter answer {} {call} happened (or not-happened)", line(run))
         }
         "call" | "ceiling" => format!("lamplighter answer {} {call} yes (or no)", line(run)),
-        "failed" | "missed" | "preflight" => format!("lamplighter why {}", short(action)),
+        "question" => format!("lamplighter resume {} --message \"your answer\"", short(action)),
+        "unknown" | "held" => format!("lamplighter resume {}", short(action)),
+        "failed" => {
+            let how = if item["paused_because"].is_object() { "resume" } else { "run" };
+            format!("lamplighter {how} {} (when the cause is mended)", short(action))
+        }
+        "missed" => format!("lamplighter run {} (or {})", short(action), why(item.some("at"))),
+        "preflight" => why(item.some("next_at")),
         _ => format!("lamplighter actions {}", short(action)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_kind_names_a_command_that_answers_it() {
+        let item = |kind: &str, more: Value| {
+            let mut item = json!({
+                "kind": kind, "action_id": "act_1", "run_id": "run_1", "call_id": "3.0", "proposal_id": "prp_1",
+                "at": "2026-11-23T12:00:00Z", "next_at": "2026-11-24T12:00:00Z",
+            });
+            item.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            item
+        };
+        for (kind, more, command) in [
+            ("approval", json!({}), "approve act_1"),
+            ("proposal", json!({}), "accept prp_1"),
+            ("call", json!({"asks": "permission"}), "answer run_1 3.0 yes (or no)"),
+            ("call", json!({"asks": "outcome"}), "answer run_1 3.0 happened (or not-happened)"),
+            ("ceiling", json!({}), "answer run_1 3.0 yes (or no)"),
+            ("question", json!({}), "resume act_1 --message \"your answer\""),
+            ("unknown", json!({}), "resume act_1"),
+            ("held", json!({}), "resume act_1"),
+            ("failed", json!({}), "run act_1 (when the cause is mended)"),
+            (
+                "failed",
+                json!({"paused_because": {"code": "equal_failures"}}),
+                "resume act_1 (when the cause is mended)",
+            ),
+            ("missed", json!({}), "run act_1 (or lamplighter why act_1 --at 2026-11-23T12:00:00Z)"),
+            ("preflight", json!({}), "why act_1 --at 2026-11-24T12:00:00Z"),
+            ("something new", json!({}), "actions act_1"),
+        ] {
+            assert_eq!(answer(Screen::plain(None), &item(kind, more)), format!("lamplighter {command}"));
+        }
     }
 }

@@ -9,6 +9,7 @@ mod approve;
 mod assets;
 mod chat;
 mod chats;
+mod control;
 mod due;
 mod events;
 mod inbox;
@@ -21,7 +22,7 @@ mod runs;
 pub(crate) mod screen;
 pub(crate) mod table;
 mod theme;
-mod times;
+pub(crate) mod times;
 mod usage;
 pub(crate) mod values;
 mod watch;
@@ -49,6 +50,9 @@ pub fn run(person: Person) -> Result<(), Failure> {
         Person::Accept(args) => accept::run(&Api::open()?, &args),
         Person::Answer(args) => answer::run(&Api::open()?, &args),
         Person::Actions(args) => actions::run(&Api::open()?, &args),
+        Person::Run(args) => control::run(&Api::open()?, &args),
+        Person::Pause(args) => control::pause(&Api::open()?, &args),
+        Person::Resume(args) => control::resume(&Api::open()?, &args),
         Person::Runs(args) => runs::run(&Api::open()?, &args),
         Person::Due(args) => due::run(&Api::open()?, &args),
         Person::Why(args) => why::run(&Api::open()?, &args),

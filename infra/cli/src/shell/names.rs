@@ -1,5 +1,6 @@
 //! What a person calls a thing: its id, the beginning of its id, or its name.
 
+use icu_normalizer::ComposingNormalizerBorrowed;
 use serde_json::Value;
 
 use super::api::Api;
@@ -77,6 +78,18 @@ struct Named {
     name: String,
 }
 
+/// A name as it is compared: blanks around it, the case of letters and the form of Unicode do not count. The platform has the same rule. A
+/// keyboard or the name of a file may give `é` as two characters; names of the platform have it as one.
+#[must_use]
+pub fn folded(name: &str) -> String {
+    composed(&composed(name).to_lowercase())
+}
+
+/// The text in the Unicode form NFC, without blanks around it.
+fn composed(text: &str) -> String {
+    ComposingNormalizerBorrowed::new_nfc().normalize(text.trim()).into_owned()
+}
+
 /// The id of a thing. If the person has given a whole id, the server is not asked.
 ///
 /// # Errors
@@ -87,7 +100,8 @@ pub fn id(api: &Api, kind: Kind, called: &str) -> Result<String, Failure> {
 
 /// The inner error says that there is no such thing.
 fn find(api: &Api, kind: Kind, called: &str) -> Result<Result<String, Failure>, Failure> {
-    let called = called.trim();
+    let called = composed(called);
+    let called = called.as_str();
     if called.is_empty() {
         return Err(Failure::Message(format!("the name of {} {} is empty", kind.article(), kind.word())));
     }
@@ -216,7 +230,8 @@ fn all(api: &Api, kind: Kind) -> Result<Vec<Named>, Failure> {
 
 /// The things with this name, and those whose names have its words.
 fn by_name(api: &Api, kind: Kind, called: &str) -> Result<(Vec<Named>, Vec<Named>), Failure> {
-    let same = |thing: &Named| thing.name.trim().to_lowercase() == called.to_lowercase();
+    let wanted = folded(called);
+    let same = |thing: &Named| folded(&thing.name) == wanted;
     let mut similar = Vec::new();
     if called.chars().count() <= LONGEST_QUERY {
         let found = api.get("/search", &[("q", Some(called))])?;
@@ -263,4 +278,26 @@ fn candidates(things: &[Named]) -> String {
         lines.push("  and others".to_owned());
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_the_same_in_every_form_of_unicode() {
+        for (one, other) in [
+            ("Café", "Cafe\u{301}"),
+            ("  Büro ", "BU\u{308}RO"),
+            ("한글", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}"),
+            ("Ångström", "\u{212b}ngstro\u{308}m"),
+            ("İstanbul", "I\u{307}STANBUL"),
+        ] {
+            assert_eq!(folded(one), folded(other), "{one} {other}");
+        }
+        // What looks different stays different.
+        for (one, other) in [("Cafe", "Café"), ("ﬁle", "file"), ("A1", "A¹"), ("a b", "ab")] {
+            assert_ne!(folded(one), folded(other), "{one} {other}");
+        }
+    }
 }

@@ -3,9 +3,17 @@
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
+use serde_json::Value;
 
 use super::screen::line;
+use super::values::Fields;
 use crate::Failure;
+
+/// The zone of an account. Of one that can't be read, UTC.
+#[must_use]
+pub fn zone(account: &Value) -> TimeZone {
+    TimeZone::get(account.text("timezone")).unwrap_or(TimeZone::UTC)
+}
 
 /// A time for people, such as `Mon 09:00`. What is more than six days away has its date. A text that is no time is shown as it is.
 #[must_use]

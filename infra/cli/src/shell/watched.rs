@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::api::{Api, unexpected};
 use super::chat::confirmed;
+use super::names::folded;
 use super::screen::{Look, line, print_json};
 use super::table::{Table, short_ids};
 use super::values::{Fields, counted, schedule};
@@ -292,8 +293,8 @@ pub fn id_on(server: &Server, named: &str) -> Result<String, Unnamed> {
 }
 
 fn only(all: &[Value], wanted: &str, is_id: bool) -> Result<String, String> {
-    let name = wanted.to_lowercase();
-    let mut found: Vec<&Value> = all.iter().filter(|item| item.text("name").to_lowercase() == name).collect();
+    let name = folded(wanted);
+    let mut found: Vec<&Value> = all.iter().filter(|item| folded(item.text("name")) == name).collect();
     if found.is_empty() && is_id && wanted.len() > PREFIX.len() {
         found = all.iter().filter(|item| item.text("watched_id").starts_with(wanted)).collect();
     }
@@ -336,6 +337,9 @@ mod tests {
         let item = |id: &str, name: &str| json!({ "watched_id": id, "name": name });
         let all = [item("wch_0a", "Backup"), item("wch_0b", "Mirror"), item("wch_0c", "mirror")];
         assert_eq!(only(&all, "BACKUP", false).unwrap(), "wch_0a");
+        let [one, two] = [item("wch_0d", "Büro"), item("wch_0e", "Cafe\u{301}")];
+        assert_eq!(only(&[one, two.clone()], "Bu\u{308}ro", false).unwrap(), "wch_0d");
+        assert_eq!(only(&[two], "CAFÉ", false).unwrap(), "wch_0e");
         assert_eq!(only(&all, "wch_0b", true).unwrap(), "wch_0b");
         assert!(only(&all, "wch_0", true).unwrap_err().contains("several"));
         assert!(only(&all, "Mirror", false).unwrap_err().contains("wch_0c"));

@@ -70,6 +70,16 @@ fn invalid_arguments_are_refused_with_the_reason() {
 }
 
 #[test]
+fn an_agent_without_entries_is_said_to_have_none() {
+    for answer in ["", "\n"] {
+        let server = Server::start(move |_| Reply::ok(answer));
+        let said = Bed::new(&server.url).run(&["log", "-r", "--agent-id", "ab", "--format", "text"]);
+        let told = "lamplighter: the agent ab has no entries\n";
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", told));
+    }
+}
+
+#[test]
 fn reading_asks_the_server_and_prints_what_it_says() {
     let answer = r#"{"entries":[]}"#;
     let server = Server::start(move |_| Reply::ok(answer));

@@ -9,17 +9,25 @@ const ID: &str = "key_0123456789abcdef0123456789abcdef";
 const SECRET: &str = "llk_bG9jYWw.0123.abc";
 
 fn key(name: &str) -> Value {
-    json!({"key_id": ID, "name": name, "created_at": "2026-11-21T09:00:00Z", "scopes": ["read", "write"]})
+    json!({"key_id": ID, "name": name, "created_at": "2020-11-21T09:00:00Z", "scopes": ["read", "write"]})
+}
+
+/// The account of a person in Berlin.
+fn account() -> Reply {
+    Reply::ok(json!({"timezone": "Europe/Berlin"}).to_string())
 }
 
 #[test]
 fn a_new_key_is_printed_to_standard_output_only() {
     let server = Server::start(|request| {
+        if request.target == "/account" {
+            return account();
+        }
         let sent: Value = serde_json::from_slice(&request.body).unwrap();
         let mut made = key(sent["name"].as_str().unwrap());
         made["api_key"] = json!(SECRET);
         if sent["expires_in_days"] == 30 {
-            made["expires_at"] = json!("2026-12-21T09:00:00Z");
+            made["expires_at"] = json!("2020-12-21T23:00:00Z");
         }
         Reply::status(201, made.to_string())
     });
@@ -29,7 +37,7 @@ fn a_new_key_is_printed_to_standard_output_only() {
         (
             &["ci", "--scopes", "read, write", "--days", "30"],
             json!({"name": "ci", "scopes": ["read", "write"], "expires_in_days": 30}),
-            "2026-12-21T09:00:00Z",
+            "22 Dec 2020 00:00",
         ),
         (
             &["--scopes=admin", "--days=365", "a b"],
@@ -44,8 +52,8 @@ fn a_new_key_is_printed_to_standard_output_only() {
             "lamplighter: this is the key `{name}` ({ID}) with the scopes read, write, valid until {until}. It is shown only once\n"
         );
         assert_eq!(said.err, told);
-        let request = server.requests().pop().unwrap();
-        assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/account/api-keys"));
+        let request = server.requests().into_iter().rfind(|request| request.method == "POST").unwrap();
+        assert_eq!(request.target, "/account/api-keys");
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
         assert_eq!(serde_json::from_slice::<Value>(&request.body).unwrap(), sent);
@@ -55,9 +63,12 @@ fn a_new_key_is_printed_to_standard_output_only() {
 #[test]
 fn all_pages_are_listed_without_control_characters() {
     let server = Server::start(|request| {
+        if request.target == "/account" {
+            return account();
+        }
         let mut used = key("b\u{1b}[2J\nx");
-        used["last_used"] = json!("2026-11-22T10:00:00Z");
-        used["expires_at"] = json!("2027-11-22T10:00:00Z");
+        used["last_used"] = json!("2020-11-22T23:10:00Z");
+        used["expires_at"] = json!("2021-06-22T10:00:00Z");
         let second = request.target.contains("cursor=more");
         Reply::ok(if second {
             json!({"data": [used], "has_more": false}).to_string()
@@ -66,11 +77,12 @@ fn all_pages_are_listed_without_control_characters() {
         })
     });
     Bed::new(&server.url).run(&["keys", "list"]).printed(&format!(
-        "{ID}  read,write  created 2026-11-21T09:00:00Z, last used never  a\n\
-         {ID}  read,write  created 2026-11-21T09:00:00Z, expires 2027-11-22T10:00:00Z, last used 2026-11-22T10:00:00Z  b\\u{{1b}}[2J\\nx\n"
+        "{ID}  read,write  created 21 Nov 2020 10:00, last used never  a\n\
+         {ID}  read,write  created 21 Nov 2020 10:00, expires 22 Jun 2021 12:00, last used 23 Nov 2020 00:10  b\\u{{1b}}[2J\\nx\n"
     ));
     let targets: Vec<String> = server.requests().into_iter().map(|request| request.target).collect();
-    assert_eq!(targets, ["/account/api-keys?limit=200", "/account/api-keys?limit=200&cursor=more"]);
+    let asked = ["/account/api-keys?limit=200", "/account", "/account/api-keys?limit=200&cursor=more"];
+    assert_eq!(targets, asked);
 
     let empty = Server::start(|_| Reply::ok(r#"{"data": [], "has_more": false}"#));
     let said = Bed::new(&empty.url).run(&["keys", "list"]);

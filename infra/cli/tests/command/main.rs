@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
 
 mod bed;
+mod control;
 mod docs;
 mod documents;
 mod exports;

@@ -14,16 +14,17 @@ fn status_shows_the_server_and_the_results_of_hooks() {
             "/context/hooks/rejected" => json!({
                 "count": 7, "has_more": true,
                 "dropped": [{"project_id": "prj_1", "agent_type": "Explore\u{1b}[2J", "count": 3, "reason": "the filter"}],
-                "data": [{"refused_at": "2026-11-21T09:00:00Z", "reason": "session_id: is missing", "bytes": 2, "excerpt": "{}"}],
+                "data": [{"refused_at": "2020-11-21T09:00:00Z", "reason": "session_id: is missing", "bytes": 2, "excerpt": "{}"}],
             })
             .to_string(),
             "/context/logs" => json!({"data": [{
                 "session_id": "s-1",
                 "agents": [
-                    {"agent_id": "arch-auth", "agent_type": "the-architect", "total_entries": 4, "last_modified": "2026-11-21T10:00:00.000Z"},
+                    {"agent_id": "arch-auth", "agent_type": "the-architect", "total_entries": 4, "last_modified": "2020-11-21T23:10:00.000Z"},
                 ],
             }]})
             .to_string(),
+            "/account" => json!({"timezone": "Europe/Berlin"}).to_string(),
             _ => json!({"name": "Shop", "hook_filter": ["the-", "my-"]}).to_string(),
         })
     });
@@ -39,8 +40,8 @@ fn status_shows_the_server_and_the_results_of_hooks() {
         "filter    records agents of the types the-…, my-…; drops all others",
         "dropped   3 hooks of `Explore [2J` in prj_1: the filter",
         "{\"hook_filter\": \"all\"}",
-        "rejected  7 since yesterday\n          2026-11-21T09:00:00Z session_id: is missing",
-        "seen      2026-11-21T10:00:00.000Z arch-auth (the-architect), 4 entries, session s-1",
+        "rejected  7 since yesterday\n          21 Nov 2020 10:00 session_id: is missing",
+        "seen      22 Nov 2020 00:10 arch-auth (the-architect), 4 entries, session s-1",
     ] {
         assert!(said.out.contains(part), "{part}\n---\n{}", said.out);
     }

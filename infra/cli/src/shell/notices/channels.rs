@@ -16,6 +16,7 @@ use crate::output;
 use crate::server::Change;
 use crate::shell::api::{Api, patiently, unexpected};
 use crate::shell::chat::{ask, confirmed};
+use crate::shell::names::folded;
 use crate::shell::screen::{Look, line, print_json};
 use crate::shell::table::{Table, short_ids};
 use crate::shell::values::Fields;
@@ -244,11 +245,11 @@ fn found(api: &Api, called: &str) -> Result<Value, Failure> {
 
 /// The channel with this id, or with this target, or whose id or target has this part. There are at most ten of them.
 fn only<'a>(all: &'a [Value], called: &str) -> Result<&'a Value, String> {
-    let wanted = called.trim().to_lowercase();
+    let wanted = folded(called);
     if wanted.is_empty() {
         return Err("the name of a channel is empty".to_owned());
     }
-    let target = |channel: &Value| channel.text("target").to_lowercase();
+    let target = |channel: &Value| folded(channel.text("target"));
     let is_id = wanted.len() > "chn_".len() && wanted.starts_with("chn_");
     let ways: [&dyn Fn(&Value) -> bool; 4] = [
         &|channel| channel.text("channel_id") == wanted,
@@ -298,6 +299,11 @@ mod tests {
         assert_eq!(id("ME@example.com"), Ok("chn_0a"));
         assert_eq!(id("not."), Ok("chn_0b"));
         assert_eq!(id("k3xz"), Ok("chn_1c"));
+        let composed = [channel("chn_2d", "https://caf\u{e9}.example/hook")];
+        assert_eq!(
+            only(&composed, "cafe\u{301}.example").map(|channel| channel.text("channel_id")),
+            Ok("chn_2d")
+        );
         assert!(id("example").unwrap_err().contains("fits several: email me@example.com (chn_0a), "));
         assert!(id("chn_0").unwrap_err().contains("several"));
         assert!(id("nobody").unwrap_err().contains("there are: email me@example.com (chn_0a)"));

@@ -3,18 +3,26 @@
 use serde_json::{Value, json};
 
 use super::super::api::Api;
+use super::super::values::Fields;
 use super::folder;
 use crate::Failure;
 use crate::args::ThemeCommand;
 use crate::project::ProjectId;
 use crate::server::Change;
 
+/// Whether the theme of the project has no files.
+///
+/// # Errors
+/// If the server does not answer.
+pub fn is_empty(api: &Api, project: &ProjectId) -> Result<bool, Failure> {
+    Ok(api.get(&format!("/projects/{project}/files"), &[("limit", Some("1"))])?.items("data").is_empty())
+}
+
 /// Asks the server.
 ///
 /// # Errors
 /// If it does not answer, or the project does not exist.
-pub fn ask(project: &ProjectId, command: &ThemeCommand) -> Result<Value, Failure> {
-    let api = Api::open()?;
+pub fn ask(api: &Api, project: &ProjectId, command: &ThemeCommand) -> Result<Value, Failure> {
     let path = |question: &str| format!("/projects/{project}/{question}");
     match command {
         ThemeCommand::Check { overlay, deleted, .. } => {

@@ -42,8 +42,14 @@ pub fn findings(screen: Screen, answer: &Value) -> String {
 
 /// The outline of a theme.
 #[must_use]
-pub fn outline(answer: &Value) -> String {
-    block(answer.text("text"))
+pub fn outline(answer: &Value, tokens: u32) -> String {
+    match answer.text("text") {
+        "" => {
+            let tokens = counted(tokens.into(), "token", "tokens");
+            format!("nothing of the theme fits into {tokens}; `--tokens N` takes more\n")
+        }
+        text => block(text),
+    }
 }
 
 /// The files and lines that a request is about.
