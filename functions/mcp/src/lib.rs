@@ -7,6 +7,7 @@
 //! The tools are defined in [`domain::tools`]; here is what they do.
 
 mod client;
+mod params;
 mod prompts;
 mod resources;
 mod routes;

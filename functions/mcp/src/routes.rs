@@ -17,6 +17,7 @@ use shared::request::limits::MAX_BODY_BYTES;
 use shared::{Cx, Error, Result};
 use utoipa::IntoParams;
 
+use crate::params;
 use crate::server::Server;
 
 shared::routes!(call, listen, end);
@@ -76,6 +77,9 @@ async fn call(
         code: "payload_too_large",
         message: format!("the body may have at most {MAX_BODY_BYTES} bytes"),
     })?;
+    if is_typed && let Some(refusal) = params::refusal(&body) {
+        return Ok(axum::Json(refusal).into_response());
+    }
     let answer = server.answer(Request::from_parts(parts, Body::from(body.clone()))).await;
     // The SDK says "unsupported media type" to every body that it can't read.
     if is_typed && answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {

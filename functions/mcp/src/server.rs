@@ -10,10 +10,10 @@ use domain::tools::context::{PARSE_MODE, READ_CONTEXT};
 use domain::tools::memory::{REMEMBER_CARD, SEARCH_MEMORY};
 use domain::tools::{Decision, Effect, ToolDef, ToolSets};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -25,7 +25,7 @@ use shared::{Cx, Error};
 use tracing::Instrument;
 
 use crate::client::Client;
-use crate::{prompts, resources, tools};
+use crate::{params, prompts, resources, tools};
 
 /// What an assistant is told about this server before anything else.
 const PURPOSE: &str = "Lamplighter keeps what you must not forget when your conversation is compacted.";
@@ -207,5 +207,13 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(text, None));
         }
         prompts::get(&request.name, request.arguments.as_ref()).map(Into::into)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(params::unread(request.method, request.params))
     }
 }

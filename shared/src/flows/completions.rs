@@ -8,7 +8,7 @@
 use domain::actions::{ActionPatch, DefineAction};
 use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE, MAX_TITLE, NewMessage};
 use domain::chats::{Proposal, ProposalBody};
-use domain::ids::{AgentId, ChatId, Owner, ProposalId};
+use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
 use domain::models::{ImageInput, Role, Sampling, SamplingParameter};
 use domain::runs::form::ReplyForm;
 use domain::validate::FieldErrors;
@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use super::actions;
 use super::assets::{self, SaveAsset};
 use super::chats::{self, NewChat};
+use super::existing;
 use super::runs::Begun;
 use super::turn::{self, Answered, IfBusy, Said, Topic};
 use crate::context::Cx;
@@ -42,17 +43,10 @@ pub struct Conversation {
 }
 
 /// Texts with which a person accepts the drafts of the last reply.
-const YES: [&str; 9] = [
-    "yes",
-    "yes please",
-    "accept",
-    "accept it",
-    "accept all",
-    "yes accept",
-    "yes accept it",
-    "please accept",
-    "yes accept all",
-];
+const YES: [&str; 2] = ["yes", "accept"];
+
+/// Begins the answer to a yes that was sent again. What the first one has done follows.
+const ALREADY: &str = "Already done: ";
 
 /// Why a yes accepts nothing. The drafts follow.
 const NOT_SEEN: &str = "Nothing was accepted yet. The last reply has HTML or other marks that can hide text in your client, so perhaps \
@@ -81,6 +75,8 @@ pub struct Completion {
     agent: AgentId,
     chat: ChatId,
     conversation: Conversation,
+    /// The run that has accepted the last drafts, if nothing newer waits.
+    accepted: Option<RunId>,
 }
 
 impl Conversation {
@@ -161,7 +157,7 @@ impl Conversation {
 
 /// Begins the turn that answers a conversation. If the last reply has shown drafts and the person says yes, the turn accepts them and
 /// says so, without a call of a model. If the text of that reply may have hidden the drafts, the turn accepts nothing and shows them
-/// again.
+/// again. A yes that is sent again is told what the first one has done.
 ///
 /// # Errors
 /// 404 if the agent does not exist; 400 if a message is empty or too long; 409 if the agent is archived.
@@ -175,51 +171,111 @@ pub async fn begin(
     invocation: Invocation,
 ) -> Result<Completion> {
     let (messages, message) = conversation.unfold()?;
+    let is_yes = conversation.is_yes() && form.json.is_none();
+    let hash = conversation.hash(agent, &conversation.history);
     let known = match messages.is_empty() {
         true => None,
-        false => {
-            let hash = conversation.hash(agent, &conversation.history);
-            cx.store.take_client_conversation(owner, &hash).await?
-        }
+        false => cx.store.take_client_conversation(owner, &hash).await?,
+    };
+    let again = match is_yes && !messages.is_empty() {
+        true => already_done(cx, owner, known.as_ref(), &hash).await?,
+        false => None,
     };
     let said = |chat, message| {
         let (topic, images) = (Topic::Agent(agent, Some(chat)), conversation.images.clone());
         Said { topic, message, images, if_busy: IfBusy::Reject, form: form.clone() }
     };
-    if let Some(ClientConversation { chat_id: chat, proposals, is_visible }) = known {
-        let drafts = if conversation.is_yes() && form.json.is_none() {
-            waiting(cx, owner, agent, chat, &proposals).await?
-        } else {
-            Vec::new()
+    // No model writes these replies, so no limit of a reply holds for them.
+    let plainly = |said: Said| Said { form: ReplyForm::default(), ..said };
+    if let Some(ClientConversation { chat_id: chat, proposals, is_visible, .. }) = known {
+        let drafts = match is_yes {
+            true => waiting(cx, owner, agent, chat, &proposals).await?,
+            false => Vec::new(),
         };
         let turn = said(chat, message.clone());
-        let begun = if drafts.is_empty() {
+        let mut all_accepted = false;
+        let begun = if drafts.is_empty() && again.is_none() {
             turn::start(cx, owner, client.once, turn, invocation).await
         } else {
-            // No model writes this reply, so no limit of a reply holds for it.
-            let turn = Said { form: ReplyForm::default(), ..turn };
             let reply = async {
+                if let Some((_, told)) = &again {
+                    return Answered::from(told.clone());
+                }
                 if is_visible {
-                    return Answered::from(accept_all(cx, owner, agent, drafts, client).await);
+                    let (told, all) = accept_all(cx, owner, agent, drafts, client).await;
+                    all_accepted = all;
+                    return Answered::from(told);
                 }
                 // The person has perhaps said yes to something else.
                 let shows = drafts.iter().map(|draft| draft.proposal_id).collect();
                 Answered { text: NOT_SEEN.to_owned(), shows }
             };
-            Box::pin(turn::answer(cx, owner, client.once, turn, invocation, reply)).await
+            Box::pin(turn::answer(cx, owner, client.once, plainly(turn), invocation, reply)).await
         };
         match begun {
             // The chat was deleted, or another client uses it. This client continues with its own copy.
             Err(Error::NotFound("chat")) | Err(Error::Conflict { code: "turn_in_progress", .. }) => {}
-            begun => return Ok(Completion { begun: begun?, agent, chat, conversation }),
+            begun => {
+                let begun = begun?;
+                let mut accepted = again.map(|(run, _)| run);
+                if all_accepted {
+                    accepted = Some(begun.run());
+                    note_accepted(cx, owner, &hash, chat, begun.run()).await;
+                }
+                return Ok(Completion { begun, agent, chat, conversation, accepted });
+            }
         }
     }
     let new = NewChat { title: conversation.title(), messages, ..NewChat::default() };
     // The turn marks the request as done, not the new chat. The chat may be created again: without the turn it has no
     // effect.
     let chat = chats::create(cx, owner, &Once::none(), agent, new).await?.chat.chat_id;
-    let begun = turn::start(cx, owner, client.once, said(chat, message), invocation).await?;
-    Ok(Completion { begun, agent, chat, conversation })
+    let turn = said(chat, message);
+    let Some((accepted, told)) = again else {
+        let begun = turn::start(cx, owner, client.once, turn, invocation).await?;
+        return Ok(Completion { begun, agent, chat, conversation, accepted: None });
+    };
+    let reply = async { Answered::from(told) };
+    let begun = Box::pin(turn::answer(cx, owner, client.once, plainly(turn), invocation, reply)).await?;
+    Ok(Completion { begun, agent, chat, conversation, accepted: Some(accepted) })
+}
+
+/// Where it is noted that the drafts at the end of a conversation were accepted, for a client that sends its yes again.
+fn accepted_mark(hash: &str) -> String {
+    format!("{hash}-accepted")
+}
+
+/// The run that has accepted the drafts of a conversation, if that is the last thing that happened in it, and what to tell the person.
+async fn already_done(
+    cx: &Cx,
+    owner: &Owner,
+    known: Option<&ClientConversation>,
+    hash: &str,
+) -> Result<Option<(RunId, String)>> {
+    let accepted = match known {
+        Some(mark) => mark.accepted,
+        None => {
+            cx.store.client_conversation(owner, &accepted_mark(hash)).await?.and_then(|mark| mark.accepted)
+        }
+    };
+    let Some(run) = accepted else { return Ok(None) };
+    match existing::run(cx, owner, run).await {
+        Ok(found) if !found.value.message.is_empty() => {
+            Ok(Some((run, format!("{ALREADY}{}", found.value.message))))
+        }
+        // Its chat was deleted.
+        Ok(_) | Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Notes which run has accepted the drafts at the end of a conversation.
+async fn note_accepted(cx: &Cx, owner: &Owner, hash: &str, chat_id: ChatId, run: RunId) {
+    let mark = ClientConversation { chat_id, proposals: Vec::new(), is_visible: false, accepted: Some(run) };
+    let marked = cx.store.mark_client_conversation(owner, &accepted_mark(hash), &mark, cx.clock.now()).await;
+    if let Err(error) = marked {
+        tracing::warn!(cause = %Error::from(error).causes(), "a yes that is sent again will go to the model");
+    }
 }
 
 /// The names of the parameters that do not go to each of the models that the agent may use.
@@ -263,18 +319,21 @@ async fn waiting(
     Ok(waiting)
 }
 
-/// Accepts proposals as their own routes do. Returns what to tell the person about each.
+/// Accepts proposals as their own routes do. Returns what to tell the person about each, and whether all were accepted.
 async fn accept_all(
     cx: &Cx,
     owner: &Owner,
     agent: AgentId,
     proposals: Vec<Proposal>,
     client: OfClient<'_>,
-) -> String {
+) -> (String, bool) {
     let mut told = Vec::with_capacity(proposals.len());
+    let mut all = true;
     for proposal in proposals {
         let title = proposal.body.title().to_owned();
-        told.push(match accept(cx, owner, agent, proposal, client).await {
+        let accepted = accept(cx, owner, agent, proposal, client).await;
+        all &= accepted.is_ok();
+        told.push(match accepted {
             Ok(done) => done,
             Err(Error::NotFound(_)) => {
                 format!("\"{title}\" was not accepted: it was accepted or discarded meanwhile.")
@@ -285,7 +344,7 @@ async fn accept_all(
             }
         });
     }
-    told.join("\n\n")
+    (told.join("\n\n"), all)
 }
 
 async fn accept(
@@ -326,7 +385,7 @@ async fn accept(
 impl Completion {
     /// Notes the reply as the client has received it, so that the next call continues the same chat.
     pub async fn replied(self, cx: &Cx, owner: &Owner, text: &str, drafts: ShownDrafts) {
-        let Self { agent, chat, conversation, .. } = self;
+        let Self { agent, chat, conversation, accepted, .. } = self;
         let mut said = conversation.history.clone();
         let (content, images) = (conversation.message.clone(), conversation.images.clone());
         said.push(NewMessage { role: Role::User, content, images });
@@ -335,7 +394,8 @@ impl Completion {
         // Without the mark, the next call begins a new chat with the same messages.
         let ShownDrafts { ids: proposals, is_visible } = drafts;
         let is_visible = is_visible && !proposals.is_empty();
-        let mark = ClientConversation { chat_id: chat, proposals, is_visible };
+        let accepted = accepted.filter(|_| proposals.is_empty());
+        let mark = ClientConversation { chat_id: chat, proposals, is_visible, accepted };
         if let Err(error) = cx.store.mark_client_conversation(owner, &hash, &mark, cx.clock.now()).await {
             tracing::warn!(cause = %Error::from(error).causes(), "the next call of a conversation will begin a new chat");
         }
@@ -379,7 +439,7 @@ mod tests {
 
     #[test]
     fn only_a_plain_yes_accepts() {
-        for yes in ["yes", "Yes!", " accept. ", "Yes, please", "YES, accept it.", "Accept all"] {
+        for yes in ["yes", "Yes!", " accept. ", "YES", "Accept!", "\nyes...", "yes,"] {
             assert!(conversation("", &[], yes).is_yes(), "{yes}");
         }
         for other in [
@@ -392,6 +452,12 @@ mod tests {
             "yes\u{200b}",
             "yes?no",
             "yes, but shorter",
+            "yes please",
+            "Yes, accept.",
+            "accept it",
+            "Accept all",
+            "please accept",
+            "yes yes",
             "do not accept",
             "y",
             "accept the risk",

@@ -1,7 +1,7 @@
 //! Chats. Their messages are in `messages`.
 
 use domain::chats::Chat;
-use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner, ProposalId};
+use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner, ProposalId, RunId};
 use domain::memory::Source;
 use domain::memory::part::MemoryPart;
 use jiff::{SignedDuration, Timestamp};
@@ -29,6 +29,9 @@ pub struct ClientConversation {
     /// Whether every client shows these drafts. In records of earlier versions, nobody has judged that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_visible: bool,
+    /// The run that has accepted the drafts, if nothing newer waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<RunId>,
 }
 
 /// How long a client finds its chat again.
@@ -50,6 +53,16 @@ impl Store {
     ) -> Result<(), StoreError> {
         let record = item(mark, &Extras::expiring(now + CLIENT_CONVERSATION_KEPT))?;
         self.put(&keys::client_conversation(owner, hash), record).await
+    }
+
+    /// The mark of a conversation, which stays.
+    pub async fn client_conversation(
+        &self,
+        owner: &Owner,
+        hash: &str,
+    ) -> Result<Option<ClientConversation>, StoreError> {
+        let found = self.get::<ClientConversation>(&keys::client_conversation(owner, hash)).await?;
+        Ok(found.map(|found| found.value))
     }
 
     /// The mark of a conversation. Only one of several callers gets it.

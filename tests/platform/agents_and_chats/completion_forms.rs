@@ -321,7 +321,7 @@ async fn a_draft_is_shown_and_a_yes_accepts_it_once() {
     assert_eq!(assets(&h, &agent).await.len(), 0);
 
     let (_, draft) = content(&h, &agent, &[("user", BRIEF)]).await;
-    let yes = [("user", BRIEF), ("assistant", draft.as_str()), ("user", "Yes, please!")];
+    let yes = [("user", BRIEF), ("assistant", draft.as_str()), ("user", "Yes!")];
     let (answer, told) = content(&h, &agent, &yes).await;
     let saved = address(&told, &format!("{}/assets/ast_", h.platform.url()));
     let asset = send(tests::client().get(&saved)).await.expect(200);
@@ -335,10 +335,7 @@ async fn a_draft_is_shown_and_a_yes_accepts_it_once() {
     );
     assert!(run["model"].is_null(), "{run:#}");
     let said = messages(&h, &agent).await;
-    assert_eq!(
-        (said.len(), &said[2]["content"], &said[3]["content"]),
-        (4, &json!("Yes, please!"), &json!(told))
-    );
+    assert_eq!((said.len(), &said[2]["content"], &said[3]["content"]), (4, &json!("Yes!"), &json!(told)));
 
     // The same call again begins a new chat, whose agent has nothing to accept. The conversation goes on in its own chat.
     content(&h, &agent, &yes).await;
@@ -373,8 +370,61 @@ async fn one_of_several_yeses_accepts() {
     let (_, draft) = content(&h, &agent, &[("user", BRIEF)]).await;
     let yes = [("user", BRIEF), ("assistant", draft.as_str()), ("user", "yes")];
     let all = futures::future::join_all((0..8).map(|_| content(&h, &agent, &yes))).await;
-    assert_eq!(all.iter().filter(|(_, told)| told.contains("is saved at")).count(), 1);
+    // A late one may be told what the first one has done.
+    let accepts = |told: &str| told.contains("is saved at") && !told.starts_with("Already done: ");
+    assert_eq!(all.iter().filter(|(_, told)| accepts(told)).count(), 1);
     assert_eq!(assets(&h, &agent).await.len(), 1);
+}
+
+/// A client repeats a call whose answer it has lost, and a person says yes twice. No model is asked, and nothing is made twice.
+#[tokio::test]
+async fn a_yes_that_is_sent_again_is_told_what_was_done() {
+    let (h, model, agent) = scripted(hides, "scripted").await;
+    let (_, draft) = content(&h, &agent, &[("user", "Here it is.")]).await;
+    let yes = [("user", "Here it is."), ("assistant", draft.as_str()), ("user", "yes")];
+    let (_, told) = content(&h, &agent, &yes).await;
+    assert!(told.contains("is saved at"), "{told}");
+    let asked_before = model.asked();
+    let expected = format!("Already done: {told}");
+    for _ in 0..2 {
+        assert_eq!(content(&h, &agent, &yes).await.1, expected);
+    }
+    assert_eq!(streamed(&h, asked(&agent, &yes, &json!({}))).await.0, expected);
+    // The other word, and the yes after the answer, also in the chat of a repeated call.
+    let accept = [("user", "Here it is."), ("assistant", draft.as_str()), ("user", "Accept.")];
+    assert_eq!(content(&h, &agent, &accept).await.1, expected);
+    for answer in [&told, &expected] {
+        let mut all = yes.to_vec();
+        all.extend([("assistant", answer.as_str()), ("user", "Yes.")]);
+        assert_eq!(content(&h, &agent, &all).await.1, expected);
+        all.extend([("assistant", expected.as_str()), ("user", "yes")]);
+        assert_eq!(content(&h, &agent, &all).await.1, expected);
+    }
+    assert_eq!((model.asked(), assets(&h, &agent).await.len()), (asked_before, 1));
+
+    // Other words go to the model, and so does a yes after them: it belongs to what was said last.
+    let mut all = yes.to_vec();
+    all.extend([("assistant", told.as_str()), ("user", "Yes, please.")]);
+    let (_, newer) = content(&h, &agent, &all).await;
+    assert!(newer.starts_with("Yes, please.") && newer.contains("to accept it"), "{newer}");
+    assert!(model.asked() > asked_before);
+    all.extend([("assistant", newer.as_str()), ("user", "yes")]);
+    let (_, second) = content(&h, &agent, &all).await;
+    assert!(second.contains("is saved at") && !second.starts_with("Already done"), "{second}");
+    assert_eq!(assets(&h, &agent).await.len(), 2);
+
+    // Nothing was accepted, so nothing is done.
+    let (answer, draft) = content(&h, &agent, &[("user", "Another one.")]).await;
+    let run = h.get(&format!("/runs/{}", answer["id"].as_str().unwrap())).await.expect(200);
+    h.delete(&format!("/proposals/{}", run["proposals"][0]["proposal_id"].as_str().unwrap()))
+        .await
+        .expect(204);
+    for _ in 0..2 {
+        let yes = [("user", "Another one."), ("assistant", draft.as_str()), ("user", "yes")];
+        let (_, told) = content(&h, &agent, &yes).await;
+        assert!(!told.contains("Already done") && !told.contains("is saved at"), "{told}");
+    }
+    assert_eq!(assets(&h, &agent).await.len(), 2);
 }
 
 fn plans(_: &[Value]) -> Says {

@@ -134,6 +134,16 @@ async fn damaged_pages_are_reported_as_damage() {
     assert_eq!(problem["retryable"], false);
     assert!(problem["detail"].as_str().unwrap().contains("restore it from a backup"), "{problem}");
     get(&client, &server, "/health").await.refused(500, "storage_damaged");
+    // A write that had begun ends before this read.
+    get(&client, &server, "/agents?limit=1").await;
+    // From now on, nothing is written: the file stays as it is, also where it could be read.
+    let files = ["table.sqlite", "table.sqlite-wal"].map(|name| folder.path().join(name));
+    let before = files.each_ref().map(|file| fs::read(file).unwrap_or_default());
+    for n in 0..5 {
+        let agent = json!({"name": format!("late {n}"), "goal": "x"});
+        post(&client, &server, "/agents", &agent).await.refused(500, "storage_damaged");
+    }
+    assert!(files.each_ref().map(|file| fs::read(file).unwrap_or_default()) == before);
     drop(server);
 
     // If it is damaged from its first byte on, the server does not start.

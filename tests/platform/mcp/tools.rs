@@ -950,6 +950,86 @@ async fn bodies_that_are_no_message_get_an_error_of_json_rpc() {
     post(ping.to_owned(), "text/plain").await.refused(415, "unsupported_media_type");
 }
 
+/// The params of a known method are wrong; the method is not missing.
+#[tokio::test]
+async fn wrong_params_of_a_known_method_are_named() {
+    let h = Harness::start().await;
+    let c = client(&h);
+    let ask = |method: &str, params: Option<Value>| {
+        let mut message = json!({"jsonrpc": "2.0", "id": "a", "method": method});
+        if let Some(params) = params {
+            message["params"] = params;
+        }
+        c.post(message)
+    };
+    let refused = async |method: &str, params: Option<Value>, code: i32, why: &str| {
+        let answer = ask(method, params.clone()).await;
+        let error = &answer.body["error"];
+        assert_eq!(
+            (answer.status, &answer.body["id"]),
+            (200, &json!("a")),
+            "{method} {params:?}: {answer:?}"
+        );
+        assert_eq!(error["code"], code, "{method} {params:?}: {error:#}");
+        assert!(text(&error["message"]).contains(why), "{method} {params:?}: {error:#}");
+    };
+    let methods = [
+        ("initialize", "missing field `protocolVersion`"),
+        ("tools/call", "missing field `name`"),
+        ("prompts/get", "missing field `name`"),
+        ("resources/read", "missing field `uri`"),
+        ("completion/complete", "missing field `ref`"),
+        ("tools/list", ""),
+        ("resources/list", ""),
+        ("resources/templates/list", ""),
+        ("prompts/list", ""),
+        ("ping", ""),
+    ];
+    for (method, missing) in methods {
+        for params in [json!([]), json!(["name"]), json!("name"), json!(3), json!(true)] {
+            refused(method, Some(params), -32602, "must be an object").await;
+        }
+        if !missing.is_empty() {
+            for params in [None, Some(json!(null)), Some(json!({}))] {
+                refused(method, params, -32602, missing).await;
+            }
+        } else {
+            for params in [None, Some(json!({})), Some(json!({"unknown": 1}))] {
+                let answer = ask(method, params).await.expect(200);
+                assert!(answer["result"].is_object(), "{method}: {answer:#}");
+            }
+        }
+    }
+    for (method, params) in [
+        ("tools/call", json!({"name": 3})),
+        ("tools/call", json!({"name": "list_agents", "arguments": []})),
+        ("tools/call", json!({"name": "list_agents", "arguments": "{}"})),
+        ("prompts/get", json!({"name": ["plan"]})),
+        ("prompts/get", json!({"name": "plan", "arguments": 3})),
+        ("resources/read", json!({"uri": {}})),
+        ("tools/list", json!({"cursor": 3})),
+        ("resources/list", json!({"cursor": {}})),
+        ("resources/templates/list", json!({"cursor": []})),
+        ("prompts/list", json!({"cursor": true})),
+    ] {
+        refused(method, Some(params), -32602, "invalid type").await;
+    }
+    // What a client has sent is not sent back at any length.
+    let long =
+        ask("tools/call", Some(json!({"name": "list_agents", "arguments": "x".repeat(100_000)}))).await;
+    assert!(text(&long.body["error"]["message"]).len() < 1_000);
+    // There are no such methods.
+    for method in
+        ["dance", "Ping", "tools", "tools/call/", "logging/setLevel", "resources/subscribe", "tasks/get"]
+    {
+        refused(method, Some(json!({})), -32601, method).await;
+    }
+    // A list is no message, whatever is in it.
+    let request = h.request(Method::POST, "/mcp").header("accept", "application/json, text/event-stream");
+    let answer = send(request.json(&json!(["2.0", 1, "ping", 3]))).await;
+    assert_eq!((answer.status, &answer.body["error"]["code"]), (400, &json!(-32600)));
+}
+
 #[tokio::test]
 async fn only_post_is_served_and_other_pages_are_refused() {
     let h = Harness::start().await;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::flows::archive::{self, ArchiveLimits};
 use tests::archives::exported;
 use tests::memory::{facts_in, learns, remembers};
 use tests::model::{Says, ScriptedModel};
@@ -162,6 +163,55 @@ async fn what_was_said_twice_is_deleted_once() {
     let store = &stage.h.platform.cx.store;
     let left = store.all_facts(&stage.owner).await.unwrap();
     assert!(left.iter().all(|fact| !fact.text.contains("walnuts")), "{left:?}");
+}
+
+/// The memory does not know what the writer of an outside reply was told. If its session said what is deleted, its words decide.
+#[tokio::test]
+async fn replies_of_an_outside_session_do_not_repeat_what_was_deleted() {
+    let model = ScriptedModel::start(learns).await;
+    let stage = remembers(&model).await;
+    let message = |id: &str, role: &str, text: &str| json!({"id": id, "role": role, "text": text});
+    let add = async |messages: Value| {
+        let path = "/memory/sessions/laptop/messages";
+        stage.h.post(path, json!({"messages": messages})).await.expect(200);
+    };
+    add(json!([
+        message("1", "user", "I keep an umbrella in the blue tin"),
+        message("2", "assistant", "So your umbrella stays dry."),
+        message("3", "user", "I like green tea"),
+        message("4", "assistant", "Kettles whistle."),
+    ]))
+    .await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let facts = learned(&stage, "2026-11-21").await;
+    stage.clock.set("2026-11-22T10:00:00Z".parse().unwrap());
+    add(json!([
+        message("5", "assistant", "The umbrella dries."),
+        message("6", "user", "Is an umbrella heavy?")
+    ]))
+    .await;
+    stage.h.post("/memory/sync", json!({})).await.expect(200);
+    let found = finds(&stage, "umbrella").await;
+    for text in ["So your umbrella stays dry.", "The umbrella dries.", "Is an umbrella heavy?"] {
+        assert!(found.iter().any(|one| one == text), "{text}: {found:?}");
+    }
+    forgets(&stage, &facts["The user keep an umbrella in the blue tin"]).await;
+
+    assert_eq!(finds(&stage, "umbrella").await, ["Is an umbrella heavy?"]);
+    assert_eq!(finds(&stage, "whistle").await, ["Kettles whistle."]);
+    let zip = stage.h.request(Method::GET, "/memory/export").send().await.unwrap().bytes().await.unwrap();
+    let limits = ArchiveLimits {
+        entries: 500,
+        entry_bytes: 1 << 20,
+        total_bytes: 1 << 24,
+        path_bytes: 200,
+        ratio: None,
+    };
+    let files = archive::read(&zip, &limits).unwrap();
+    let session = files.into_iter().find(|file| file.path == "sessions/laptop.jsonl").unwrap();
+    let session = String::from_utf8(session.bytes).unwrap();
+    assert!(session.contains("whistle") && session.contains("Is an umbrella heavy?"), "{session}");
+    assert!(!session.contains("umbrella stays") && !session.contains("umbrella dries"), "{session}");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 //! throttling and no conflict. [`super::faults`] adds these.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
@@ -66,6 +67,8 @@ pub(super) struct Table {
     name: String,
     file: Option<PathBuf>,
     storage: OnceLock<Storage>,
+    /// Part of the file can't be read. Nothing is written any more, because a write may destroy what is left.
+    is_damaged: AtomicBool,
 }
 
 struct Open {
@@ -149,7 +152,8 @@ impl Dynamo {
         }
         let open = Mutex::new(Some(Open { db, jobs }));
         let (thread, name, file) = (Mutex::new(thread), table.to_owned(), file.map(Path::to_owned));
-        Ok(Self(Arc::new(Table { open, thread, name, file, storage: OnceLock::new() })))
+        let (storage, is_damaged) = (OnceLock::new(), AtomicBool::new(false));
+        Ok(Self(Arc::new(Table { open, thread, name, file, storage, is_damaged })))
     }
 
     /// From now on, writes are refused if the storage is gone, and failures are reported to it.
@@ -230,6 +234,9 @@ impl Table {
         if is_write(&operation)
             && let Some(storage) = storage
         {
+            if self.is_damaged.load(Ordering::Acquire) {
+                return Some(refused(StorageFailure::Damaged));
+            }
             let admitted = storage.check().and_then(|()| storage.admit(|| is_of_a_deletion(&body)));
             if let Err(failure) = admitted {
                 return Some(refused(failure));
@@ -238,6 +245,7 @@ impl Table {
         let mut done = self.done(&operation, &body).await?;
         if let (Done::Failed { failure: Some(failure), cause }, Some(storage)) = (&done, storage) {
             storage.report(*failure, cause);
+            self.note(*failure);
             if *failure == StorageFailure::Full && is_of_a_deletion(&body) && storage.lend() {
                 done = self.done(&operation, &body).await?;
             }
@@ -257,9 +265,16 @@ impl Table {
             let cause = format!("{} could not be compacted: {error}", file.display());
             if let (Some(failure), Some(storage)) = (storage::of_sqlite(&error.to_string()), storage) {
                 storage.report(failure, &cause);
+                self.note(failure);
             }
         }
         done
+    }
+
+    fn note(&self, failure: StorageFailure) {
+        if failure == StorageFailure::Damaged {
+            self.is_damaged.store(true, Ordering::Release);
+        }
     }
 
     /// Lets the table's thread answer. `None` after the stop.
@@ -295,6 +310,9 @@ impl Table {
     /// Deletes the items whose `ttl` has passed, and returns their number.
     pub(super) async fn sweep_expired(&self) -> Result<usize, DynamoError> {
         let Some(db) = self.open().as_ref().map(|open| open.db.clone()) else { return Ok(0) };
+        if self.is_damaged.load(Ordering::Acquire) {
+            return Ok(0);
+        }
         // This does not run on the table's thread: between its pages, the sweep lets requests through.
         match tokio::task::spawn_blocking(move || db.sweep_ttl()).await {
             Ok(swept) => swept.map_err(|error| DynamoError::Sweep(error.into())),

@@ -46,6 +46,7 @@ use reserve::Reserve;
 use shared::config::Eraser;
 use storage::Storage;
 use transport::Transport;
+use wal::LeftOut;
 
 use crate::handler::{Handler, Hangup};
 use crate::served::STOP_GRACE;
@@ -199,14 +200,20 @@ impl Folder {
     }
 }
 
-/// Says that the log of the table ends within a write, before SQLite opens it and removes that end.
-fn report_torn(table: &Path) {
-    match wal::torn_bytes(table) {
+/// Says that the log of the table ends within a write or was changed, before SQLite opens it and removes that end.
+fn report_left_out(table: &Path) {
+    match wal::left_out(table) {
         Ok(None) => {}
-        Ok(Some(bytes)) => tracing::warn!(
+        Ok(Some(LeftOut::Cut(bytes))) => tracing::warn!(
             bytes,
             "the log of the table ends within a write, which is left out; if the machine or the process was stopped, nobody was told that \
              this write is stored; if the file was cut or copied while the platform ran, later writes are missing, too"
+        ),
+        Ok(Some(LeftOut::Changed(bytes))) => tracing::error!(
+            bytes,
+            "the log of the table does not match its checksums from some place on, and all writes from there on are left out; if the power \
+             failed, this is the write that nobody was told of; otherwise the disk or another program has changed the file: stop the \
+             server and restore the data folder from a backup, as a whole"
         ),
         Err(error) => tracing::warn!(%error, "the log of the table can't be read before it is opened"),
     }
@@ -222,7 +229,7 @@ impl Engines {
 
         let table_file = place.path().join("table.sqlite");
         if kept {
-            report_torn(&table_file);
+            report_left_out(&table_file);
         }
         let dynamo = Dynamo::start(kept.then_some(table_file.as_path()), &config.table)?;
 

@@ -1,8 +1,8 @@
 //! The write-ahead log of the table, as a process before this one has left it. The format is SQLite's (<https://sqlite.org/walformat.html>).
 //!
 //! SQLite reads the log up to the last whole transaction and ignores what follows, without a word. After a crash, this is a write that
-//! was never acknowledged. But it may also be the end of a log that was cut, for example by a copy of the folder. So it is reported.
-//! A log that ends exactly after a transaction looks whole, whatever followed.
+//! was never acknowledged. But it may also be the end of a log that was cut, for example by a copy of the folder, or a log with a changed byte,
+//! and then all later transactions are ignored, too. So it is reported. A log that ends exactly after a transaction looks whole, whatever followed.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -11,11 +11,20 @@ use std::path::{Path, PathBuf};
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
-/// How many bytes at the end of the log of the table are of no whole transaction. `None` if there are none, or no log.
+/// The end of a log that SQLite leaves out, with its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftOut {
+    /// The log ends within a transaction.
+    Cut(u64),
+    /// Something in the log does not match its checksum. What follows it is left out, too.
+    Changed(u64),
+}
+
+/// What at the end of the log of the table is of no whole transaction. `None` if there is nothing, or no log.
 ///
 /// # Errors
 /// If the log can't be read.
-pub fn torn_bytes(table: &Path) -> io::Result<Option<u64>> {
+pub fn left_out(table: &Path) -> io::Result<Option<LeftOut>> {
     let mut path = table.as_os_str().to_owned();
     path.push("-wal");
     let file = match File::open(PathBuf::from(path)) {
@@ -23,38 +32,38 @@ pub fn torn_bytes(table: &Path) -> io::Result<Option<u64>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    let length = file.metadata()?.len();
     let mut log = BufReader::new(file);
     let mut header = [0; HEADER];
     let read = fill(&mut log, &mut header)?;
     if read < HEADER {
         // The first transaction was not written.
-        return Ok((read > 0).then_some(read as u64));
+        return Ok((read > 0).then_some(LeftOut::Cut(read as u64)));
     }
     let sums = Sums { is_big_endian: header[3] & 1 == 1 };
     let page = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
     let salts = &header[16..24];
     let mut sum = sums.add([0, 0], &header[..24]);
     if words(&header[24..32]) != sum || !page.is_power_of_two() || !(512..=65_536).contains(&page) {
-        return Ok(Some(HEADER as u64));
+        return Ok(Some(LeftOut::Changed(length)));
     }
     let mut frame = vec![0; FRAME_HEADER + page];
-    let mut open = 0;
+    let (mut open, mut is_changed) = (0, false);
     loop {
         let read = fill(&mut log, &mut frame)?;
         // A log is used again from its beginning. Then frames of its last use follow, with other salts.
-        if read < 16 || frame[8..16] != *salts {
-            return Ok((open > 0).then_some(open));
+        let is_end = read < 16 || frame[8..16] != *salts;
+        if !is_end {
+            open += read as u64;
         }
-        open += read as u64;
-        if read < frame.len() {
-            return Ok(Some(open));
+        if is_end || read < frame.len() {
+            let end = if is_changed { LeftOut::Changed(open) } else { LeftOut::Cut(open) };
+            return Ok((open > 0).then_some(end));
         }
         sum = sums.add(sums.add(sum, &frame[..8]), &frame[FRAME_HEADER..]);
-        if words(&frame[16..24]) != sum {
-            return Ok(Some(open));
-        }
+        is_changed |= words(&frame[16..24]) != sum;
         let is_last_of_transaction = frame[4..8] != [0; 4];
-        if is_last_of_transaction {
+        if is_last_of_transaction && !is_changed {
             open = 0;
         }
     }
@@ -142,18 +151,19 @@ mod tests {
         let table = copied(folder.path(), 8);
         let log = folder.path().join("copy.sqlite-wal");
         let whole = fs::read(&log).unwrap();
-        assert_eq!(torn_bytes(&table).unwrap(), None);
+        assert_eq!(left_out(&table).unwrap(), None);
         let frame = FRAME_HEADER + 4_096;
         let (mut torn, mut ends) = (0, Vec::new());
         for frames in 0..(whole.len() - HEADER) / frame {
             for more in [0, 1, 20, 30, frame - 1] {
                 let length = HEADER + frames * frame + more;
                 fs::write(&log, &whole[..length]).unwrap();
-                let said = torn_bytes(&table).unwrap();
+                let said = left_out(&table).unwrap();
                 // Less than the salts of a frame can't be told from the end of the log.
                 if more > 16 {
                     torn += 1;
-                    assert!(said.is_some_and(|bytes| bytes >= more as u64), "{length}: {said:?}");
+                    let is_cut = matches!(said, Some(LeftOut::Cut(bytes)) if bytes >= more as u64);
+                    assert!(is_cut, "{length}: {said:?}");
                 } else if more == 0 && said.is_none() {
                     ends.push(length);
                 }
@@ -169,8 +179,21 @@ mod tests {
         let at = whole.len() - 100;
         changed[at] ^= 1;
         fs::write(&log, &changed).unwrap();
-        assert!(torn_bytes(&table).unwrap().is_some());
+        let Some(LeftOut::Changed(bytes)) = left_out(&table).unwrap() else { panic!("it is changed") };
+        assert!(bytes <= 3 * frame as u64, "{bytes}");
         assert_eq!(found(&table, &changed), 7);
+
+        // A changed byte in the middle: all later rows are left out, and their bytes are counted. The same with a changed head.
+        let [.., after_four, _, _, _] = ends[..] else { panic!("{ends:?}") };
+        for (at, rows) in [(after_four + 100, 4), (after_four + 20, 4), (20, 0)] {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            fs::write(&log, &changed).unwrap();
+            let Some(LeftOut::Changed(bytes)) = left_out(&table).unwrap() else { panic!("{at} is changed") };
+            assert_eq!(found(&table, &changed), rows, "{at}");
+            let expected = if rows == 0 { whole.len() } else { whole.len() - after_four };
+            assert_eq!(bytes, expected as u64, "{at}");
+        }
     }
 
     #[test]
@@ -188,7 +211,7 @@ mod tests {
         db.execute("INSERT INTO t VALUES ('new')", []).unwrap();
         // The frames of the first use follow.
         assert!(fs::metadata(folder.path().join("own.sqlite-wal")).unwrap().len() > 20 * 5_000);
-        assert_eq!(torn_bytes(&own).unwrap(), None);
-        assert_eq!(torn_bytes(&folder.path().join("none.sqlite")).unwrap(), None);
+        assert_eq!(left_out(&own).unwrap(), None);
+        assert_eq!(left_out(&folder.path().join("none.sqlite")).unwrap(), None);
     }
 }

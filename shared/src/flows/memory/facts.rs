@@ -221,6 +221,10 @@ pub async fn forget(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
     let mut parts = told.hidden_parts(&forgotten);
     parts.extend(later.hidden_parts(&forgotten));
     parts.extend(parts_of(cx, owner, &quoted).await?);
+    // The replies of an outside session may speak of it on any day.
+    for quoted in quoted.iter().filter(|quoted| matches!(quoted.source, Source::Outside(_))) {
+        parts.extend(sources::parts_of_session(cx, owner, &quoted.source).await?);
+    }
     traces::mark(cx, owner, parts).await?;
     for (fact, tombstone) in facts.iter().zip(&tombstones).rev() {
         let id = fact.fact_id;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::chats::ChatMessage;
 use domain::ids::{FactId, Owner};
 use domain::memory::recall::{Recalled, RecalledKind};
+use domain::memory::session::{Said, SaidBy};
 use domain::memory::told::{Mark, Told};
 use domain::memory::tombstone::{Tombstone, TombstoneKind};
 use domain::memory::{Quoted, Source};
@@ -27,6 +28,8 @@ pub(crate) struct Forgotten {
     telling: Vec<Vec<u32>>,
     /// For each of the marks, the places of its facts in `telling`.
     tells_of: BTreeMap<Mark, Vec<usize>>,
+    /// For each outside session that said a deleted fact, the places of its facts in `telling`.
+    said_outside: BTreeMap<Source, BTreeSet<usize>>,
     corrected: BTreeMap<MessageRef, Date>,
     corrected_facts: BTreeSet<FactId>,
 }
@@ -48,11 +51,14 @@ impl Forgotten {
                 TombstoneKind::Deleted => {
                     forgotten.facts.insert(fact_id);
                     let mut marks: Vec<Mark> = Mark::of(&fact_id.to_string()).into_iter().collect();
+                    let place = forgotten.telling.len();
                     for (source, id) in messages {
                         marks.extend(Mark::of(&id));
+                        if matches!(source, Source::Outside(_)) {
+                            forgotten.said_outside.entry(source.clone()).or_default().insert(place);
+                        }
                         forgotten.hidden.insert((source, id));
                     }
-                    let place = forgotten.telling.len();
                     forgotten.telling.push(telling);
                     for mark in marks {
                         forgotten.marks.insert(mark);
@@ -71,6 +77,18 @@ impl Forgotten {
     /// Whether a message or an output said what was deleted.
     pub fn hides(&self, source: &Source, message: &str) -> bool {
         self.hidden.contains(&(source.clone(), message.to_owned()))
+    }
+
+    /// Whether a message of an outside session said what was deleted, or is a reply that speaks of it. What the writer of such a reply was
+    /// told is not known, so every reply counts as told what its session said.
+    pub(super) fn hides_said(&self, source: &Source, said: &Said) -> bool {
+        if self.hides(source, &said.id) {
+            return true;
+        }
+        let Some(places) = self.said_outside.get(source).filter(|_| said.role != SaidBy::Person) else {
+            return false;
+        };
+        self.tells_at(places, || memory::word_hashes(&said.text))
     }
 
     /// Whether something that was deleted is among what the writer of a message was told, for whatever reason.
@@ -94,12 +112,17 @@ impl Forgotten {
     fn speaks_of(&self, told: impl Iterator<Item = Mark>, words: impl FnOnce() -> Vec<u32>) -> bool {
         let places: BTreeSet<usize> =
             told.filter_map(|mark| self.tells_of.get(&mark)).flatten().copied().collect();
+        self.tells_at(&places, words)
+    }
+
+    /// Whether a text has a word that tells of one of the facts at these places, or one of them has no such word.
+    fn tells_at(&self, places: &BTreeSet<usize>, words: impl FnOnce() -> Vec<u32>) -> bool {
         if places.is_empty() {
             return false;
         }
         let words = words();
         let has = |of: &Vec<u32>| words.iter().any(|word| of.binary_search(word).is_ok());
-        places.into_iter().filter_map(|place| self.telling.get(place)).any(|of| of.is_empty() || has(of))
+        places.iter().filter_map(|place| self.telling.get(*place)).any(|of| of.is_empty() || has(of))
     }
 
     /// Whether anything was deleted.
@@ -217,6 +240,53 @@ mod tests {
         assert!(forgotten.keeps(&told("m2".to_owned(), &[])));
         assert_eq!(forgotten.corrected_on(&source, "m2"), Some("2026-11-27".parse().unwrap()));
         assert_eq!(forgotten.in_source(&source), BTreeSet::from(["m1"]));
+    }
+
+    #[test]
+    fn replies_of_an_outside_session_are_hidden_if_they_speak_of_what_it_said() {
+        let index = memory::Index::load(Vec::new()).unwrap();
+        let source = |name: &str| -> Source { name.parse().unwrap() };
+        let tombstone = |number, text: &str, said_in: &str| Tombstone {
+            fact_id: fact(number),
+            kind: TombstoneKind::Deleted,
+            sources: vec![Quoted { source: source(said_in), message_ids: vec!["m1".to_owned()] }],
+            shingles: Vec::new(),
+            telling: index.telling_words(text, &[], |_| false),
+            text_sha256: String::new(),
+            date: "2026-11-27".parse().unwrap(),
+        };
+        let forgotten = Forgotten::from_tombstones(vec![
+            tombstone(1, "The user is allergic to hazelnuts", "ext:a"),
+            tombstone(2, "The user has it", "ext:b"),
+        ]);
+        let said = |id: &str, role, text: &str| Said {
+            id: id.to_owned(),
+            parent_id: None,
+            role,
+            name: None,
+            text: text.to_owned(),
+            at: None,
+            date_text: None,
+        };
+        for (name, id, role, text, is_hidden) in [
+            ("ext:a", "m1", SaidBy::Person, "I can't eat them", true),
+            ("ext:a", "m2", SaidBy::Agent, "So no HAZELNUT cake", true),
+            ("ext:a", "m2", SaidBy::Tool, "allergic: yes", true),
+            ("ext:a", "m2", SaidBy::System, "hazelnuts: none", true),
+            ("ext:a", "m2", SaidBy::Agent, "It rains", false),
+            // The person's own other words stay.
+            ("ext:a", "m3", SaidBy::Person, "Where do hazelnuts grow?", false),
+            // Nothing tells of the fact, so no reply of its session is sure not to.
+            ("ext:b", "m2", SaidBy::Agent, "It rains", true),
+            ("ext:b", "m3", SaidBy::Person, "It rains", false),
+            ("ext:c", "m2", SaidBy::Agent, "No hazelnut cake", false),
+        ] {
+            assert_eq!(
+                forgotten.hides_said(&source(name), &said(id, role, text)),
+                is_hidden,
+                "{name}: {text}"
+            );
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(super) async fn session(
             Some(session) => {
                 let newest = data.store.outside_messages(owner, name, None, MAX_READ, Order::Newest).await?;
                 let oldest_first = newest.items.into_iter().rev().map(|(_, message)| timed(message.value));
-                let shown = oldest_first.filter(|said| !forgotten.hides(source, &said.id));
+                let shown = oldest_first.filter(|said| !forgotten.hides_said(source, said));
                 Some(outside(session.value, shown.collect()))
             }
         },
@@ -129,7 +129,7 @@ pub(super) async fn day(
     if let Source::Outside(name) = source {
         let Some(session) = data.store.outside_session(owner, name).await? else { return Ok(None) };
         let messages = data.store.outside_messages_of(owner, name, day).await?.into_iter().map(timed);
-        let messages = messages.filter(|said| !forgotten.hides(source, &said.id));
+        let messages = messages.filter(|said| !forgotten.hides_said(source, said));
         let session = outside(session.value, messages.collect());
         return Ok((!session.messages.is_empty()).then_some(session));
     }
@@ -213,6 +213,17 @@ pub(super) async fn parts_of(data: &Data, owner: &Owner, quoted: &Quoted) -> Res
     }
     let ids = quoted.message_ids.iter().filter_map(|id| id.parse::<MessageId>().ok());
     Ok(ids.map(|id| MemoryPart::with(of(), id.uuid())).collect())
+}
+
+/// All parts of the index that have messages of an outside session.
+pub(super) async fn parts_of_session(
+    data: &Data,
+    owner: &Owner,
+    source: &Source,
+) -> Result<BTreeSet<MemoryPart>> {
+    let days = days(data, owner, source).await?;
+    let part = |day| MemoryPart { of: Collection::Messages(source.clone()), day: Some(day) };
+    Ok(days.into_iter().map(part).collect())
 }
 
 /// Whether a part is of a conversation with people, which a synchronisation learns from.

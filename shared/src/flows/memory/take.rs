@@ -86,13 +86,14 @@ async fn sessions(cx: &Cx, owner: &Owner, zip: &mut Sent) -> Result<(), Stopped>
     let mut scheduled = Map::new();
     for session in cx.store.outside_sessions(owner).await? {
         let OutsideSession { session_id, namespace, created_at, by_schedule, .. } = &session;
-        let hidden = forgotten.in_source(&Source::Outside(session_id.clone()));
+        let source = Source::Outside(session_id.clone());
+        let is_hidden = |said: &Said| forgotten.hides_said(&source, said);
         // A message whose parent is left out gets the parent of that.
         let mut links: BTreeMap<String, Option<String>> = BTreeMap::new();
-        if !hidden.is_empty() {
+        if !forgotten.in_source(&source).is_empty() {
             let mut pages = Messages::new(owner, &session);
             while let Some(page) = pages.next(cx).await? {
-                let gone = page.into_iter().filter(|said| hidden.contains(said.id.as_str()));
+                let gone = page.into_iter().filter(is_hidden);
                 links.extend(gone.map(|said| (said.id, said.parent_id)));
             }
         }
@@ -100,7 +101,7 @@ async fn sessions(cx: &Cx, owner: &Owner, zip: &mut Sent) -> Result<(), Stopped>
         zip.write(openclaw::header(session_id.as_str(), namespace, *created_at).as_bytes()).await?;
         let mut pages = Messages::new(owner, &session);
         while let Some(page) = pages.next(cx).await? {
-            for said in page.iter().filter(|said| !hidden.contains(said.id.as_str())) {
+            for said in page.iter().filter(|said| !is_hidden(said)) {
                 let parent = parent_of(said, &links);
                 zip.write(openclaw::line(said, parent).as_bytes()).await?;
             }

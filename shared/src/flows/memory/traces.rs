@@ -8,6 +8,7 @@ use domain::chats::Chat;
 use domain::chats::conversation::title_of;
 use domain::ids::{ChatId, FactId, MessageId, Owner, RunId, instant_of};
 use domain::memory::part::{Collection, MemoryPart};
+use domain::memory::session::SaidBy;
 use domain::memory::told::{Mark, Told};
 use domain::memory::{Card, CardText, Fact, Quoted, Source, UNTITLED};
 use domain::runs::Run;
@@ -241,6 +242,11 @@ pub(super) async fn telling(
     let mut of_it: BTreeSet<String> = told.ids().map(|id| id.to_string()).collect();
     of_it.extend(quoted.iter().flat_map(|quoted| quoted.message_ids.iter().cloned()));
     of_it.extend(facts.iter().map(|fact| fact.fact_id.to_string()));
+    for quoted in quoted.iter().filter(|quoted| matches!(quoted.source, Source::Outside(_))) {
+        let session = sources::session(cx, owner, &quoted.source, &Forgotten::default()).await?;
+        let said = session.into_iter().flat_map(|session| session.messages);
+        of_it.extend(said.filter(|said| said.role != SaidBy::Person).map(|said| said.id));
+    }
     let index = index::current(cx, owner).await?;
     let words = move || {
         let telling = texts

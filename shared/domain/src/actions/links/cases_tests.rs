@@ -234,6 +234,63 @@ fn harmless_texts_pass() {
     assert_eq!(unmet(&texts.join("\n\n")), [""; 0]);
 }
 
+/// JSON may stand anywhere, and JavaScript and HTML write strings, too.
+#[test]
+fn strings_with_escapes_are_read_wherever_they_stand() {
+    let strings = [
+        r#"{"href": "\u002f\u002fevil.com"}"#,
+        r#"{"href": "\/\/evil.com\/a"}"#,
+        r#"{"a": "https:\u002f\u002fevil.com"}"#,
+        r#"{"a": "\u0068ttps://evil.com"}"#,
+        r#"{"to": "\u006aavascript:alert(1)"}"#,
+        r#"{"a": "see evil\u002ecom/path, please"}"#,
+        r#"{"a": "{\"href\": \"\\u002f/evil.com\"}"}"#,
+        r#"{"a": "it's at \u002f/evil.com"}"#,
+        r#"{"a": "<a href='\u0026#47;/evil.com'>x</a>"}"#,
+        r#"{"a": "> [x](\n> \u002f/evil.com)"}"#,
+        r#"{"a": "\ud83d\ude00 \u002f/evil.com"}"#,
+        r"{'href': '\x2f\x2fevil.com'}",
+        r"const a = '\u{2f}/evil.com';",
+    ];
+    for around in [
+        "See this: §",
+        "It's 5\" wide. §, or 'so'.",
+        "Before.\n\n```json\n§\n```\n\nAfter.",
+        "{\"n\": 1}\n§\n{\"n\": 2}",
+        "Before.\n\n    §\n\nAfter.",
+        "Dear all,\n\n```html\n<script type=\"application/json\">§</script>\n```\n",
+        "- a\n- §\n- \"b\"",
+        "See [1] and § that was cut",
+    ] {
+        for string in strings {
+            let text = around.replace('§', string);
+            assert!(!unmet(&text).is_empty(), "{text}");
+        }
+    }
+    // The text ends within the string.
+    assert!(!unmet(r#"See {"href": "\u002f/evil.com/a"#).is_empty());
+}
+
+/// Escapes of regular expressions, of paths and of ordinary words lead nowhere.
+#[test]
+fn escapes_alone_are_no_links() {
+    for text in [
+        r#"In "C:\Users\x64\app.exe" or 'D:\new\u0041', and in C:\temp\u0041."#,
+        r#"See {"path": "D:\\u\u0041\\b", "share": "a\u0020b"} there."#,
+        "```js\nconst a = /^\\/\\/[a-z]+\\.js$/; const b = \"caf\\u00e9\"; const c = 'it\\'s';\n```",
+        r#"It matches "\/\/.*$", "\/\*.*\*\/" and "^\/api\/v\d+$"."#,
+        "```json\n{\"match\": \"\\/\\/.*$\", \"begin\": \"\\/\\/(?=[^*])\", \"n\": \"^\\\\d+\\/\\\\d+$\"}\n```",
+        "```js\nnew RegExp('\\/\\/cdn\\.evil\\.com\\/')\n```",
+        r#"She said "\u201chello\u201d", 'caf\xe9' and "a\/b", "1\/2", "and\/or"."#,
+        r#"Before: {"a": "\u0048ello", "b": "\/api\/v1", "c": "a\u002fb.md", "d": "x \/\/ a comment"}."#,
+        r#"See {"href": "\u002f\u002fgood.com/a", "b": "\u002f\u002fsub.good.com"}."#,
+        r#"Broken: "\u00" "\uzzzz" "\x" "\u{}" "\u{110000}" "\u{1234567}" "\"#,
+        "It's a \\frac{a}{b} and 'a \\nu' isn't.",
+    ] {
+        assert_eq!(unmet(text), [""; 0], "{text}");
+    }
+}
+
 /// A person reads which link it is, also if only a parser sees it.
 #[test]
 fn the_reason_names_the_link() {
@@ -245,6 +302,7 @@ fn the_reason_names_the_link() {
         ("<b onclick=x()>y</b>", "`onclick`, which is a script, so its links are unknown"),
         ("<p style='background: u\\72l(//evil.com/x)'>y</p>", "`//evil.com/x`, which leads to evil.com"),
         (r#"{"href": "\u002f/evil.com"}"#, "`//evil.com`, which leads to evil.com"),
+        (r#"See {"href": "\u002f\/evil.com/a"}."#, "`//evil.com/a`, which leads to evil.com"),
     ] {
         let [told] = unmet(text).try_into().unwrap();
         assert!(told.contains(named), "{text}: {told}");
