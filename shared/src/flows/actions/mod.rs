@@ -48,8 +48,9 @@ use crate::store::{DueItem, Store, Versioned};
 
 pub use apply::{Changed, apply, approve, change, command, resume, revert, schedule};
 pub(crate) use apply::{answer, queued};
+pub(crate) use approvals::agent_changed;
 pub use approvals::{
-    ApprovalView, Approvals, ApproveMany, Approved, StaleApproval, approval, approve_many, stale,
+    ApprovalView, Approvals, ApproveMany, Approved, Ended, StaleApproval, approval, approve_many, stale,
     stale_after, withdraws,
 };
 pub use define::define;
