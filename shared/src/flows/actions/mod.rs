@@ -20,6 +20,7 @@ pub mod runs;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::actions::cost::LAST_RUNS;
+use domain::actions::idle::Idle;
 use domain::actions::{
     Action, ActionState, Briefing, ExpectedCost, Occurrence, OccurrenceState, Refused, approval_hash,
 };
@@ -86,6 +87,10 @@ pub struct ActionView {
     /// What the checks of `watches` have come to. Only in `GET /actions/{action_id}`, and only with `watches`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watching: Option<Counts>,
+    /// All reasons why nothing of it runs by itself now. While its agent or account is a reason, a run by hand is refused, too. Absent if
+    /// nothing is in the way, and in answers to changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub will_not_run: Vec<Idle>,
     /// What the change did besides setting fields, such as `approval_withdrawn`. Only answers to changes have it. Empty if the
     /// change did nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,11 +108,12 @@ impl ActionView {
         let action = Action { found_at: None, found_until: None, preflighted: None, ..action };
         Self {
             approval_hash: approval_hash(&action, briefing),
-            schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
+            schedule_text: action.schedule_text(),
             held_text: held_text(&action),
             expected_cost: None,
             watching: None,
             action,
+            will_not_run: Vec::new(),
             effects: None,
         }
     }
@@ -293,7 +299,8 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
         true => None,
         false => Some(cx.store.watch_state(owner, id).await?.value.counts),
     };
-    Ok(ActionView { expected_cost, watching, ..view(cx, owner, action).await? })
+    let view = views(cx, owner, vec![action]).await?.pop().ok_or(Error::NotFound("action"))?;
+    Ok(ActionView { expected_cost, watching, ..view })
 }
 
 /// What the action will probably cost, from its last runs.
@@ -348,13 +355,19 @@ pub async fn changes(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) ->
     history::list(cx, owner, Ledger::Action(id), query).await
 }
 
-/// Views of many actions. Each agent is read once.
+/// Actions as they are read, with the reasons why they will not run. Each agent is read once.
 async fn views(cx: &Cx, owner: &Owner, actions: Vec<Action>) -> Result<Vec<ActionView>> {
     let ids: BTreeSet<AgentId> = actions.iter().map(|action| action.agent_id).collect();
     let reads = ids.into_iter().map(async |id| Ok::<_, Error>((id, cx.store.agent(owner, id).await?)));
-    let agents: BTreeMap<AgentId, _> = try_join_all(reads).await?.into_iter().collect();
+    let (agents, account) =
+        tokio::try_join!(try_join_all(reads), async { Ok(cx.store.account(owner).await?) })?;
+    let agents: BTreeMap<AgentId, _> = agents.into_iter().collect();
+    let stopped_at = account.value.stop.map(|stop| stop.at);
     let view = |action: Action| match agents.get(&action.agent_id).and_then(Option::as_ref) {
-        Some(agent) => ActionView::new(action, &agent.value),
+        Some(agent) => {
+            let will_not_run = Idle::all(&action, &agent.value, stopped_at);
+            ActionView { will_not_run, ..ActionView::new(action, &agent.value) }
+        }
         None => ActionView::with(&Briefing::default(), action),
     };
     Ok(actions.into_iter().map(view).collect())
