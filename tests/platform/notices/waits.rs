@@ -113,7 +113,7 @@ async fn an_agent_whose_change_withdraws_approvals_is_told_once_with_what_was_ch
     let change = async |fields: Value| stage.h.patch(&agent, fields).await.expect(200);
     stage.at(20);
     // What approvals do not bind, and what was changed back, is no question.
-    change(json!({"budget": {"per_month_micros": 4_000_000}})).await;
+    change(json!({"model_tier": "deep"})).await;
     change(json!({"goal": "Sells oil"})).await;
     change(json!({"goal": "A research agent that watches"})).await;
     stage.happens_at(40).await;

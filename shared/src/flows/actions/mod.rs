@@ -88,7 +88,7 @@ pub struct ActionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watching: Option<Counts>,
     /// All reasons why nothing of it runs by itself now. While its agent or account is a reason, a run by hand is refused, too. Absent if
-    /// nothing is in the way, and in answers to changes.
+    /// nothing is in the way. Answers to changes do not say that the account is stopped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub will_not_run: Vec<Idle>,
     /// What the change did besides setting fields, such as `approval_withdrawn`. Only answers to changes have it. Empty if the
@@ -100,7 +100,13 @@ pub struct ActionView {
 impl ActionView {
     #[must_use]
     pub fn new(action: Action, agent: &Agent) -> Self {
-        Self::with(&Briefing::of(&action, agent), action)
+        Self::at(action, agent, None)
+    }
+
+    /// With the time at which the account was stopped, if it is.
+    fn at(action: Action, agent: &Agent, stopped_at: Option<Timestamp>) -> Self {
+        let will_not_run = Idle::all(&action, agent, stopped_at);
+        Self { will_not_run, ..Self::with(&Briefing::of(&action, agent), action) }
     }
 
     fn with(briefing: &Briefing, action: Action) -> Self {
@@ -364,10 +370,7 @@ async fn views(cx: &Cx, owner: &Owner, actions: Vec<Action>) -> Result<Vec<Actio
     let agents: BTreeMap<AgentId, _> = agents.into_iter().collect();
     let stopped_at = account.value.stop.map(|stop| stop.at);
     let view = |action: Action| match agents.get(&action.agent_id).and_then(Option::as_ref) {
-        Some(agent) => {
-            let will_not_run = Idle::all(&action, &agent.value, stopped_at);
-            ActionView { will_not_run, ..ActionView::new(action, &agent.value) }
-        }
+        Some(agent) => ActionView::at(action, &agent.value, stopped_at),
         None => ActionView::with(&Briefing::default(), action),
     };
     Ok(actions.into_iter().map(view).collect())
