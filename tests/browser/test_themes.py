@@ -53,6 +53,9 @@ def fits(page):
 def test_a_project_is_made_renamed_in_two_pages_and_deleted(owner):
     page = owner.page("/themes")
     page.get_by_role("button", name="New project…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Go back").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("button", name="New project…").click()
     page.get_by_role("textbox", name="Name").fill(HOSTILE)
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)

@@ -156,9 +156,13 @@ def test_while_everything_is_stopped_nothing_is_offered_that_is_refused(owner):
     run = owner.run(action)
     owner.post("/account/stop")
     page = owner.page()
-    expect(page.get_by_role("button", name="Run now")).to_be_disabled()
     note = page.locator(".stopped-note")
     expect(note).to_contain_text("Everything is stopped: nothing runs.")
+    # It is not named as what comes next, and not said again in each row.
+    expect(page.get_by_role("button", name="Run now")).to_have_count(0)
+    idle = page.get_by_role("region", name="Will not run")
+    expect(idle.get_by_role("link", name="Report")).to_be_visible()
+    expect(idle).not_to_contain_text("stopped")
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         axe(page)
@@ -190,6 +194,24 @@ def test_while_everything_is_stopped_nothing_is_offered_that_is_refused(owner):
     page.get_by_role("dialog").get_by_role("button", name="Stop everything").click()
     expect(page.get_by_text("Everything is stopped.", exact=True)).to_be_visible()
     assert owner.get("/account")["stopped_at"]
+
+
+def test_the_action_of_a_paused_agent_names_no_next_time(owner):
+    agent = owner.agent()
+    action = owner.action(agent, "Report", schedule={"cron": "59 23 * * *"})
+    page = owner.page(f"/actions/{action}")
+    expect(page.get_by_role("button", name="Run now", exact=True)).to_be_visible()
+    expect(page.locator(".next")).to_contain_text("Next")
+    owner.call("PATCH", f"/agents/{agent}", {"status": "paused"})
+    page.reload()
+    expect(page.locator(".next")).to_have_text("The agent is paused. Settings")
+    for name in ("Run now", "Rehearse"):
+        expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+    axe(page)
+    page.goto(f"{owner.platform.url}/#/agents/{agent}/actions")
+    row = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="Report"))
+    expect(row).to_be_visible()
+    expect(row.locator("time")).to_have_count(0)
 
 
 def test_what_is_for_code_has_a_group_of_its_own(owner):

@@ -4,6 +4,7 @@ use domain::agents::{Agent, AgentMetrics, AgentPatch, AgentStatus, NewAgent};
 use domain::ceilings::CeilingOf;
 use domain::history::{Change, ChangeCommand, Effect, FieldChange};
 use domain::ids::{AgentId, AssetId, ChatId, Owner, ProjectId};
+use domain::notices::waits::agent_changed;
 use domain::validate::FieldErrors;
 use futures::FutureExt;
 use futures::future::try_join_all;
@@ -11,7 +12,7 @@ use futures::stream::{self, TryStreamExt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::actions::{StaleApproval, stale_after, withdraws};
+use super::actions::{Ended, StaleApproval, stale_after, withdraws};
 use super::{edit, history};
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -21,7 +22,7 @@ use crate::money::ceilings;
 use crate::request::caller::{Actor, IfMatch};
 use crate::store::history::Ledger;
 use crate::store::table::Order;
-use crate::store::{Once, Tries, Versioned, keys};
+use crate::store::{Once, Store, Tries, Versioned, keys};
 
 /// An agent as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -165,8 +166,18 @@ pub async fn change(
             check_docs(cx, owner, agent.docs_project_id).await?;
         }
         let changes = FieldChange::of_agent(&current.value, &agent);
-        let withdraws = !changes.is_empty() && withdraws(cx, owner, &current.value, &agent).await?;
-        let effects = Effect::of_agent(&current.value, &agent, withdraws);
+        let ended = match changes.is_empty() {
+            true => Ended::default(),
+            false => withdraws(cx, owner, &current.value, &agent).await?,
+        };
+        let effects = Effect::of_agent(&current.value, &agent, ended.ends);
+        let waits = match ended.withdrawn.filter(|_| ended.ends) {
+            Some(withdrawn) => {
+                let fields = changes.iter().map(|change| change.field.as_str());
+                Some(Store::waits_write(owner, agent_changed(&agent, fields, withdrawn), now)?)
+            }
+            None => None,
+        };
         let change = (!changes.is_empty()).then(|| Change {
             version: current.version + 1,
             at: now,
@@ -176,7 +187,7 @@ pub async fn change(
             effects: effects.clone(),
         });
         let version = current.version;
-        if cx.store.replace_agent(owner, once, &agent, version, change.as_ref()).await?.done() {
+        if cx.store.replace_agent(owner, once, &agent, version, (change.as_ref(), waits)).await?.done() {
             // Also if the agent had these values already: a repeated call names the same approvals.
             let withdrawn_approvals = match patch.has_approved_fields() {
                 true => stale_after(cx, owner, &agent).await?,

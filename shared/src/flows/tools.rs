@@ -16,6 +16,7 @@ use domain::tools::assets::{QueryAssets, ReadAsset};
 use domain::tools::documents::ReadDocument;
 use domain::tools::runs::ExplainOwnAction;
 use domain::tools::{DEFAULT_LIMIT, ToolCall};
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::{actions, assets, living, practices};
@@ -80,7 +81,7 @@ fn action_row(action: &Action) -> serde_json::Value {
         "action_id": action.id,
         "title": action.title,
         "state": action.state,
-        "schedule": action.schedule.as_ref().map(Schedule::describe),
+        "schedule": action.schedule_text(),
         "next_due": due.map(|(schedule, due)| moment_in_words(due, schedule.time_zone())),
     })
 }
@@ -106,8 +107,8 @@ pub async fn explain_action(
     ExplainOwnAction { action_id, at }: ExplainOwnAction,
 ) -> Result<Option<String>> {
     let Some(agent) = data.store.agent(owner, agent).await?.map(|found| found.value) else { return Ok(None) };
-    let is_stopped = data.store.account(owner).await?.value.stop.is_some();
-    let row = |action: Action, most: usize| explained(data, owner, (action, &agent), is_stopped, most);
+    let stopped_at = data.store.account(owner).await?.value.stop.map(|stop| stop.at);
+    let row = |action: Action, most: usize| explained(data, owner, (action, &agent), stopped_at, most);
     let Some(id) = action_id else {
         let found = data.store.agent_actions(owner, agent.agent_id, None, MAX_EXPLAINED).await?;
         let is_all = found.last.is_none();
@@ -129,22 +130,25 @@ async fn explained(
     data: &Data,
     owner: &Owner,
     (action, agent): (Action, &Agent),
-    is_stopped: bool,
+    stopped_at: Option<Timestamp>,
     most: usize,
 ) -> Result<serde_json::Value> {
     let now = data.clock.now();
-    let idle = Idle::of(&action, agent, is_stopped);
+    // Only of due times: without a schedule, nobody expects a run.
+    let is_idle = Idle::of(&action, agent, stopped_at).is_some();
+    let idle = is_idle.then(|| Idle::all(&action, agent, stopped_at));
+    let words = |idle: Vec<Idle>| idle.into_iter().map(|one| one.text).collect::<Vec<_>>().join(" ");
     let zone = action.schedule.as_ref().map(Schedule::time_zone);
     let due = zone.zip(action.undecided(now, now)).map(|(zone, due)| moment_in_words(due, zone));
     // Due times that come while it is paused have no record.
-    let since = zone.zip(action.next_due).filter(|(_, due)| idle.is_some() && *due <= now);
+    let since = zone.zip(action.next_due).filter(|(_, due)| is_idle && *due <= now);
     let not_run = actions::not_run(data, owner, (&action, agent), most).await?;
     let not_run = not_run.iter().map(|one| short_line(&one.sentence, MAX_EXPLANATION));
     Ok(json!({
         "action_id": action.id,
         "title": action.title,
         "state": action.state,
-        "will_not_run": idle.map(|idle| short_line(&idle.text, MAX_EXPLANATION)),
+        "will_not_run": idle.map(|idle| short_line(&words(idle), MAX_EXPLANATION)),
         "nothing_ran_since": since.map(|(zone, due)| moment_in_words(due, zone)),
         "next_due": due,
         "did_not_succeed": not_run.collect::<Vec<_>>(),

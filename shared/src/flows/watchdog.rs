@@ -154,7 +154,7 @@ pub async fn send(cx: &Cx, deadline: Timestamp) -> Result<Sent> {
             cx.queues.redrive(arn).await;
         }
     }
-    state.looked_at = Some(look);
+    (state.looked_at, state.made_at) = (Some(look), Some(now));
     // A concurrent call has done the same.
     let _ = cx.store.save_platform_watchdog(&state, version).await?;
     Ok(sent)
@@ -449,7 +449,7 @@ fn of_action(action: &Action, now: Timestamp) -> Vec<Observed> {
 /// What the watchdog sees.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WatchdogView {
-    /// The newest look at everybody. Absent before the first one.
+    /// When the newest look at everybody was made. Absent before the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looked_at: Option<Timestamp>,
     /// When the next one is due.
@@ -475,7 +475,7 @@ pub async fn read(data: &Data, owner: &Owner) -> Result<WatchdogView> {
     let record = found.map(|found| found.value).unwrap_or_default();
     let checks = Check::ALL.map(|check| CheckView { check, settings: record.settings.of(check) });
     Ok(WatchdogView {
-        looked_at: platform.value.looked_at,
+        looked_at: platform.value.made_at.or(platform.value.looked_at),
         next_look: look_at(data.clock.now()) + LOOK_EVERY,
         checks: checks.to_vec(),
         counters: record.counters,

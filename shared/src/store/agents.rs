@@ -44,13 +44,14 @@ impl Store {
         once: &Once,
         agent: &Agent,
         version: u64,
-        change: Option<&Change>,
+        (change, waits): (Option<&Change>, Option<Write>),
     ) -> Result<Written, StoreError> {
         let key = keys::agent(owner, agent.agent_id);
         let mut writes = vec![Write::Replace { key, version, item: item(agent, &Extras::default())? }];
         if let Some(change) = change {
             writes.push(Self::change_write(owner, Ledger::Agent(agent.agent_id), change)?);
         }
+        writes.extend(waits);
         self.commit(once, writes).await
     }
 

@@ -40,6 +40,9 @@ pub struct PlatformWatchdog {
     /// The newest look whose messages were all sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked_at: Option<Timestamp>,
+    /// When this look was made. A late call makes the look of an earlier time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_at: Option<Timestamp>,
     #[serde(flatten)]
     pub record: WatchdogRecord,
 }

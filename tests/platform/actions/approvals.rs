@@ -200,3 +200,66 @@ async fn an_action_says_what_a_month_will_cost_and_an_approval_warns_of_a_ceilin
     let by_hand = stage.approved(json!({})).await;
     assert!(read(&stage, by_hand).await.get("expected_cost").is_none());
 }
+
+/// Whatever keeps an action from running is said where the action is read, all of it.
+#[tokio::test]
+async fn an_action_says_all_that_keeps_it_from_running() {
+    let stage = Stage::with(ModelsConfig::default()).await;
+    let id = stage.approved(json!({"schedule": {"every": "1d"}})).await;
+    let agent = format!("/agents/{}", stage.agent);
+    let reasons = async || {
+        let read = read(&stage, id).await["will_not_run"].clone();
+        for list in ["/actions".to_owned(), format!("{agent}/actions")] {
+            let found = stage.h.get(&list).await.expect(200)["data"].clone();
+            let of = found.as_array().unwrap().iter().find(|one| one["action_id"] == json!(id)).unwrap();
+            assert_eq!(of["will_not_run"], read, "{list}");
+        }
+        read
+    };
+    assert_eq!(read(&stage, id).await["schedule_text"], "Every day at 12:00 (UTC).");
+    assert_eq!(reasons().await, Value::Null);
+    stage.h.patch(&agent, json!({"status": "paused"})).await.expect(200);
+    let off = json!({"code": "agent_paused", "text": "The agent is paused."});
+    assert_eq!(reasons().await, json!([off]));
+    stage.h.post(&format!("/actions/{id}/run"), json!({})).await.refused(409, "agent_not_active");
+    stage.h.post(&format!("/actions/{id}/pause"), json!({})).await.expect(200);
+    stage.h.post("/account/stop", json!({})).await.expect(200);
+    let paused = json!({"code": "paused", "text": "You paused the action at 2026-11-21 12:00 (UTC)."});
+    let stopped =
+        json!({"code": "account_stopped", "text": "Everything was stopped at 2026-11-21 12:00 (UTC)."});
+    assert_eq!(reasons().await, json!([off, paused, stopped]));
+    // An action that runs only by hand does not run either.
+    let by_hand =
+        json!({"title": "By hand", "task_config": {"instructions": "Do", "expected_output": "A page"}});
+    let by_hand = stage.h.post(&format!("{agent}/actions"), by_hand).await.expect(201);
+    let by_hand = by_hand["action_id"].as_str().unwrap().parse().unwrap();
+    assert_eq!(read(&stage, by_hand).await["will_not_run"], json!([off, stopped]));
+
+    stage.h.post("/account/start", json!({})).await.expect(200);
+    stage.h.post(&format!("/actions/{id}/resume"), json!({})).await.expect(200);
+    stage.h.patch(&agent, json!({"status": "active"})).await.expect(200);
+    assert_eq!(reasons().await, Value::Null);
+}
+
+/// "Why did nothing run then?" is not answered with what is so only now.
+#[tokio::test]
+async fn a_time_at_which_an_approval_held_is_not_explained_by_its_end() {
+    let stage = Stage::with(ModelsConfig::default()).await;
+    let id = stage.approved(json!({"schedule": {"cron": "0 20 * * *"}})).await;
+    stage.at(30);
+    let task = json!({"task_config": {"instructions": "Else", "expected_output": "A report"}});
+    stage.h.patch(&format!("/actions/{id}"), task).await.expect(200);
+    stage.at(60);
+    let why = async |at: &str| {
+        let why = stage.h.get(&format!("/actions/{id}/why?at=2026-11-21T{at}:00Z")).await.expect(200);
+        (why["code"].clone(), why["sentence"].as_str().unwrap().to_owned())
+    };
+    let then = "There is no record of a run due at 2026-11-21 12:10 (UTC). The action was approved then; its approval was withdrawn only at \
+                2026-11-21 12:30.";
+    assert_eq!(why("12:10").await, (json!("no_record"), then.to_owned()));
+    for at in ["12:45", "20:00"] {
+        let (code, sentence) = why(at).await;
+        assert_eq!(code, "not_approved", "{sentence}");
+        assert!(sentence.contains("the approval of the action was withdrawn"), "{sentence}");
+    }
+}

@@ -100,6 +100,67 @@ async fn an_approval_that_waits_is_told_once_and_again_after_the_next_change() {
     assert_eq!(said(&site).len(), 2);
 }
 
+/// The actions of an agent wait for another approval after a change of the agent. One notice says so, whatever their number.
+#[tokio::test]
+async fn an_agent_whose_change_withdraws_approvals_is_told_once_with_what_was_changed() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model) = stage(&site, None).await;
+    let ids = [defined(&stage).await, defined(&stage).await, defined(&stage).await];
+    for id in ids {
+        approve(&stage, id).await;
+    }
+    let agent = format!("/agents/{}", stage.agent);
+    let change = async |fields: Value| stage.h.patch(&agent, fields).await.expect(200);
+    stage.at(20);
+    // What approvals do not bind, and what was changed back, is no question.
+    change(json!({"model_tier": "deep"})).await;
+    change(json!({"goal": "Sells oil"})).await;
+    change(json!({"goal": "A research agent that watches"})).await;
+    stage.happens_at(40).await;
+    assert_eq!(said(&site), Vec::<String>::new());
+
+    let goal = change(json!({"goal": "Sells oil"})).await;
+    assert_eq!(goal["effects"], json!(["approvals_withdrawn"]), "{goal:#}");
+    stage.at(41);
+    change(json!({"name": "Shop"})).await;
+    approve(&stage, ids[0]).await;
+    stage.happens_at(49).await;
+    assert_eq!(said(&site), Vec::<String>::new());
+    for minute in [51, 52, 60, 200] {
+        stage.happens_at(minute).await;
+        assert_eq!(said(&site), ["notice.needs_answer agent"], "at {minute}");
+    }
+    let data = site.posted()[0].json()["data"].clone();
+    assert_eq!(
+        (&data["title"], &data["reason"]),
+        (
+            &json!("Shop"),
+            &json!(
+                "The agent has another goal and another name. 2 of its actions run only after you have approved them again."
+            )
+        ),
+        "{data:#}"
+    );
+    assert!(data["url"].as_str().unwrap().ends_with(&format!("/#{agent}")), "{data:#}");
+
+    // With one action, the notice leads to it.
+    for id in ids {
+        approve(&stage, id).await;
+    }
+    stage.h.post(&format!("/actions/{}/cancel", ids[1]), json!({})).await.expect(200);
+    stage.h.post(&format!("/actions/{}/dismiss", ids[2]), json!({})).await.expect(200);
+    change(json!({"instructions": "Be brief"})).await;
+    stage.happens_at(211).await;
+    let posted = site.posted();
+    assert_eq!(posted.len(), 2, "{:?}", said(&site));
+    let data = posted[1].json()["data"].clone();
+    assert!(data["url"].as_str().unwrap().ends_with(&format!("/#/actions/{}", ids[0])), "{data:#}");
+    // Nothing runs for an archived agent, whatever a person answers.
+    change(json!({"instructions": "Be long", "status": "archived"})).await;
+    stage.happens_at(230).await;
+    assert_eq!(site.posted().len(), 2);
+}
+
 #[tokio::test]
 async fn nobody_is_told_of_what_was_answered_within_ten_minutes() {
     let site = Site::start(Answers::Status(204)).await;

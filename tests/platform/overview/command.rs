@@ -257,6 +257,20 @@ async fn a_day_in_the_shell() {
         when.starts_with("Mon ") && name == title && why.starts_with("You paused the action at "),
         "{due}"
     );
+    // That everything is stopped is said at the top, and takes away no reason. No next time is named.
+    h.post("/account/stop", json!({})).await.expect(200);
+    let due = shell.run(&["due"]).await.ok();
+    assert!(due.starts_with("the account is stopped since ") && due.ends_with(&format!("{idle}\n")), "{due}");
+    let shown = shell.run(&["actions", title]).await.ok();
+    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("no run    ")).collect();
+    assert!(
+        lines.len() == 2
+            && lines[0].contains("You paused the action at ")
+            && lines[1].contains("Everything was stopped at "),
+        "{shown}"
+    );
+    assert!(!shown.lines().any(|line| line.starts_with("next  ")), "{shown}");
+    h.post("/account/start", json!({})).await.expect(200);
     h.post(&format!("/actions/{action_id}/resume"), json!({})).await.expect(200);
     assert!(!shell.run(&["due"]).await.ok().contains("WILL NOT RUN"));
     let due = shell.run(&["due", "--json"]).await.json();

@@ -147,7 +147,17 @@ async fn what_will_not_run_is_left_out_and_says_why() {
     assert_eq!(codes(&read(&stage, "").await)[0].1, "agent_paused");
     stage.h.post("/account/stop", json!({})).await.expect(200);
     let day = read(&stage, "").await;
-    assert_eq!((&codes(&day)[0].1, &day["stopped_at"]), (&json!("account_stopped"), &json!(noon())));
+    // That everything is stopped is said once, and each action keeps a reason of its own.
+    assert_eq!((&codes(&day)[0].1, &day["stopped_at"]), (&json!("agent_paused"), &json!(noon())));
+    stage
+        .h
+        .patch(&agent, json!({"status": "active", "goal": "A research agent that watches"}))
+        .await
+        .expect(200);
+    assert_eq!(
+        codes(&read(&stage, "").await),
+        [(json!(other), json!("account_stopped")), (json!(paused), json!("paused"))]
+    );
     // Tomorrow is a day, too; yesterday nothing is to come.
     assert_eq!(codes(&read(&stage, "?date=2026-11-22").await).len(), 2);
     assert_eq!(codes(&read(&stage, "?date=2026-11-20").await).len(), 0);

@@ -7,7 +7,7 @@ import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
 import { changedIn, clashView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
 import { credential, signOut } from "./credentials.js";
 import { bytes, capital, counted, figure, money, moment, spaced } from "./format.js";
-import { button, copyButton, dialog, facts, failureOf, field, head, link, oil, press, receiptLink, section, tabs, when } from "./parts.js";
+import { button, copyButton, dialog, dialogActs, facts, failureOf, field, head, link, oil, press, receiptLink, section, tabs, when } from "./parts.js";
 import { dollarsText, microsTyped, zoneSelect } from "./settings.js";
 import { h } from "./view.js";
 
@@ -420,25 +420,19 @@ function askToDelete(ctx) {
       h("p", {}, "Everything in it is removed, and nothing can be restored. What stays is the count of what it has spent in this day and month, and copies in backups until they end: the receipt names them."),
       field(`Type “${DELETE_WORD}” to confirm`, h("input", { value: typed, autocomplete: "off", autocapitalize: "off", spellcheck: "false", autofocus: true, oninput: (event) => { typed = event.target.value; ctx.redraw(); } })),
       failureOf(ctx, key),
-      h(
-        "div",
-        { class: "acts" },
-        press("Go back", () => ctx.close(), { kind: "quiet" }),
-        h(
-          "div",
-          { class: "end" },
-          button(ctx, "Delete everything", {
-            key,
-            kind: "halt",
-            disabled: typed.trim().toLowerCase() !== DELETE_WORD,
-            act: async () => {
-              const { receipt_id } = await del(`/account?confirm=${encodeURIComponent(ctx.data.account.owner)}`);
-              sessionStorage.removeItem(EXPORT_KEPT);
-              ctx.close();
-              ctx.go(`#/account/${receipt_id}`);
-            },
-          }),
-        ),
+      dialogActs(
+        ctx,
+        button(ctx, "Delete everything", {
+          key,
+          kind: "halt",
+          disabled: typed.trim().toLowerCase() !== DELETE_WORD,
+          act: async () => {
+            const { receipt_id } = await del(`/account?confirm=${encodeURIComponent(ctx.data.account.owner)}`);
+            sessionStorage.removeItem(EXPORT_KEPT);
+            ctx.close();
+            ctx.go(`#/account/${receipt_id}`);
+          },
+        }),
       ),
     ),
   );

@@ -2,7 +2,7 @@
 
 import { atNoon, clock, dateIn, dateWords, dayMonth, figure, isoDate, money, moment, shownZone, weekdayShort } from "./format.js";
 import { getAll } from "./api.js";
-import { chip, dialog, lamp, row, rows, stateWord } from "./parts.js";
+import { chip, dialog, lamp, row, rows, stateWord, willRunAt } from "./parts.js";
 import { h } from "./view.js";
 
 const GRID_DAYS = 14;
@@ -78,7 +78,7 @@ export function actionGrid(ctx, action, runs, { lit = new Set(), now = Date.now(
   const today = isoDate(now);
   const from = columns[0].date;
   const inGrid = runs.data.filter((one) => isoDate(gridTime(one)) >= from);
-  const next = action.next_due && ["scheduled", "in_progress"].includes(action.state) && isoDate(action.next_due) === today ? action.next_due : null;
+  const next = willRunAt(action) && isoDate(action.next_due) === today;
   return h(
     "section",
     { class: "nights", key: "nights", "aria-label": `The last fourteen days, in the zone ${shownZone()}` },
@@ -91,7 +91,7 @@ export function actionGrid(ctx, action, runs, { lit = new Set(), now = Date.now(
         return h(
           "li",
           { key: column.date, class: [weekend && "rest", isToday && "today", index > 9 && "right", index < 4 && "left"].filter(Boolean).join(" ") || null },
-          isToday && next && column.shown.length < LAMPS_A_DAY && lamp("due", `#/actions/${action.action_id}`, `Due ${moment(next)}`),
+          isToday && next && column.shown.length < LAMPS_A_DAY && lamp("due", `#/actions/${action.action_id}`, `Due ${moment(action.next_due)}`),
           column.rest.length > 0 &&
             h("button", { class: "more", type: "button", "aria-label": `${dateWords(column.date)}: ${figure(column.rest.length)} more`, onclick: () => openDay(ctx, column) }, `+${figure(column.rest.length)}`),
           [...column.shown].reverse().map((one) => lamp(one.state, occurrenceHref(one), occurrenceName(one), { fresh: lit.has(one.run_id) })),

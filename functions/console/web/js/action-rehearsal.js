@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { bytes, capital, clock, counted, duration, listed, money, moment } from "./format.js";
-import { button, dialog, draftOf, failureOf, press, section } from "./parts.js";
+import { button, dialog, dialogActs, draftOf, failureOf, press, section } from "./parts.js";
 import { runEvents } from "./run-events.js";
 import { h } from "./view.js";
 
@@ -51,7 +51,7 @@ export function askToRehearse(ctx, actionId) {
         ),
       ),
       failureOf(ctx, "rehearse"),
-      h("div", { class: "acts" }, press("Back", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, "Rehearse", { key: "rehearse", kind: "primary", starts: true, disabled: tools.size === 0, act: () => rehearse(ctx, actionId, [...tools]).then(() => ctx.close()) }))),
+      dialogActs(ctx, button(ctx, "Rehearse", { key: "rehearse", kind: "primary", starts: true, disabled: tools.size === 0, act: () => rehearse(ctx, actionId, [...tools]).then(() => ctx.close()) })),
     ),
   );
 }

@@ -12,7 +12,7 @@ import { changeView, fieldName, monthText, scheduleWords, watchText } from "./ch
 import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, shortHash, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
 import { readButton, readOutputs } from "./outputs.js";
-import { button, confirmation, empty, facts, failureOf, head, isStopped, lamp, link, oil, press, row, rows, section, stateWord, when } from "./parts.js";
+import { agentOff, button, confirmation, empty, facts, failureOf, head, isStopped, lamp, link, mayRun, oil, press, row, rows, section, stateWord, when, willRunAt } from "./parts.js";
 import { contentFacts, deleteAction, ticket } from "./ticket.js";
 import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
@@ -118,19 +118,19 @@ function crumb(ctx) {
 const act = (ctx, action, name, body = {}) => post(`/actions/${action.action_id}/${name}`, body);
 
 function actionHead(ctx) {
-  const { action, approval } = ctx.data;
+  const { action } = ctx.data;
   const id = action.action_id;
   const isOver = action.state === "dismissed";
   const canPause = action.state === "scheduled" || (action.state === "in_progress" && action.next_due);
-  const canRun = approval.holds && !action.live_run && !["needs_approval", "dismissed"].includes(action.state);
+  const off = agentOff(action);
   return [
     crumb(ctx),
     head(
       action.title,
       action.schedule_text ? scheduleWords(action.schedule_text) : "runs when you run it",
       link("Talk about it", `#/actions/${id}/talk`, { kind: "quiet", key: "talk" }),
-      !isOver && button(ctx, "Rehearse", { key: "rehearse", starts: true, act: () => rehearse(ctx, id) }),
-      canRun && button(ctx, "Run now", { key: "run", starts: true, act: () => act(ctx, action, "run").then(() => ctx.say("The run has begun.")) }),
+      !isOver && !off && button(ctx, "Rehearse", { key: "rehearse", starts: true, act: () => rehearse(ctx, id) }),
+      mayRun(action) && button(ctx, "Run now", { key: "run", starts: true, act: () => act(ctx, action, "run").then(() => ctx.say("The run has begun.")) }),
       canPause && button(ctx, "Pause", { key: "pause", act: () => act(ctx, action, "pause") }),
       action.state === "paused" && button(ctx, "Resume", { key: "resume", kind: "primary", act: () => act(ctx, action, "resume") }),
       menu(ctx, action),
@@ -170,7 +170,7 @@ function menu(ctx, action) {
       link("Notebook", `#/actions/${id}/notebook`, { kind: "quiet", key: "notebook" }),
       link("History", `#/actions/${id}/history`, { kind: "quiet", key: "history" }),
       isLive && ask("Cancel the run", { title: "Cancel the run?", key: "cancel action", label: "Cancel the run", text: "The run ends. What it has saved stays, and the action stays on its schedule.", act: () => act(ctx, action, "cancel") }),
-      action.state !== "dismissed" && press("Rehearse with more tools", (event) => {
+      action.state !== "dismissed" && !agentOff(action) && press("Rehearse with more tools", (event) => {
         close(event);
         askToRehearse(ctx, id);
       }, { kind: "quiet", key: "rehearse more", disabled: isStopped(ctx) }),
@@ -212,7 +212,8 @@ function verdict(ctx) {
   return [
     h("p", { class: "verdict" }, lead && h("b", { class: lead[1] }, `${lead[0]} `), sentence),
     newest?.state === "succeeded" && !action.live_run && h("div", { class: "quick to-read", key: "to read" }, press("Read what it made", () => readOutputs(ctx, action.title, action.action_id, newest.run_id))),
-    approval.holds && action.next_due && ["scheduled", "in_progress"].includes(action.state) && h("p", { class: "next muted" }, "Next ", when(action.next_due), action.queued > 0 && ` · ${counted(action.queued, "run")} queued`),
+    agentOff(action) && h("p", { class: "next muted" }, agentOff(action), " ", h("a", { href: `#/agents/${action.agent_id}/settings` }, "Settings")),
+    willRunAt(action) && h("p", { class: "next muted" }, "Next ", when(action.next_due), action.queued > 0 && ` · ${counted(action.queued, "run")} queued`),
     action.state === "paused" && action.paused_because && h("div", { class: "banner", key: "paused" }, h("p", {}, h("b", {}, "The platform has paused it "), `${action.paused_because.text}.`)),
     action.preflight?.problems.length > 0 &&
       h(

@@ -7,7 +7,7 @@ import { occurrenceHref, occurrenceName } from "./action-grid.js";
 import { agentHead, askForActions } from "./agent-head.js";
 import { changeView, fieldName, scheduleWords } from "./changes.js";
 import { counted, listed, money, moment, relative } from "./format.js";
-import { button, dialog, empty, failureOf, lamp, link, press, section } from "./parts.js";
+import { button, dialog, dialogActs, empty, failureOf, lamp, link, press, section, willRunAt } from "./parts.js";
 import { h } from "./view.js";
 
 const MOST_ACTION_PAGES = 5;
@@ -200,7 +200,7 @@ function actionRow(ctx, action, stale, run) {
     h(
       "span",
       { class: "end" },
-      action.next_due && ["scheduled", "in_progress"].includes(action.state) ? h("time", { datetime: action.next_due, title: moment(action.next_due) }, `${relative(action.next_due)} · ${moment(action.next_due)}`) : null,
+      willRunAt(action) && h("time", { datetime: action.next_due, title: moment(action.next_due) }, `${relative(action.next_due)} · ${moment(action.next_due)}`),
       !stale && canApprove(action) && !action.live_run && link("Look at it and approve", `#/actions/${id}`),
       stale &&
         press(isOpen ? "Hide the change" : "See the change", () => {
@@ -292,12 +292,7 @@ function askApproval(ctx, actions, staleById) {
         }),
       ),
       failureOf(ctx, "bulk approve"),
-      h(
-        "div",
-        { class: "acts" },
-        press("Back", () => ctx.close(), { kind: "quiet" }),
-        h("div", { class: "end" }, button(ctx, `Approve ${counted(actions.length, "action")}`, { key: "bulk approve", kind: "primary", act: () => approveAll(ctx, actions).then(() => ctx.close()) })),
-      ),
+      dialogActs(ctx, button(ctx, `Approve ${counted(actions.length, "action")}`, { key: "bulk approve", kind: "primary", act: () => approveAll(ctx, actions).then(() => ctx.close()) })),
     ),
   );
 }

@@ -105,6 +105,12 @@ export async function get(path, signal) {
   return json(await send(path, { signal }));
 }
 
+/** For a thing that may be gone: null. Any other error is thrown again. */
+export const orNull = (error) => {
+  if (error.status === 404) return null;
+  throw error;
+};
+
 /** Reads a text, for example the content of an asset. */
 export async function getText(path, signal) {
   return (await succeed(await send(path, { signal, headers: { accept: "*/*" } }))).text();

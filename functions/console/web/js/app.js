@@ -7,7 +7,7 @@
 //   every(ctx)   milliseconds until it reads again; 3,000 while something runs, else 30,000, or 0 for never
 //   enter(ctx), leave(ctx)   optional
 
-import { Problem, forgetUnanswered, get, onConnection } from "./api.js";
+import { Problem, forgetUnanswered, get, onConnection, orNull } from "./api.js";
 import { isIn, onCredential } from "./credentials.js";
 import { holdFocus, watchFocus } from "./focus.js";
 import { draw, visible } from "./view.js";
@@ -211,11 +211,7 @@ export function go(hash) {
 function readOf(source) {
   if (typeof source === "string") return { key: source, read: (signal) => get(source, signal) };
   if (source.optional) {
-    const missing = (error) => {
-      if (error instanceof Problem && error.status === 404) return null;
-      throw error;
-    };
-    return { key: source.optional, read: (signal) => get(source.optional, signal).catch(missing) };
+    return { key: source.optional, read: (signal) => get(source.optional, signal).catch(orNull) };
   }
   return source;
 }

@@ -4,7 +4,7 @@ import { del, edit, get, post } from "./api.js";
 import { lazily } from "./app.js";
 import { asText, changeView, fieldName } from "./changes.js";
 import { bytes, capital, counted, listed, money, moment, spaced } from "./format.js";
-import { button, confirmation, dialog, draftOf, facts, failureOf, field, isStopped, press } from "./parts.js";
+import { button, confirmation, dialog, dialogActs, draftOf, facts, failureOf, field, isStopped, press } from "./parts.js";
 import { rememberOutcome } from "./outcomes.js";
 import { lacksList, lacksOf, readOutputs } from "./outputs.js";
 import { stoppedNote } from "./stop.js";
@@ -132,22 +132,16 @@ function reject(ctx, item) {
       h("p", {}, item.asks === "ceiling" ? "The run fails, and keeps what it has saved." : "The call is not made. The agent is told why, and goes on without it."),
       h("label", { class: "field" }, h("span", {}, "Reason, if you like"), h("textarea", { rows: "2", maxlength: "1000", oninput: (event) => { reason = event.target.value; } })),
       failureOf(ctx, key),
-      h(
-        "div",
-        { class: "acts" },
-        press("Back", () => ctx.close(), { kind: "quiet" }),
-        h(
-          "div",
-          { class: "end" },
-          button(ctx, item.asks === "ceiling" ? "End the run" : "Do not allow", {
-            key,
-            kind: "halt",
-            act: async () => {
-              await post(`/runs/${item.run_id}/calls/${item.call_id}/reject`, reason.trim() ? { reason: reason.trim() } : {});
-              ctx.close();
-            },
-          }),
-        ),
+      dialogActs(
+        ctx,
+        button(ctx, item.asks === "ceiling" ? "End the run" : "Do not allow", {
+          key,
+          kind: "halt",
+          act: async () => {
+            await post(`/runs/${item.run_id}/calls/${item.call_id}/reject`, reason.trim() ? { reason: reason.trim() } : {});
+            ctx.close();
+          },
+        }),
       ),
     ),
   );

@@ -1,6 +1,6 @@
 // Context and logs: what coding assistants have planned, done and said.
 
-import { address, download, get, getAll, getText, post, put, send, succeed } from "./api.js";
+import { address, download, get, getAll, getText, orNull, post, put, send, succeed } from "./api.js";
 import { reading } from "./app.js";
 import { access } from "./credentials.js";
 import { diffView } from "./diff.js";
@@ -132,14 +132,11 @@ function documentsView(ctx) {
   ];
 }
 
-/** Whether a workflow has a document. Of one that is not there, nothing else is asked. */
-async function hasWorkflow(ctx, signal) {
-  const key = documentPath(ctx.params.id, workflowOf(ctx));
-  if (ctx.state.there === key) return true;
-  const workflows = await get(`/projects/${encodeURIComponent(ctx.params.id)}/context/workflows?limit=200`, signal);
-  if (!workflows.has_more && !workflows.data.some((one) => one.workflow === workflowOf(ctx))) return false;
-  ctx.state.there = key;
-  return true;
+/** Whether a document is in the list of all. Of one that is not there, nothing else is asked. `there` says that it is known to be there. */
+export async function isListed(path, there, signal, is) {
+  if (there) return true;
+  const list = await get(path, signal);
+  return list.has_more || (list.documents ?? list.data).some(is);
 }
 
 /** The text of a document with the version that it has, so that both belong together. */
@@ -156,14 +153,13 @@ async function fetchMarkdown(project, workflow, signal) {
 function documentReads(ctx) {
   const project = ctx.params.id;
   const workflow = workflowOf(ctx);
+  const there = documentPath(project, workflow);
   /** Reads what belongs to the document, or gives what stands for it if there is none. */
   const ofDocument = (key, none, read) =>
     reading(`${key} ${project} ${workflow}`, async (signal) => {
-      if (!(await hasWorkflow(ctx, signal))) return none;
-      return read(signal).catch((error) => {
-        if (error.status === 404) return none;
-        throw error;
-      });
+      if (!(await isListed(`/projects/${encodeURIComponent(project)}/context/workflows?limit=200`, ctx.state.there === there, signal, (one) => one.workflow === workflow))) return none;
+      ctx.state.there = there;
+      return read(signal).catch((error) => orNull(error) ?? none);
     });
   return {
     project: `/projects/${encodeURIComponent(project)}`,

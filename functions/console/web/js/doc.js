@@ -1,9 +1,9 @@
 // One living document: read, written, compared with its earlier versions, restored and deleted.
 
-import { del, get, getAll, post, put, saveBlob } from "./api.js";
+import { del, get, getAll, orNull, post, put, saveBlob } from "./api.js";
 import { LIVE_MS, RESTING_MS, flash, reading } from "./app.js";
 import { changedIn, clashView, editOf, endEdit, freshen, hasClash, hasEdit, sendEdit, setIn } from "./conflict-view.js";
-import { contextHref } from "./context.js";
+import { contextHref, isListed } from "./context.js";
 import { diffView } from "./diff.js";
 import { bytes, capital, figure, moment } from "./format.js";
 import { docCause, docsHref, docsPath, isSyncing, stalenessMark, syncLine } from "./living.js";
@@ -23,17 +23,7 @@ const docKey = (ctx) => `doc ${ctx.data.docs.project_id} ${ctx.params.name}`;
 /** A field of a page has no other ends of lines. */
 const withPlainLines = (text) => text.replace(/\r\n?/g, "\n");
 
-const orNull = (error) => {
-  if (error.status === 404) return null;
-  throw error;
-};
-
-/** Whether there is such a document. Of one that is not there, nothing else is asked. */
-async function isThere(ctx, signal) {
-  if (ctx.state.stored) return true;
-  const { documents } = await get(docsPath(ctx.params.project_id), signal);
-  return documents.some((one) => one.name === ctx.params.name);
-}
+const isThere = (ctx, signal) => isListed(docsPath(ctx.params.project_id), ctx.state.stored, signal, (one) => one.name === ctx.params.name);
 
 /**
  * The document, or null: its record, `content` as its readers see it, and `text` as it is stored. The first lines of the content say how far

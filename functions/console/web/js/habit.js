@@ -1,8 +1,8 @@
 // Habits, as several pages show them: how a day looks, today's check-in, streaks in words, and what is asked about a day.
 
-import { del, get, post } from "./api.js";
+import { del, get, orNull, post } from "./api.js";
 import { atNoon, counted, dateIn, dateWords, listed } from "./format.js";
-import { button, confirmation, dialog, draftOf, failureOf, field, press } from "./parts.js";
+import { button, confirmation, dialog, dialogActs, draftOf, failureOf, field, press } from "./parts.js";
 import { h } from "./view.js";
 
 const HABIT_DAY_MS = 86_400_000;
@@ -86,13 +86,8 @@ export function habitDays(habit, { fresh = false } = {}) {
 
 // ---- Check-ins ----
 
-/** The check-in of a day, or null. */
-const checkInOf = (habit, date) =>
-  get(`${habitPath(habit)}/check-ins/${date}`).catch((error) => {
-    // A habit that was deleted meanwhile is found when something is changed.
-    if (error.status === 404) return null;
-    throw error;
-  });
+/** The check-in of a day, or null. A habit that was deleted meanwhile is found when something is changed. */
+const checkInOf = (habit, date) => get(`${habitPath(habit)}/check-ins/${date}`).catch(orNull);
 
 export const checkInKey = (habit) => `check in ${habit.practice_id}`;
 
@@ -196,7 +191,7 @@ export function askForDay(ctx, habit, date, known) {
       { title: name, onclose: () => ctx.close() },
       h("p", {}, h("b", {}, habit.name), known ? `: ${known.done ? "done" : "left out on purpose"}.` : ": no check-in."),
       isArchived
-        ? [known?.note && h("p", { class: "long" }, known.note), h("p", { class: "muted" }, "An archived habit takes no check-ins. Make it active first.")]
+        ? [known?.note && h("p", { class: "long" }, known.note), h("p", { class: "muted" }, "An archived habit takes no check-ins. Make it active first."), dialogActs(ctx)]
         : [
             day.theirs !== undefined &&
               h(
@@ -220,16 +215,13 @@ export function askForDay(ctx, habit, date, known) {
               { hint: "You and your agents can read it." },
             ),
             failureOf(ctx, key),
-            h(
-              "div",
-              { class: "acts" },
-              known && button(ctx, "Remove the check-in", { key, kind: "danger", act: remove }),
-              h(
-                "div",
-                { class: "end" },
+            dialogActs(
+              ctx,
+              [
                 button(ctx, known?.done === false ? "Save" : "Left out on purpose", { key: `${key} left`, act: send(false) }),
                 button(ctx, known?.done ? "Save" : "Done", { key: `${key} done`, kind: "primary", act: send(true) }),
-              ),
+              ],
+              known && button(ctx, "Remove the check-in", { key, kind: "danger", act: remove }),
             ),
             failureOf(ctx, `${key} left`),
             failureOf(ctx, `${key} done`),

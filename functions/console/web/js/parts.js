@@ -25,7 +25,7 @@ export function head(title, note, ...aside) {
   );
 }
 
-const STOPPED = "Everything is stopped. Start again first.";
+const STOPPED = "Everything is stopped, so nothing begins. Start again first: the red banner above has the button.";
 
 /** Whether the person has stopped everything, so that no run and no turn begins. */
 export const isStopped = (ctx) => Boolean(ctx.shared.account?.stopped_at);
@@ -62,7 +62,7 @@ export function failureOf(ctx, key) {
 
 /** Errors of which the platform speaks to programs. The page has a button for what they advise. */
 const OWN_WORDS = {
-  account_stopped: "Everything is stopped, so nothing begins. Start again first: the red banner above has the button.",
+  account_stopped: STOPPED,
   account_deleted: "This account is being deleted and takes no more calls. You can begin anew when the deletion has ended: its receipt says when.",
 };
 
@@ -266,6 +266,18 @@ export function dialog({ title, kind = "", onclose }, ...content) {
   );
 }
 
+/** Why nothing of an action can begin, if that is because of its agent. */
+export const agentOff = (action) => action.will_not_run?.find((one) => one.code.startsWith("agent_"))?.text;
+
+/** Whether a person may run it now. */
+export const mayRun = (action) => action.approval?.hash === action.approval_hash && !action.live_run && !agentOff(action) && !["needs_approval", "dismissed"].includes(action.state);
+
+/** Whether its next due time runs: it has one, and nothing is in the way. */
+export const willRunAt = (action) => action.next_due && !action.will_not_run && ["scheduled", "in_progress"].includes(action.state);
+
+/** What can be done in a dialog: on the left leave it, on the right what it is for. */
+export const dialogActs = (ctx, end, more, autofocus) => h("div", { class: "acts" }, press("Go back", () => ctx.close(), { kind: "quiet", autofocus }), more, h("div", { class: "end" }, end));
+
 /** Asks before something that cannot be undone. */
 export function confirmation(ctx, { title, text, act, label, key = title, kind = "halt" }) {
   ctx.open(() =>
@@ -273,22 +285,18 @@ export function confirmation(ctx, { title, text, act, label, key = title, kind =
       { title, onclose: () => ctx.close() },
       h("p", {}, text),
       failureOf(ctx, key),
-      h(
-        "div",
-        { class: "acts" },
-        press("Go back", () => ctx.close(), { kind: "quiet", autofocus: true }),
-        h(
-          "div",
-          { class: "end" },
-          button(ctx, label, {
-            key,
-            kind,
-            act: async () => {
-              await act();
-              ctx.close();
-            },
-          }),
-        ),
+      dialogActs(
+        ctx,
+        button(ctx, label, {
+          key,
+          kind,
+          act: async () => {
+            await act();
+            ctx.close();
+          },
+        }),
+        null,
+        true,
       ),
     ),
   );

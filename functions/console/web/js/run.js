@@ -1,6 +1,6 @@
 // A run: what came of it, step by step, and what it has made.
 
-import { Problem, get, post } from "./api.js";
+import { Problem, get, orNull, post } from "./api.js";
 import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
 import { openText, rehearse } from "./action-rehearsal.js";
@@ -9,7 +9,7 @@ import { conditionText, scheduleWords } from "./changes.js";
 import { callCard, proposalCard, questionCard } from "./cards.js";
 import { bytes, capital, clock, counted, dayMonth, duration, figure, money, moment, weekday, wholeTime } from "./format.js";
 import { agentName } from "./frame.js";
-import { button, chip, facts, failureOf, head, lamp, link, press, problem, row, rows, section, stateWord } from "./parts.js";
+import { agentOff, button, chip, facts, failureOf, head, lamp, link, mayRun, press, problem, row, rows, section, stateWord } from "./parts.js";
 import { markdownView } from "./markdown.js";
 import { knewView } from "./memory-facts.js";
 import { TAINT_WORDS, lacksList, lacksOf, readOutput } from "./outputs.js";
@@ -23,13 +23,9 @@ const MOST_TO_READ = 3;
 
 /** The run, and for a run of an action its due time. A due time at which no run began is found by its action alone. */
 async function readWholeRun(runId, actionId, signal) {
-  const missing = (error) => {
-    if (error instanceof Problem && error.status === 404) return null;
-    throw error;
-  };
-  const run = await get(`/runs/${runId}`, signal).catch(missing);
+  const run = await get(`/runs/${runId}`, signal).catch(orNull);
   const owner = run?.kind === "action" ? run.action_id : run ? null : actionId;
-  const occurrence = owner ? await get(`/actions/${owner}/runs/${runId}`, signal).catch(missing) : null;
+  const occurrence = owner ? await get(`/actions/${owner}/runs/${runId}`, signal).catch(orNull) : null;
   if (!run && !occurrence) throw new Problem(404, { detail: "There is no such run.", code: "not_found" }, null);
   return { run, occurrence };
 }
@@ -128,7 +124,7 @@ const RUN_KINDS = { action: "a run", rehearsal: "a rehearsal: nothing of it was 
 function runHead(ctx, { run, occurrence }, action, isLive) {
   const runId = ctx.params.run_id;
   const isOfAction = action && (run?.kind === "action" || !run);
-  const canRun = isOfAction && !isLive && action.approval?.hash === action.approval_hash && !action.live_run && !["needs_approval", "dismissed"].includes(action.state);
+  const canRun = isOfAction && !isLive && mayRun(action);
   const chat = run && chatHref(run);
   return head(
     run?.kind === "rehearsal" ? `Rehearsal of ${action?.title ?? "an action"}` : run?.kind === "chat" || run?.kind === "setup" ? "A turn" : action?.title ?? "A run",
@@ -136,7 +132,7 @@ function runHead(ctx, { run, occurrence }, action, isLive) {
     chat && link(run.kind === "chat" && run.action_id ? "Open the conversation" : "Open the chat", chat, { kind: "" }),
     action && !chat && link("Talk about it", `#/actions/${action.action_id}/talk`, { kind: "quiet" }),
     run?.state === "running" && button(ctx, "Cancel", { key: "cancel run", kind: "danger", act: () => post(`/runs/${runId}/cancel`) }),
-    run?.kind === "rehearsal" && run.state !== "running" && action && button(ctx, "Rehearse again", { key: "rehearse", starts: true, act: () => rehearse(ctx, action.action_id).then(() => ctx.go(`#/actions/${action.action_id}`)) }),
+    run?.kind === "rehearsal" && run.state !== "running" && action && !agentOff(action) && button(ctx, "Rehearse again", { key: "rehearse", starts: true, act: () => rehearse(ctx, action.action_id).then(() => ctx.go(`#/actions/${action.action_id}`)) }),
     canRun &&
       button(ctx, run ? "Run again" : "Run now", {
         key: "run again",

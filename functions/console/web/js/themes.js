@@ -3,7 +3,7 @@
 import { del, edit, get, getAll, post, saveBlob, send, succeed } from "./api.js";
 import { optional } from "./app.js";
 import { bytes, capital, counted, figure, listed, spaced } from "./format.js";
-import { button, confirmation, dialog, draftOf, empty, failureOf, field, head, link, press, problem, section, tabs, when } from "./parts.js";
+import { button, confirmation, dialog, dialogActs, draftOf, empty, failureOf, field, head, link, press, problem, section, tabs, when } from "./parts.js";
 import { codeSpans } from "./prose.js";
 import { archiveFault, archiveInput, sendArchiveTo, sendingState } from "./upload.js";
 import { h } from "./view.js";
@@ -151,7 +151,7 @@ function askForProject(ctx) {
       { title: "New project", onclose: () => ctx.close() },
       projectForm(ctx, draft.get(), (text) => draft.set(text), () => ctx.act(key, make)),
       failureOf(ctx, key),
-      h("div", { class: "acts" }, press("Cancel", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, "Create the project", { key, kind: "primary", disabled: draft.get().trim() === "", act: make }))),
+      dialogActs(ctx, button(ctx, "Create the project", { key, kind: "primary", disabled: draft.get().trim() === "", act: make })),
     ),
   );
 }
@@ -207,7 +207,7 @@ function renameProject(ctx, project) {
       projectForm(ctx, name, (text) => { name = text; }, () => ctx.act(key, save)),
       theirs && h("p", { role: "status" }, "Somebody has changed it meanwhile. It is called ", h("b", {}, theirs.name), " now. Your name is still in the field: rename again to use it."),
       !theirs && failureOf(ctx, key),
-      h("div", { class: "acts" }, press("Cancel", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, "Rename", { key, kind: "primary", disabled: name.trim() === "", act: save }))),
+      dialogActs(ctx, button(ctx, "Rename", { key, kind: "primary", disabled: name.trim() === "", act: save })),
     ),
   );
 }

@@ -7,7 +7,7 @@ import { clock, counted, longDay, moment, money, relative, shownZone } from "./f
 import { agentName } from "./frame.js";
 import { checkInFailures, checkInToggle, habitHref, streakWords, weekWords } from "./habit.js";
 import { readButton } from "./outputs.js";
-import { button, chip, draftOf, failureOf, head, isStopped, link, oil, press, row, rows, section, sendOnEnter } from "./parts.js";
+import { button, chip, draftOf, failureOf, head, isStopped, link, oil, press, row, rows, section, sendOnEnter, willRunAt } from "./parts.js";
 import { agenda, dayFigures, isAhead, itemHref, strip, tookText } from "./strip.js";
 import { unfinishedSetups } from "./setups.js";
 import { stoppedNote } from "./stop.js";
@@ -147,12 +147,9 @@ const MOST_NEXT = 3;
 
 /** What comes next: today, and then the first time of each action on a later day. */
 function comingNext(ctx, day, scheduled) {
-  // While everything is stopped, the day names nothing that is to come.
-  const from = isStopped(ctx) ? day.now : day.to;
   const today = day.data.filter((item) => isAhead(item) && Date.parse(item.at) >= Date.now() - 60_000);
-  const idle = new Set(notRunning(day).map((item) => item.action_id));
   const later = scheduled
-    .filter((action) => action.next_due && Date.parse(action.next_due) >= Date.parse(from) && !action.paused && !idle.has(action.action_id))
+    .filter((action) => willRunAt(action) && Date.parse(action.next_due) >= Date.parse(day.to))
     .map((action) => ({ action_id: action.action_id, action_title: action.title, agent_name: agentName(ctx, action.agent_id), at: action.next_due }))
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
   return [...today, ...later].slice(0, MOST_NEXT);
@@ -182,11 +179,8 @@ function next(ctx, day, scheduled) {
 
 const MOST_IDLE = 4;
 
-/** The actions that will not run at their due times, for a reason of their own. That everything is stopped is said once. */
-const notRunning = (day) => [...day.not_running, ...(day.not_running_later ?? [])].filter((item) => item.code !== "account_stopped");
-
 function willNotRun(ctx, day) {
-  const items = notRunning(day);
+  const items = [...day.not_running, ...day.not_running_later];
   if (items.length === 0) return null;
   const shown = ctx.state.allIdle ? items : items.slice(0, MOST_IDLE);
   return section(
@@ -199,7 +193,8 @@ function willNotRun(ctx, day) {
           time: Date.parse(item.next_at) < Date.parse(day.to) ? clock(item.next_at) : moment(item.next_at),
           title: item.action_title,
           href: `#/actions/${item.action_id}`,
-          note: [item.agent_name, item.text].filter(Boolean).join(" · "),
+          // That everything is stopped is said once.
+          note: [item.agent_name, item.code === "account_stopped" ? null : item.text].filter(Boolean).join(" · "),
         }),
       ),
     ),

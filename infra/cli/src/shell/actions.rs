@@ -38,13 +38,21 @@ pub fn run(api: &Api, args: &Actions) -> Result<(), Failure> {
             (id.as_str(), Look::Dim),
             (action.text("title"), Look::Plain),
             (state, look(state)),
-            (api.when(action.text("next_due")).as_str(), Look::Plain),
+            (next(api, action).as_str(), Look::Plain),
             (schedule(action), Look::Plain),
         ]);
     }
     output::print(if table.is_empty() { "there are no actions\n".to_owned() } else { table.lines() })?;
     api.note_more(&list);
     Ok(())
+}
+
+/// When an action runs next. Nothing if its next due time will not run.
+fn next(api: &Api, action: &Value) -> String {
+    match action.items("will_not_run") {
+        [] => api.when(action.text("next_due")),
+        _ => String::new(),
+    }
 }
 
 /// How the state of an action or a run looks.
@@ -76,7 +84,10 @@ pub fn shown(api: &Api, action: &Value) -> String {
     };
     row("about", line(action.text("description")));
     row("schedule", line(schedule(action)));
-    row("next", api.when(action.text("next_due")));
+    row("next", next(api, action));
+    for reason in action.items("will_not_run") {
+        row("no run", line(reason.text("text")));
+    }
     row("cost", line(action["expected_cost"].text("text")));
     row("ceiling", ceiling(&action["budget"]));
     row("may use", may_use(action));

@@ -33,7 +33,8 @@ pub fn run(api: &Api, args: &Due) -> Result<(), Failure> {
     let idle_ids: BTreeSet<&str> = idle.iter().map(|item| item.text("action_id")).collect();
     let later = actions.items("data").iter().filter_map(|action| {
         let next = action.some("next_due")?;
-        let is_later = next >= day.text("to") && !idle_ids.contains(action.text("action_id"));
+        let runs = action.items("will_not_run").is_empty() && !idle_ids.contains(action.text("action_id"));
+        let is_later = runs && next >= day.text("to");
         is_later.then_some((next, action))
     });
     coming.extend(later);

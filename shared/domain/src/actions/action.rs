@@ -100,6 +100,12 @@ pub struct Action {
 }
 
 impl Action {
+    /// Its schedule as a sentence, if it has one.
+    #[must_use]
+    pub fn schedule_text(&self) -> Option<String> {
+        Some(self.schedule.as_ref()?.describe_from(self.anchor))
+    }
+
     /// The time zone of its schedule. Without a schedule, `zone`.
     #[must_use]
     pub fn zone_or<'a>(&'a self, zone: &'a TimeZone) -> &'a TimeZone {

@@ -1,6 +1,7 @@
 //! Why an action does not run at its due times, as a code and as a sentence.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
@@ -26,32 +27,69 @@ pub enum IdleCode {
     NotApproved,
 }
 
-/// Why an action with a schedule does not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why an action does not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[schema(as = ReasonNotToRun)]
 pub struct Idle {
     pub code: IdleCode,
     /// For people.
+    #[schema(example = "The agent is paused.")]
     pub text: String,
 }
 
 impl Idle {
-    /// The reason why the due times of an action do not run now. None if they do, or if the action has no due times.
+    fn new(code: IdleCode, text: &str) -> Self {
+        Self { code, text: text.to_owned() }
+    }
+
+    /// The first reason why the due times of an action do not run now. That the account is stopped is the last one. None if they run, or if the
+    /// action has no due times.
     #[must_use]
-    pub fn of(action: &Action, agent: &Agent, is_stopped: bool) -> Option<Self> {
-        let told = |code, text: &str| Some(Self { code, text: text.to_owned() });
-        let schedule = action.schedule.as_ref()?;
+    pub fn of(action: &Action, agent: &Agent, stopped_at: Option<Timestamp>) -> Option<Self> {
+        action.schedule.as_ref()?;
         match (action.state, agent.status) {
             (ActionState::Completed | ActionState::Failed | ActionState::Dismissed, _) => None,
             // Of what nobody has approved, nobody expects anything while its agent is archived.
             (ActionState::Defined, AgentStatus::Archived) => None,
-            (ActionState::Defined, _) if action.anchor.is_none() => match action.last_due {
+            _ => Self::all(action, agent, stopped_at).into_iter().next(),
+        }
+    }
+
+    /// All reasons why nothing of an action runs by itself now. Those of its agent and account also hold for runs by hand.
+    #[must_use]
+    pub fn all(action: &Action, agent: &Agent, stopped_at: Option<Timestamp>) -> Vec<Self> {
+        if action.state == ActionState::Dismissed {
+            return Vec::new();
+        }
+        let of_agent = match agent.status {
+            AgentStatus::Active => None,
+            AgentStatus::Paused => Some(Self::new(IdleCode::AgentPaused, "The agent is paused.")),
+            AgentStatus::Archived => Some(Self::new(IdleCode::AgentArchived, "The agent is archived.")),
+        };
+        let of_account = stopped_at.map(|at| {
+            let stopped = format!("Everything was stopped {}.", show(action.zone_or(&TimeZone::UTC), at));
+            Self::new(IdleCode::AccountStopped, &stopped)
+        });
+        let own = Self::own(action, agent);
+        let all = match own {
+            // A person must approve it in any case.
+            Some(Self { code: IdleCode::NotApproved, .. }) => [own, of_agent, of_account],
+            _ => [of_agent, own, of_account],
+        };
+        all.into_iter().flatten().collect()
+    }
+
+    /// The reason in the action itself. Only of an action with a schedule.
+    fn own(action: &Action, agent: &Agent) -> Option<Self> {
+        let told = |code, text: &str| Some(Self::new(code, text));
+        let schedule = action.schedule.as_ref()?;
+        match action.state {
+            ActionState::Completed | ActionState::Failed | ActionState::Dismissed => None,
+            ActionState::Defined if action.anchor.is_none() => match action.last_due {
                 None => told(IdleCode::NotApproved, "The action is not approved yet."),
                 Some(_) => told(IdleCode::NotApproved, "The action has changed, and must be approved again."),
             },
-            _ if is_stopped => told(IdleCode::AccountStopped, "The account is stopped."),
-            (_, AgentStatus::Paused) => told(IdleCode::AgentPaused, "The agent is paused."),
-            (_, AgentStatus::Archived) => told(IdleCode::AgentArchived, "The agent is archived."),
-            (ActionState::Paused, _) => {
+            ActionState::Paused => {
                 let since = action.paused_at.map(|at| show(schedule.time_zone(), at)).unwrap_or_default();
                 let text = match (&action.paused_because, action.paused_at) {
                     (Some(because), Some(_)) => format!("The action was paused {since} {}.", because.text),
@@ -61,7 +99,7 @@ impl Idle {
                 };
                 Some(Self { code: IdleCode::Paused, text })
             }
-            (ActionState::NeedsApproval, _) => {
+            ActionState::NeedsApproval => {
                 told(IdleCode::NeedsApproval, "The action waits for a person's answer.")
             }
             _ if action.approval.is_some() && !action.is_approved(&Briefing::of(action, agent)) => told(
@@ -104,7 +142,7 @@ mod tests {
     use crate::ids::AgentId;
 
     fn told(action: &Action, agent: &Agent, is_stopped: bool) -> String {
-        Idle::of(action, agent, is_stopped).map_or("-".to_owned(), |idle| idle.text)
+        Idle::of(action, agent, is_stopped.then(noon)).map_or("-".to_owned(), |idle| idle.text)
     }
 
     #[test]
@@ -117,7 +155,7 @@ mod tests {
         let daily =
             transition(&draft, Command::Approve { hash: &hash, briefing: &briefing }, noon()).unwrap();
         assert_eq!(told(&daily, &agent, false), "-");
-        assert_eq!(told(&daily, &agent, true), "The account is stopped.");
+        assert_eq!(told(&daily, &agent, true), "Everything was stopped at 2026-11-21 13:00 (Europe/Berlin).");
         for (status, text) in
             [(AgentStatus::Paused, "The agent is paused."), (AgentStatus::Archived, "The agent is archived.")]
         {
@@ -157,6 +195,26 @@ mod tests {
             (Action { state: ActionState::Completed, ..daily.clone() }, &agent),
         ] {
             assert_eq!(told(&silent.0, silent.1, false), "-");
+        }
+        // Each reason is told, that of the account last. Without a schedule, and after its end, those of the agent and the account are left: they also
+        // hold for runs by hand.
+        let codes = |action: &Action, agent: &Agent| -> Vec<IdleCode> {
+            Idle::all(action, agent, Some(noon())).into_iter().map(|idle| idle.code).collect()
+        };
+        let resting = Agent { status: AgentStatus::Paused, ..agent.clone() };
+        let (stopped, off) = (IdleCode::AccountStopped, IdleCode::AgentPaused);
+        assert_eq!(codes(&paused, &resting), [off, IdleCode::Paused, stopped]);
+        assert_eq!(codes(&draft, &agent), [IdleCode::NotApproved, stopped]);
+        assert_eq!(codes(&daily, &other), [IdleCode::Drifted, stopped]);
+        assert_eq!(codes(&Action { schedule: None, ..daily.clone() }, &resting), [off, stopped]);
+        assert_eq!(
+            codes(&Action { state: ActionState::Completed, ..daily.clone() }, &resting),
+            [off, stopped]
+        );
+        assert_eq!(codes(&Action { state: ActionState::Dismissed, ..daily.clone() }, &resting), []);
+        assert!(Idle::all(&daily, &agent, None).is_empty());
+        for one in [&paused, &draft] {
+            assert_eq!(told(one, &agent, true), told(one, &agent, false));
         }
         // It would be due tomorrow, if it were approved now.
         assert_eq!(draft.undecided(noon(), noon()), Some("2026-11-22T08:00:00Z".parse().unwrap()));

@@ -16,7 +16,7 @@ pub(super) fn ts(text: &str) -> Timestamp {
 }
 
 /// A Saturday.
-pub(super) fn noon() -> Timestamp {
+pub(crate) fn noon() -> Timestamp {
     ts("2026-11-21T12:00:00Z")
 }
 

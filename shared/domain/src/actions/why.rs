@@ -157,9 +157,11 @@ pub struct AtAccount<'a> {
     pub stopped_at: Option<Timestamp>,
     /// The newest record before `at`, which may be about several due times.
     pub before: Option<&'a Occurrence>,
+    /// When the last approval was given and withdrawn, if the action has none now.
+    pub was_approved: Option<(Timestamp, Timestamp)>,
 }
 
-/// Like [`why`], also for due times during which the account was stopped.
+/// Like [`why`], also for due times during which the account was stopped, and for times at which an approval held that was withdrawn since.
 #[must_use]
 pub fn why_at_account(
     action: &Action,
@@ -170,6 +172,15 @@ pub fn why_at_account(
 ) -> Why {
     let mut why = why(action, circumstances, occurrence, at);
     let zone = action.zone_or(circumstances.zone);
+    let was_approved = account.was_approved.filter(|(from, until)| *from <= at && at < *until);
+    if let (Some((_, until)), WhyCode::NotApproved) = (was_approved, why.code) {
+        why.code = WhyCode::NoRecord;
+        why.sentence = format!(
+            "There is no record of a run due {}. The action was approved then; its approval was withdrawn only {}.",
+            show(zone, at),
+            brief(zone, until)
+        );
+    }
     let Some(due_at) = why.due_at else { return why };
     let covers = |before: &&Occurrence| {
         let last = before.covers.map(|covers| covers.last);

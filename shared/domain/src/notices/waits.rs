@@ -9,12 +9,14 @@ use jiff::SignedDuration;
 use super::plan::{Event, Happening};
 use super::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use crate::actions::Action;
-use crate::ids::{ActionId, RunId};
+use crate::agents::Agent;
+use crate::ids::{ActionId, AgentId, RunId};
 
 /// How long something waits before a person is told.
 pub const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 
 const APPROVAL: &str = "approval";
+const AGENT: &str = "agent:";
 const TURN: &str = "turn:";
 const PROPOSALS: &str = "proposals:";
 
@@ -23,6 +25,8 @@ const PROPOSALS: &str = "proposals:";
 pub enum Waiting {
     /// An action runs only after somebody has approved it.
     Approval(ActionId),
+    /// Actions run only after somebody has approved them again, because their agent was changed.
+    Agent(AgentId),
     /// A turn of a conversation goes on after an answer.
     Turn(RunId),
     /// A turn has proposed something.
@@ -41,6 +45,9 @@ impl Waiting {
             return key.action_id.map(Self::Approval);
         }
         let run = |prefix| cause.strip_prefix(prefix)?.parse().ok();
+        if let Some(agent) = cause.strip_prefix(AGENT) {
+            return agent.parse().ok().map(Self::Agent);
+        }
         run(TURN).map(Self::Turn).or_else(|| run(PROPOSALS).map(Self::Proposals))
     }
 }
@@ -54,6 +61,60 @@ pub fn approval(action: &Action) -> Event {
         LeadsTo::Action { action_id: action.id },
     );
     event(Some(action.id), APPROVAL.to_owned(), about)
+}
+
+/// Actions that were approved, and that are no longer what was approved after a change of their agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Withdrawn {
+    /// How many there are, at least 1.
+    pub actions: usize,
+    /// One of them.
+    pub one: ActionId,
+}
+
+/// Changes of an agent have withdrawn approvals of its actions. One notice is for all of them. `fields`: what was changed.
+#[must_use]
+pub fn agent_changed<'a>(
+    agent: &Agent,
+    fields: impl IntoIterator<Item = &'a str>,
+    withdrawn: Withdrawn,
+) -> Event {
+    let mut fields: Vec<&str> = fields.into_iter().filter_map(in_words).collect();
+    fields.sort_unstable();
+    fields.dedup();
+    let what = match fields.as_slice() {
+        [] => "The agent was changed".to_owned(),
+        [one] => format!("The agent has another {one}"),
+        [first @ .., last] => {
+            format!("The agent has another {} and another {last}", first.join(", another "))
+        }
+    };
+    let (who, leads_to) = match withdrawn {
+        Withdrawn { actions: 1, one } => (
+            "One of its actions runs only after you have approved it".to_owned(),
+            LeadsTo::Action { action_id: one },
+        ),
+        Withdrawn { actions, .. } => (
+            format!("{actions} of its actions run only after you have approved them"),
+            LeadsTo::Agent { agent_id: agent.agent_id },
+        ),
+    };
+    let about = About::new(&agent.name, &format!("{what}. {who} again."), leads_to);
+    event(None, format!("{AGENT}{}", agent.agent_id), about)
+}
+
+/// A field of an agent that approvals bind. Differences of an approval write it with `agent.` before it.
+fn in_words(field: &str) -> Option<&'static str> {
+    Some(match field.strip_prefix("agent.").unwrap_or(field) {
+        "name" => "name",
+        "goal" => "goal",
+        "success_criteria" => "definition of success",
+        "timeline" => "timeline",
+        "instructions" => "text of instructions",
+        "timezone" => "time zone",
+        "docs_project_id" => "project of documents",
+        _ => return None,
+    })
 }
 
 /// A turn waits for an answer. `who`: the agent; `action`: what the conversation is about.
@@ -86,7 +147,45 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::actions::{ReasonCode, samples};
+    use crate::actions::{AgentBrief, ReasonCode, samples};
+    use crate::agents::NewAgent;
+
+    fn agent() -> Agent {
+        let new = NewAgent { name: "Watch".into(), goal: "Watches prices".into(), ..NewAgent::default() };
+        new.into_agent(AgentId::from_uuid(Uuid::from_u128(4)), samples::noon()).unwrap()
+    }
+
+    fn changed(fields: &[&str], actions: usize) -> Event {
+        let one = ActionId::from_uuid(Uuid::from_u128(5));
+        agent_changed(&agent(), fields.iter().copied(), Withdrawn { actions, one })
+    }
+
+    #[test]
+    fn one_notice_of_a_changed_agent_says_what_was_changed_and_where_to_approve() {
+        let one = changed(&["goal", "budget"], 1).about;
+        assert_eq!(
+            (one.title.as_str(), one.reason.as_str()),
+            (
+                "Watch",
+                "The agent has another goal. One of its actions runs only after you have approved it again."
+            )
+        );
+        assert_eq!(one.leads_to, LeadsTo::Action { action_id: ActionId::from_uuid(Uuid::from_u128(5)) });
+        let many = changed(&["agent.name", "agent.goal", "name", "tools", "docs_project_id"], 12).about;
+        assert_eq!(
+            many.reason,
+            "The agent has another goal, another name and another project of documents. 12 of its actions run only after you have \
+             approved them again."
+        );
+        assert_eq!(many.leads_to, LeadsTo::Agent { agent_id: agent().agent_id });
+        // Each field that approvals bind has words.
+        let all = json!(AgentBrief::from(&agent()));
+        for field in
+            all.as_object().unwrap().keys().map(String::as_str).chain(["timezone", "docs_project_id"])
+        {
+            assert!(in_words(field).is_some(), "{field}");
+        }
+    }
 
     #[test]
     fn what_waits_is_read_from_its_key() {
@@ -97,6 +196,7 @@ mod tests {
             (turn(run, None, "Watch", "May it send a mail?"), Waiting::Turn(run)),
             (turn(run, Some(action.id), "Watch", ""), Waiting::Turn(run)),
             (proposals(run, None, "Watch"), Waiting::Proposals(run)),
+            (changed(&["goal"], 1), Waiting::Agent(agent().agent_id)),
         ] {
             assert_eq!(Waiting::of(&event.key), Some(is), "{}", event.key);
             let failed = NoticeKey { kind: NoticeKind::Failed, ..event.key };

@@ -14,7 +14,7 @@ use crate::ids::AssetId;
 use crate::models::reduce::EARLIER;
 use crate::models::{CacheTtl, SystemBlock};
 use crate::quoting::{one_line, quoted};
-use crate::schedule::{Schedule, moment_in_words};
+use crate::schedule::moment_in_words;
 pub use crate::told_by_platform::{repair, result_of};
 use crate::watch::page::MAX_SHOWN;
 use crate::watch::state::News;
@@ -303,7 +303,7 @@ pub fn in_view(assets: &[Asset], actions: &[Action], zone: &TimeZone) -> String 
     }
     text.push_str("actions:\n");
     for action in actions {
-        let when = action.schedule.as_ref().map_or_else(|| "no schedule".to_owned(), Schedule::describe);
+        let when = action.schedule_text().unwrap_or_else(|| "no schedule".to_owned());
         let next = action.next_due.map_or_else(String::new, |due| {
             let zone = action.zone_or(zone);
             format!(" Next: {}.", moment_in_words(due, zone))
@@ -338,7 +338,7 @@ pub fn action_in_view(action: &Action, approved: bool, runs: &[RunInView], zone:
     text.push_str(&line("description", &action.description));
     text.push_str(&line("state", action.state.as_str()));
     text.push_str(&line("approval", &approval));
-    let schedule = action.schedule.as_ref().map_or_else(|| "none".to_owned(), Schedule::describe);
+    let schedule = action.schedule_text().unwrap_or_else(|| "none".to_owned());
     text.push_str(&line("schedule", &schedule));
     text.push_str(&line("next due", &action.next_due.map_or_else(String::new, words)));
     text.push_str(&line("may use", &action.grants.join(", ")));

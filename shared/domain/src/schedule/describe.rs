@@ -1,7 +1,7 @@
 //! A schedule as an English sentence.
 
 use jiff::Timestamp;
-use jiff::civil::DateTime;
+use jiff::civil::{DateTime, Weekday};
 use jiff::tz::TimeZone;
 
 use super::{Cron, Schedule, Timing};
@@ -23,14 +23,15 @@ pub const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-pub(super) fn sentence(schedule: &Schedule) -> String {
+/// `time_of_days`: what is said of an `every` of whole days that has no `start_at`.
+pub(super) fn sentence(schedule: &Schedule, time_of_days: &str) -> String {
     let local = |instant: jiff::Timestamp| wall(schedule.time_zone().to_datetime(instant));
     let mut text = match schedule.timing() {
         Timing::At(moment) => {
             let when = moment.instant(schedule.time_zone()).map_or_else(|| moment.to_string(), local);
             format!("Once, on {when}")
         }
-        Timing::Every(length) => format!("Every {}", without_one(&length.words())),
+        Timing::Every(length) => format!("Every {}{time_of_days}", without_one(&length.words())),
         Timing::Cron(cron) => cron_words(cron),
     };
     if let Some(start) = schedule.starts() {
@@ -43,12 +44,33 @@ pub(super) fn sentence(schedule: &Schedule) -> String {
     text
 }
 
+/// When an `every` of whole days runs that counts from `anchor`: " at 14:03", and of whole weeks " on Saturday at 14:03". Without an anchor,
+/// it will count from its approval. Empty for other schedules.
+pub(super) fn time_of_days(schedule: &Schedule, anchor: Option<Timestamp>) -> String {
+    let Timing::Every(length) = schedule.timing() else { return String::new() };
+    let Some(days) = length.calendar_days().filter(|_| schedule.starts().is_none()) else {
+        return String::new();
+    };
+    let Some(local) = anchor.map(|anchor| schedule.time_zone().to_datetime(anchor)) else {
+        return ", at the time of the approval".to_owned();
+    };
+    let day = match days % 7 {
+        0 => format!(" on {}", weekday(local.weekday())),
+        _ => String::new(),
+    };
+    format!("{day} at {:02}:{:02}", local.hour(), local.minute())
+}
+
+fn weekday(day: Weekday) -> &'static str {
+    WEEKDAYS[usize::try_from(day.to_sunday_zero_offset()).unwrap_or_default()]
+}
+
 /// A moment as a person in this zone says it: "Wednesday, 25 November 2026, 14:31 (Europe/Berlin, UTC+01:00)". The offset tells the
 /// two hours apart that have the same name when the clock is set back.
 #[must_use]
 pub fn moment_in_words(at: Timestamp, zone: &TimeZone) -> String {
     let local = at.to_zoned(zone.clone());
-    let weekday = WEEKDAYS[usize::try_from(local.weekday().to_sunday_zero_offset()).unwrap_or_default()];
+    let weekday = weekday(local.weekday());
     let month = MONTHS[usize::try_from(local.month() - 1).unwrap_or_default()];
     format!(
         "{weekday}, {} {month} {}, {} ({}, UTC{})",

@@ -269,6 +269,13 @@ impl Schedule {
     /// A short English sentence, such as "At 09:00 on weekdays (Europe/Berlin)."
     #[must_use]
     pub fn describe(&self) -> String {
-        describe::sentence(self)
+        describe::sentence(self, "")
+    }
+
+    /// The same of the schedule of an action. An `every` of whole days without `start_at` runs at the time of day of `anchor`, which the
+    /// sentence says.
+    #[must_use]
+    pub fn describe_from(&self, anchor: Option<Timestamp>) -> String {
+        describe::sentence(self, &describe::time_of_days(self, anchor))
     }
 }

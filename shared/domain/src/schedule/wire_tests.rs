@@ -65,6 +65,47 @@ fn refusals_name_the_field_and_the_limit() {
 }
 
 #[test]
+fn a_schedule_of_whole_days_says_the_time_at_which_it_runs() {
+    let anchor = "2026-11-21T13:03:20Z".parse().unwrap();
+    let berlin = |every: &str| json!({"every": every, "timezone": "Europe/Berlin"});
+    let starts = json!({"every": "1d", "start_at": "2026-10-23T09:00", "timezone": "Europe/Berlin"});
+    for (schedule, from, before) in [
+        (
+            berlin("1d"),
+            "Every day at 14:03 (Europe/Berlin).",
+            "Every day, at the time of the approval (Europe/Berlin).",
+        ),
+        (
+            berlin("2 days"),
+            "Every 2 days at 14:03 (Europe/Berlin).",
+            "Every 2 days, at the time of the approval (Europe/Berlin).",
+        ),
+        (
+            berlin("1w"),
+            "Every week on Saturday at 14:03 (Europe/Berlin).",
+            "Every week, at the time of the approval (Europe/Berlin).",
+        ),
+        (berlin("24h"), "Every 24 hours (Europe/Berlin).", "Every 24 hours (Europe/Berlin)."),
+        (
+            starts,
+            "Every day, from 23 October 2026 at 09:00 (Europe/Berlin).",
+            "Every day, from 23 October 2026 at 09:00 (Europe/Berlin).",
+        ),
+    ] {
+        let schedule: Schedule = serde_json::from_value(schedule).unwrap();
+        assert_eq!(
+            (schedule.describe_from(Some(anchor)).as_str(), schedule.describe_from(None).as_str()),
+            (from, before)
+        );
+    }
+    // It is the time at which it runs, also after the clock has changed.
+    let daily: Schedule = serde_json::from_value(berlin("1d")).unwrap();
+    for at in daily.fire_times(anchor, "2027-03-26T12:00:00Z".parse().unwrap(), 4) {
+        assert_eq!(at.to_zoned(daily.time_zone().clone()).strftime("%H:%M").to_string(), "14:03");
+    }
+}
+
+#[test]
 fn schedules_speak_english() {
     let cases = [
         json!({"at": "2026-12-01T09:00", "timezone": "europe/berlin"}),

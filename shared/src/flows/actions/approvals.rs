@@ -6,11 +6,13 @@
 
 use domain::actions::cost::dollars;
 use domain::actions::{Action, ApprovalContent, ApprovalRecord, Difference, ExpectedCost};
-use domain::agents::Agent;
+use domain::agents::{Agent, AgentStatus};
 use domain::ceilings::{Ceiling, CeilingOf};
 use domain::ids::{ActionId, AgentId, Owner};
 use domain::living::MAX_SYNC_MICROS;
 use domain::models::ProviderTool;
+use domain::notices::plan::Event;
+use domain::notices::waits::{self, Withdrawn};
 use domain::prompts::of_run;
 use domain::quoting::one_line;
 use domain::validate::FieldErrors;
@@ -29,8 +31,8 @@ use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::money::ceilings;
 use crate::request::caller::Actor;
-use crate::store::Once;
 use crate::store::spend::Spender;
+use crate::store::{Once, Versioned};
 
 /// How many approvals one call can give, and how many an edit of an agent names.
 const MAX_APPROVALS: usize = 100;
@@ -258,23 +260,53 @@ pub async fn stale_after(cx: &Cx, owner: &Owner, agent: &Agent) -> Result<Vec<St
     try_join_all(found.into_iter().map(|action| describe(cx, owner, action, agent))).await
 }
 
-/// Whether an edit of an agent ends an approval of its actions.
-///
+/// What an edit of an agent does to the approvals of its actions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ended {
+    /// Whether it ends an approval.
+    pub ends: bool,
+    /// The approved actions that must be approved again after it, also because of earlier edits. `None` if there are none.
+    pub withdrawn: Option<Withdrawn>,
+}
+
 /// # Errors
 /// If the table does not answer.
-pub async fn withdraws(cx: &Cx, owner: &Owner, before: &Agent, after: &Agent) -> Result<bool> {
+pub async fn withdraws(cx: &Cx, owner: &Owner, before: &Agent, after: &Agent) -> Result<Ended> {
+    let mut ended = Ended::default();
     let mut next = None::<String>;
     loop {
         let page = cx.store.agent_actions(owner, after.agent_id, next.as_deref(), 100).await?;
-        let ends = |action: &Action| is_stale(action, after) && !is_stale(action, before);
-        if page.items.iter().any(|(_, action)| ends(&action.value)) {
-            return Ok(true);
+        for (_, Versioned { value: action, .. }) in &page.items {
+            ended.ends |= is_stale(action, after) && !is_stale(action, before);
+            if waits_again(action, after) {
+                let actions = ended.withdrawn.map_or(1, |known| known.actions + 1);
+                ended.withdrawn = Some(Withdrawn { actions, one: action.id });
+            }
         }
         next = page.last;
         if next.is_none() {
-            return Ok(false);
+            return Ok(ended);
         }
     }
+}
+
+/// What is told of an agent after whose changes approved actions must be approved again, as it is now. `None` if there are no such actions,
+/// or if nothing runs for the agent whatever a person answers.
+///
+/// # Errors
+/// If the table does not answer.
+pub(crate) async fn agent_changed(cx: &Cx, owner: &Owner, id: AgentId) -> Result<Option<Event>> {
+    let agent = cx.store.agent(owner, id).await?.map(|agent| agent.value);
+    let Some(agent) = agent.filter(|agent| agent.status != AgentStatus::Archived) else { return Ok(None) };
+    let Some(withdrawn) = withdraws(cx, owner, &agent, &agent).await?.withdrawn else { return Ok(None) };
+    let stale = stale_after(cx, owner, &agent).await?;
+    let fields = stale.iter().flat_map(|one| &one.changes).map(|change| change.field.as_str());
+    Ok(Some(waits::agent_changed(&agent, fields, withdrawn)))
+}
+
+/// Whether an action had an approval, and needs another one because its agent has changed.
+fn waits_again(action: &Action, agent: &Agent) -> bool {
+    action.approval.is_some() && action.needs_approval(&ApprovalContent::now(action, agent).hash())
 }
 
 fn is_stale(action: &Action, agent: &Agent) -> bool {

@@ -20,6 +20,7 @@ pub mod runs;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::actions::cost::LAST_RUNS;
+use domain::actions::idle::Idle;
 use domain::actions::{
     Action, ActionState, Briefing, ExpectedCost, Occurrence, OccurrenceState, Refused, approval_hash,
 };
@@ -48,8 +49,9 @@ use crate::store::{DueItem, Store, Versioned};
 
 pub use apply::{Changed, apply, approve, change, command, resume, revert, schedule};
 pub(crate) use apply::{answer, queued};
+pub(crate) use approvals::agent_changed;
 pub use approvals::{
-    ApprovalView, Approvals, ApproveMany, Approved, StaleApproval, approval, approve_many, stale,
+    ApprovalView, Approvals, ApproveMany, Approved, Ended, StaleApproval, approval, approve_many, stale,
     stale_after, withdraws,
 };
 pub use define::define;
@@ -85,6 +87,10 @@ pub struct ActionView {
     /// What the checks of `watches` have come to. Only in `GET /actions/{action_id}`, and only with `watches`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watching: Option<Counts>,
+    /// All reasons why nothing of it runs by itself now. While its agent or account is a reason, a run by hand is refused, too. Absent if
+    /// nothing is in the way. Answers to changes do not say that the account is stopped.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub will_not_run: Vec<Idle>,
     /// What the change did besides setting fields, such as `approval_withdrawn`. Only answers to changes have it. Empty if the
     /// change did nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +100,13 @@ pub struct ActionView {
 impl ActionView {
     #[must_use]
     pub fn new(action: Action, agent: &Agent) -> Self {
-        Self::with(&Briefing::of(&action, agent), action)
+        Self::at(action, agent, None)
+    }
+
+    /// With the time at which the account was stopped, if it is.
+    fn at(action: Action, agent: &Agent, stopped_at: Option<Timestamp>) -> Self {
+        let will_not_run = Idle::all(&action, agent, stopped_at);
+        Self { will_not_run, ..Self::with(&Briefing::of(&action, agent), action) }
     }
 
     fn with(briefing: &Briefing, action: Action) -> Self {
@@ -102,11 +114,12 @@ impl ActionView {
         let action = Action { found_at: None, found_until: None, preflighted: None, ..action };
         Self {
             approval_hash: approval_hash(&action, briefing),
-            schedule_text: action.schedule.as_ref().map(domain::schedule::Schedule::describe),
+            schedule_text: action.schedule_text(),
             held_text: held_text(&action),
             expected_cost: None,
             watching: None,
             action,
+            will_not_run: Vec::new(),
             effects: None,
         }
     }
@@ -292,7 +305,8 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
         true => None,
         false => Some(cx.store.watch_state(owner, id).await?.value.counts),
     };
-    Ok(ActionView { expected_cost, watching, ..view(cx, owner, action).await? })
+    let view = views(cx, owner, vec![action]).await?.pop().ok_or(Error::NotFound("action"))?;
+    Ok(ActionView { expected_cost, watching, ..view })
 }
 
 /// What the action will probably cost, from its last runs.
@@ -347,13 +361,16 @@ pub async fn changes(cx: &Cx, owner: &Owner, id: ActionId, query: &PageQuery) ->
     history::list(cx, owner, Ledger::Action(id), query).await
 }
 
-/// Views of many actions. Each agent is read once.
+/// Actions as they are read, with the reasons why they will not run. Each agent is read once.
 async fn views(cx: &Cx, owner: &Owner, actions: Vec<Action>) -> Result<Vec<ActionView>> {
     let ids: BTreeSet<AgentId> = actions.iter().map(|action| action.agent_id).collect();
     let reads = ids.into_iter().map(async |id| Ok::<_, Error>((id, cx.store.agent(owner, id).await?)));
-    let agents: BTreeMap<AgentId, _> = try_join_all(reads).await?.into_iter().collect();
+    let (agents, account) =
+        tokio::try_join!(try_join_all(reads), async { Ok(cx.store.account(owner).await?) })?;
+    let agents: BTreeMap<AgentId, _> = agents.into_iter().collect();
+    let stopped_at = account.value.stop.map(|stop| stop.at);
     let view = |action: Action| match agents.get(&action.agent_id).and_then(Option::as_ref) {
-        Some(agent) => ActionView::new(action, &agent.value),
+        Some(agent) => ActionView::at(action, &agent.value, stopped_at),
         None => ActionView::with(&Briefing::default(), action),
     };
     Ok(actions.into_iter().map(view).collect())

@@ -5,7 +5,7 @@ use domain::actions::{
     OccurrenceState, Reason, ReasonCode, Why, transition, why_at_account as explain,
 };
 use domain::agents::{Agent, AgentStatus};
-use domain::history::{Change, ChangeCommand};
+use domain::history::{Change, ChangeCommand, Effect};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
 use domain::validate::FieldErrors;
@@ -29,6 +29,9 @@ use crate::store::history::Ledger;
 use crate::store::runs::{CancelCause, RunOutput};
 use crate::store::table::Order;
 use crate::store::{Once, Store, Tries, Versioned, keys};
+
+/// How many of the newest changes are looked at for the one that has withdrawn an approval.
+const CHANGES_LOOKED_AT: usize = 50;
 
 /// The result of one due time, or of one run that was started by hand.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -294,14 +297,30 @@ pub async fn why(data: &Data, owner: &Owner, id: ActionId, at: Option<Timestamp>
         Some(_) => None,
         None => covering(data, owner, id, at).await?,
     };
+    let approval = approval_now(data, owner, &action, agent.as_ref()).await?;
+    let was_approved = match approval {
+        ApprovalNow::Withdrawn if occurrence.is_none() && at <= now => was_approved(data, owner, id).await?,
+        _ => None,
+    };
     let circumstances = Circumstances {
         zone: &zone,
         agent: agent.as_ref().map_or(AgentStatus::Archived, |agent| agent.status),
-        approval: approval_now(data, owner, &action, agent.as_ref()).await?,
+        approval,
         now,
     };
-    let account = AtAccount { stopped_at, before: before.as_ref() };
+    let account = AtAccount { stopped_at, before: before.as_ref(), was_approved };
     Ok(explain(&action, circumstances, occurrence.as_ref(), at, account))
+}
+
+/// When the last approval of an action was given and withdrawn. `None` if the newest changes do not say it.
+async fn was_approved(data: &Data, owner: &Owner, id: ActionId) -> Result<Option<(Timestamp, Timestamp)>> {
+    let (approved, changes) = tokio::try_join!(
+        data.store.approval(owner, id),
+        data.store.changes(owner, Ledger::Action(id), None, CHANGES_LOOKED_AT)
+    )?;
+    let mut changes = changes.items.into_iter().map(|(_, change)| change.value);
+    let withdrawn = changes.find(|change| change.effects.contains(&Effect::ApprovalWithdrawn));
+    Ok(approved.zip(withdrawn).map(|(approved, withdrawn)| (approved.approved_at, withdrawn.at)))
 }
 
 async fn approval_now(

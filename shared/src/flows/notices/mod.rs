@@ -265,8 +265,10 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
         if let Some(to) = &to {
             let events = match waiting {
                 None => vec![event.clone()],
-                Some(waiting) if waits::still(cx, owner, waiting).await? => waits_again(event).to_vec(),
-                Some(_) => Vec::new(),
+                Some(waiting) => match waits::now(cx, owner, waiting, event).await? {
+                    Some(event) => waits_again(&event).to_vec(),
+                    None => Vec::new(),
+                },
             };
             // These events all have the same key. A person may have thousands of other rows.
             let state = cx.store.notice_state(owner, &event.key).await?;

@@ -4,18 +4,32 @@ use domain::actions::{Briefing, approval_hash};
 use domain::agent_loop::cards;
 use domain::agents::AgentStatus;
 use domain::ids::{ActionId, Owner, RunId};
-use domain::notices::plan::NoticeState;
+use domain::notices::plan::{Event, NoticeState};
 use domain::notices::waits::Waiting;
 use domain::runs::RunState;
 
 use crate::context::Cx;
 use crate::error::Result;
+use crate::flows::actions;
+
+/// What is said of what waits, as it is now. `None` if it does not wait any more. `noted`: what was noted when it began to wait.
+///
+/// # Errors
+/// If the table does not answer.
+pub(super) async fn now(cx: &Cx, owner: &Owner, waiting: Waiting, noted: &Event) -> Result<Option<Event>> {
+    match waiting {
+        // It may have been changed again meanwhile.
+        Waiting::Agent(agent) => actions::agent_changed(cx, owner, agent).await,
+        _ => Ok(still(cx, owner, waiting).await?.then(|| noted.clone())),
+    }
+}
 
 /// # Errors
 /// If the table does not answer.
-pub(super) async fn still(cx: &Cx, owner: &Owner, waiting: Waiting) -> Result<bool> {
+async fn still(cx: &Cx, owner: &Owner, waiting: Waiting) -> Result<bool> {
     match waiting {
         Waiting::Approval(action) => needs_approval(cx, owner, action).await,
+        Waiting::Agent(agent) => Ok(actions::agent_changed(cx, owner, agent).await?.is_some()),
         Waiting::Turn(run) => waits_for_answer(cx, owner, run).await,
         Waiting::Proposals(run) => has_proposals(cx, owner, run).await,
     }

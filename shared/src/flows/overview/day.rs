@@ -158,6 +158,7 @@ pub struct NotRunning {
     pub agent_name: String,
     /// Its next due time. Of an action that is not approved: the one that it would have if it were approved now.
     pub next_at: Timestamp,
+    /// `account_stopped` only if there is no other reason: `stopped_at` of the day says it of all.
     pub code: IdleCode,
     /// For people.
     #[schema(example = "The agent is paused.")]
@@ -255,7 +256,7 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
     let of = actions.into_iter().filter_map(|action| {
         // The actions of an agent that is being deleted are deleted with it.
         let agent = agents.get(&action.agent_id)?;
-        let why = Idle::of(&action, agent, stopped_at.is_some());
+        let why = Idle::of(&action, agent, stopped_at);
         Some((action, agent.name.clone(), why))
     });
     let of: Vec<_> = of.collect();

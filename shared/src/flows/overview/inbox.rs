@@ -530,7 +530,7 @@ fn approval(of: &Of<'_>, named: &Named, now: Timestamp) -> InboxItem {
     // `every` would count from the approval. Whole minutes, so that the answer does not change every second.
     let anchor = Timestamp::from_second(now.as_second() / 60 * 60).unwrap_or(now);
     item.next_at = action.next_due.or_else(|| action.schedule.as_ref()?.next_after(anchor, now));
-    item.schedule_text = action.schedule.as_ref().map(domain::schedule::Schedule::describe);
+    item.schedule_text = action.schedule_text();
     item.approval_hash = Some(of.hash.clone());
     item.changed_since_approval = Some(is_changed);
     item.held_text = held_text(action);
