@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --profile bench -p bench --bin pace                 # or another number of runs: … -- 1000
 //! cargo run --profile bench -p bench --bin pace -- 500 FOLDER   # keeps the packages of the others in FOLDER
+//! cargo run -p bench --bin pace -- count                        # only counts
 //! ```
 //!
 //! A run has six stored steps: claim, model, save, model, check, finish. All runs are due at one second. The model is a process of
@@ -95,10 +96,14 @@ fn main() -> ExitCode {
         runtime.block_on(serve_model());
         return ExitCode::SUCCESS;
     }
+    let model = Model::start();
+    if arguments.first().is_some_and(|word| word == "count") {
+        runtime.block_on(count(&model.url));
+        return ExitCode::SUCCESS;
+    }
     let runs = arguments.first().map_or(500, |text| text.parse().expect("a number of runs"));
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let folder = arguments.get(1).map_or_else(|| temporary.path().to_owned(), PathBuf::from);
-    let model = Model::start();
 
     println!("{runs} runs due at one second\n");
     println!(
