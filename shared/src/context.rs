@@ -180,6 +180,12 @@ impl Cx {
         self.caller.get_or_init(|| Fetch::new(self.config.reach.policy.clone(), CALL))
     }
 
+    /// The same context for one short piece of work; see [`Store::remembering`].
+    #[must_use]
+    pub fn remembering(&self) -> Self {
+        self.with(|parts| parts.data.store = parts.data.store.remembering())
+    }
+
     /// A context that differs in some parts.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut CxParts)) -> Self {

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::call::CallError;
 use super::{Driver, Kind, Rest};
+use crate::context::Cx;
 use crate::error::Result;
 use crate::money::ceilings::{self, Ceilings, MonthCeilings};
 
@@ -18,15 +19,15 @@ const MODEL: &str = "model";
 
 impl<K: Kind> Driver<K> {
     /// The ceilings that hold for the next call.
-    pub(super) async fn ceilings(&self) -> Result<Ceilings> {
-        let (mut of_times, zone) = ceilings::of_owner(&self.cx, self.recorder.owner()).await?;
+    pub(super) async fn ceilings(&self, cx: &Cx) -> Result<Ceilings> {
+        let (mut of_times, zone) = ceilings::of_owner(cx, self.recorder.owner()).await?;
         let MonthCeilings { agent, action } = self.terms.month;
         // A ceiling may have been set before the deployment's maximum.
-        let of_month = |of, micros: i64| Ceiling { of, micros: micros.min(ceilings::most(&self.cx, of)) };
+        let of_month = |of, micros: i64| Ceiling { of, micros: micros.min(ceilings::most(cx, of)) };
         of_times.extend(agent.map(|micros| of_month(CeilingOf::AgentMonth, micros)));
         of_times.extend(action.map(|micros| of_month(CeilingOf::ActionMonth, micros)));
         let run = Ceiling { of: CeilingOf::Run, micros: self.terms.ceiling_micros };
-        let run_micros = ceilings::raised(&self.cx, run, self.recorder.run().raised_micros);
+        let run_micros = ceilings::raised(cx, run, self.recorder.run().raised_micros);
         Ok(Ceilings { run_micros, of_times, zone })
     }
 

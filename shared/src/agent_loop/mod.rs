@@ -247,6 +247,8 @@ pub enum Rest {
 /// Drives a run.
 pub struct Driver<K> {
     pub cx: Cx,
+    /// For the reads before the first call of the model. It remembers what was read when the run began.
+    beginning: Cx,
     terms: Terms,
     pub kind: K,
     pub recorder: Recorder,
@@ -261,10 +263,12 @@ pub struct Driver<K> {
 }
 
 impl<K: Kind> Driver<K> {
-    /// Of a run that `recorder` writes, after its stored `steps`. The process that drives it ends at `deadline`.
+    /// Of a run that `recorder` writes, after its stored `steps`. The process that drives it ends at `deadline`. `beginning`: a context
+    /// that remembers what was read when the run began.
     #[must_use]
     pub fn new(
         cx: &Cx,
+        beginning: Cx,
         (kind, terms): (K, Terms),
         recorder: Recorder,
         (journal, steps): (Journal, Vec<Step>),
@@ -272,6 +276,7 @@ impl<K: Kind> Driver<K> {
     ) -> Self {
         Self {
             cx: cx.clone(),
+            beginning,
             terms,
             kind,
             recorder,
@@ -345,7 +350,8 @@ impl<K: Kind> Driver<K> {
                 let now = self.cx.clock.now();
                 self.recorder.run_mut().taint(0, now);
             }
-            *history = Some(self.kind.history(self.kind_cx()).await?);
+            let beginning = KindCx { data: &self.beginning, ..self.kind_cx() };
+            *history = Some(self.kind.history(beginning).await?);
         }
         let request = self.request(history.as_deref().unwrap_or_default(), may_call_tools, longest);
         let replied = self.boxed_call(Purpose::Work, request).await?;
@@ -419,9 +425,11 @@ impl<K: Kind> Driver<K> {
         self.not_refused()?;
         let ask = self.terms.ask(purpose);
         let number = model_choice::number(self.recorder.run().run_id);
+        // Both read the account.
+        let cx = self.cx.remembering();
         let (route, ceilings) = tokio::try_join!(
-            Box::pin(model_choice::route(&self.cx, self.recorder.owner(), &ask, number)),
-            Box::pin(self.ceilings()),
+            Box::pin(model_choice::route(&cx, self.recorder.owner(), &ask, number)),
+            Box::pin(self.ceilings(&cx)),
         )?;
         let (mut route, limits) = (route?, CallLimits { ceilings, deadline: self.deadline });
         if purpose == Purpose::Work && self.terms.needs_provider_tools {
@@ -548,7 +556,7 @@ impl<K: Kind> Driver<K> {
         more_writes: Vec<Write>,
     ) -> Result<Stored, CallError> {
         let Replied { mut reply, settle, usage } = replied;
-        self.recorder.flush().await?;
+        let text_events = self.recorder.text_events().await?;
         let mut events: Vec<(EventKind, Value)> = usage.into_iter().collect();
         let mut run = self.recorder.run().clone();
         run.attempts = 0;
@@ -567,7 +575,7 @@ impl<K: Kind> Driver<K> {
             }
         }
         events.extend(more_events);
-        let last_event = self.recorder.last_event() + events.len() as u64;
+        let last_event = self.recorder.last_event() + text_events + events.len() as u64;
         let step = self.journal.reply(&self.cx, self.recorder.owner(), purpose, &reply, last_event).await?;
         let staged = self.kind.stage(self.kind_cx(), ToStore::Reply)?;
         let writes = [step].into_iter().chain(settle).chain(more_writes).collect();

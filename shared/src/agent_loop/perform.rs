@@ -266,7 +266,8 @@ impl<K: Kind> Driver<K> {
             run.open_call = None;
             staged = staged.and(self.kind.stage(self.kind_cx(), ToStore::EffectEnds)?);
         }
-        let last_event = self.recorder.last_event() + events.len() as u64;
+        let text_events = self.recorder.text_events().await?;
+        let last_event = self.recorder.last_event() + text_events + events.len() as u64;
         let owner = self.recorder.owner();
         let stored = self.journal.result(&self.cx, owner, at, &result, last_event).await?;
         match self.commit(run, events, vec![stored], staged).await? {

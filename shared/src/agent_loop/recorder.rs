@@ -191,8 +191,9 @@ impl Recorder {
             self.pending_kind = kind;
         }
         self.pending.push_str(delta);
-        // The first piece is sent at once, because people wait for it.
-        let since = *self.pending_since.get_or_insert_with(|| Instant::now() - PIECE);
+        // The first piece is sent at once, because people wait for it. Nobody waits for the text of a scheduled run.
+        let waited = if self.run.kind == RunKind::Action { Duration::ZERO } else { PIECE };
+        let since = *self.pending_since.get_or_insert_with(|| Instant::now() - waited);
         if since.elapsed() >= PIECE { self.flush_soon().await } else { Ok(()) }
     }
 
@@ -276,9 +277,30 @@ impl Recorder {
         events: Vec<(EventKind, Value)>,
         more: Vec<Write>,
     ) -> Result<Stored> {
-        self.flush().await?;
+        self.flush_long().await?;
         self.pending_since = None;
-        self.store(Some(run), events, more).await
+        let text = std::mem::take(&mut self.pending);
+        let piece = (!text.is_empty()).then(|| (self.pending_kind, json!({"text": text, "step": self.step})));
+        let events = piece.into_iter().chain(events).collect();
+        let stored = self.store(Some(run), events, more).await;
+        if !matches!(stored, Ok(Stored::Yes)) {
+            self.pending = text;
+        }
+        stored
+    }
+
+    /// How many events with collected text the next [`Recorder::commit`] stores before its own.
+    ///
+    /// # Errors
+    /// If text that is too long for one event can't be stored.
+    pub async fn text_events(&mut self) -> Result<u64> {
+        self.flush_long().await?;
+        Ok(u64::from(!self.pending.is_empty()))
+    }
+
+    /// Stores the collected text if one event can't have it.
+    async fn flush_long(&mut self) -> Result<()> {
+        if self.pending.len() > MAX_PIECE { self.flush().await } else { Ok(()) }
     }
 
     fn must_renew(&self) -> bool {

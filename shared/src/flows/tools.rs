@@ -4,11 +4,12 @@
 //! answer that it does not exist. The reason: a person who talks to one agent, or approves its action, decides only about that
 //! agent. Only the person's practices belong to no agent, and every agent can read them.
 
-use domain::actions::Action;
 use domain::actions::idle::Idle;
+use domain::actions::{Action, ApprovalContent};
 use domain::agents::Agent;
 use domain::assets::Asset;
 use domain::ids::{AgentId, Owner, ProjectId};
+use domain::prompts::of_run;
 use domain::quoting::short_line;
 use domain::schedule::{Schedule, moment_in_words};
 use domain::tools::actions::QueryActions;
@@ -34,6 +35,12 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// In a run of this content.
+    #[must_use]
+    pub fn of_run(agent: AgentId, content: &ApprovalContent) -> Self {
+        Self { agent, documents: of_run::documents(content) }
+    }
+
     /// In a conversation with the agent. A run has the documents that were approved.
     #[must_use]
     pub const fn of(agent: &Agent) -> Self {

@@ -446,8 +446,10 @@ impl Store {
         self.of_day(&keys::memory_cards(owner), CardId::PREFIX, day).await
     }
 
-    pub async fn card(&self, owner: &Owner, id: CardId) -> Result<Option<Card>, StoreError> {
-        Ok(self.get(&keys::memory_card(owner, id)).await?.map(|found| found.value))
+    /// These cards, each once. Those that do not exist are left out.
+    pub async fn cards(&self, owner: &Owner, ids: &[CardId]) -> Result<Vec<Card>, StoreError> {
+        let keys: Vec<_> = ids.iter().map(|id| keys::memory_card(owner, *id)).collect();
+        self.get_many(&keys).await
     }
 
     pub async fn all_cards(&self, owner: &Owner) -> Result<Vec<Card>, StoreError> {

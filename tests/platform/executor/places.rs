@@ -207,6 +207,16 @@ async fn an_owner_with_many_due_runs_does_not_delay_others() {
         }
         started
     };
+    // What has a place may not have begun yet.
+    until("what was claimed has begun", async || {
+        for id in &ids {
+            if became(&stage, &stage.owner, *id).await[0].state == OccurrenceState::Claimed {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
     let before = started().await;
     assert!((1..=limit).contains(&before), "{before} runs are under way, at most {limit} may be");
 

@@ -2,9 +2,13 @@
 //! SQLite waits for the disk. A table in memory never waits, so the caller uses it directly. A change of threads could
 //! take longer than the answer.
 //!
+//! The thread does all requests that wait, then writes SQLite's log to the disk once, and only then answers them. So an answer means
+//! that its write is on the disk, and that nobody has read what is not.
+//!
 //! It differs from AWS in these ways: signatures are not verified, indexes are consistent at once, and there is no
 //! throttling and no conflict. [`super::faults`] adds these.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -35,6 +39,9 @@ use crate::handler::{Handler, Hangup};
 
 /// DynamoDB's own limit for a request, in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
+
+/// How many requests are answered together at most.
+const GROUP: usize = 128;
 
 const JSON: &str = "application/x-amz-json-1.0";
 
@@ -83,6 +90,57 @@ enum Job {
 }
 
 type TableResponse = (StatusCode, String);
+
+/// Requests that are done, and are answered together.
+struct Group {
+    log: PathBuf,
+    done: Vec<(oneshot::Sender<Done>, Done)>,
+    has_written: bool,
+}
+
+impl Group {
+    fn new(table: &Path) -> Self {
+        let mut log = table.as_os_str().to_owned();
+        log.push("-wal");
+        Self { log: log.into(), done: Vec::with_capacity(GROUP), has_written: false }
+    }
+
+    fn add(&mut self, operation: &str, done: Done, answer: oneshot::Sender<Done>) {
+        self.has_written |= is_write(operation);
+        self.done.push((answer, done));
+    }
+
+    fn is_full(&self) -> bool {
+        self.done.len() >= GROUP
+    }
+
+    /// Answers all, after what they have written is on the disk.
+    fn answer(&mut self) {
+        let stored = if std::mem::take(&mut self.has_written) { self.sync() } else { Ok(()) };
+        for (answer, done) in self.done.drain(..) {
+            let done = match &stored {
+                Ok(()) => done,
+                // After such an error, nobody knows what is on the disk.
+                Err(error) => Done::Failed {
+                    failure: Some(storage::of_io(error).unwrap_or(StorageFailure::Damaged)),
+                    cause: format!("{}: {error}", self.log.display()),
+                },
+            };
+            // The caller may have left meanwhile.
+            drop(answer.send(done));
+        }
+    }
+
+    /// Writes the log to the disk. SQLite does so itself before it empties the log into the table's file.
+    fn sync(&self) -> std::io::Result<()> {
+        match OpenOptions::new().read(true).write(true).open(&self.log) {
+            Ok(log) => log.sync_data(),
+            // Nothing was written since the log was emptied.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
 
 /// The result of a request.
 enum Done {
@@ -138,15 +196,26 @@ impl Dynamo {
             let (sender, mut receiver) = mpsc::unbounded_channel::<Job>();
             let db = db.clone();
             jobs = Some(sender);
+            // dynoxide has no other call that lets SQLite commit without waiting for the disk. The group does that.
+            db.disable_bulk_loading().map_err(|error| unreadable(error.into()))?;
             thread = Some(thread::Builder::new().name("dynamo".into()).spawn(move || {
+                let mut group = Group::new(&path);
                 while let Some(job) = receiver.blocking_recv() {
-                    // The caller may have left meanwhile.
-                    match job {
-                        Job::Answer { operation, body, answer } => {
-                            drop(answer.send(answered(&db, &operation, &body)));
+                    let mut next = Some(job);
+                    while let Some(job) = next {
+                        match job {
+                            Job::Answer { operation, body, answer } => {
+                                group.add(&operation, answered(&db, &operation, &body), answer);
+                            }
+                            Job::Compact { answer } => {
+                                group.answer();
+                                // The caller may have left meanwhile.
+                                drop(answer.send(compact::compact(&path)));
+                            }
                         }
-                        Job::Compact { answer } => drop(answer.send(compact::compact(&path))),
+                        next = if group.is_full() { None } else { receiver.try_recv().ok() };
                     }
+                    group.answer();
                 }
             })?);
         }
@@ -483,5 +552,44 @@ mod tests {
             ended.send(()).unwrap();
         });
         end.recv_timeout(std::time::Duration::from_secs(60)).expect("the stop ends");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(log: &Path, operations: &[&str]) -> (Group, Vec<oneshot::Receiver<Done>>) {
+        let mut group = Group::new(log);
+        let add = |operation: &&str| {
+            let (sender, receiver) = oneshot::channel();
+            group.add(operation, Done::Answered((StatusCode::OK, "{}".to_owned())), sender);
+            receiver
+        };
+        let receivers = operations.iter().map(add).collect();
+        (group, receivers)
+    }
+
+    #[test]
+    fn what_is_not_on_the_disk_is_not_answered_with_success() {
+        let folder = tempfile::tempdir().unwrap();
+        // A folder can't be written to the disk as a file.
+        std::fs::create_dir(folder.path().join("table-wal")).unwrap();
+        let table = folder.path().join("table");
+        let (mut writes, receivers) = group(&table, &["GetItem", "PutItem", "Query"]);
+        writes.answer();
+        for mut receiver in receivers {
+            let done = receiver.try_recv().unwrap();
+            assert!(matches!(done, Done::Failed { failure: Some(StorageFailure::Damaged), .. }));
+        }
+        // Reads alone need no log, and the next group does not fail with the former.
+        for done in [group(&table, &["GetItem", "Query"]), group(&folder.path().join("other"), &["PutItem"])]
+        {
+            let (mut group, receivers) = done;
+            group.answer();
+            for mut receiver in receivers {
+                assert!(matches!(receiver.try_recv().unwrap(), Done::Answered((StatusCode::OK, _))));
+            }
+        }
     }
 }

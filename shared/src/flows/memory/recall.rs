@@ -3,13 +3,14 @@
 //! The long-term memory comes first, then what a search finds for the newest message or the task: cards, facts, messages. Facts that wait
 //! for a confirmation are left out, and so is what was corrected, unless the question is about the past.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::actions::Action;
-use domain::ids::{ActionId, AgentId, Owner};
+use domain::ids::{ActionId, AgentId, CardId, Owner, RunId};
 use domain::memory::recall::{Recalled, RecalledKind, within_budget};
 use domain::memory::{LongTerm, Source};
+use domain::runs::Run;
 
 use super::search::{Depth, HitView, describe, look};
 use super::{health, index, schedules, vectors};
@@ -125,34 +126,49 @@ async fn of_agent(
     hits: &mut Vec<HitView>,
     (agent, here): (AgentId, Option<ActionId>),
 ) -> Result<()> {
+    let cards: BTreeSet<CardId> = (hits.iter())
+        .filter(|hit| hit.kind == RecalledKind::Card)
+        .filter_map(|hit| hit.of.parse().ok())
+        .collect();
+    let cards = cx.store.cards(owner, &cards.into_iter().collect::<Vec<_>>()).await?;
+    let cards: BTreeMap<String, Option<Source>> =
+        cards.into_iter().map(|card| (card.card_id.to_string(), card.source)).collect();
+    let source = |hit: &HitView| match hit.kind {
+        RecalledKind::Memory => None,
+        RecalledKind::Raw => hit.session_id.as_deref().and_then(|source| source.parse().ok()),
+        RecalledKind::Card => cards.get(&hit.of).cloned().flatten(),
+    };
+    let sources: Vec<Option<Source>> = hits.iter().map(source).collect();
+    let runs: BTreeSet<RunId> = (sources.iter().flatten())
+        .filter_map(|source| if let Source::Run(id) = source { Some(*id) } else { None })
+        .collect();
+    let runs = cx.store.runs(owner, &runs.into_iter().collect::<Vec<_>>()).await?;
+    let runs: BTreeMap<RunId, Run> = runs.into_iter().map(|run| (run.run_id, run)).collect();
+    // The conversations that have been read. Several hits may come from one.
+    let mut threads: BTreeMap<String, bool> = BTreeMap::new();
     let mut kept = Vec::with_capacity(hits.len());
-    for hit in hits.drain(..) {
-        let source = match hit.kind {
-            RecalledKind::Memory => None,
-            RecalledKind::Raw => hit.session_id.as_deref().and_then(|source| source.parse().ok()),
-            RecalledKind::Card => match hit.of.parse() {
-                Ok(id) => cx.store.card(owner, id).await?.and_then(|card| card.source),
-                Err(_) => None,
-            },
-        };
+    for (hit, source) in hits.drain(..).zip(sources) {
+        let name = source.as_ref().map(ToString::to_string).unwrap_or_default();
         let of = match source {
             // A fact, or a card that the person or a client has written.
             None => hit.kind != RecalledKind::Raw,
+            Some(Source::Chat(_) | Source::Action(_)) if threads.contains_key(&name) => threads[&name],
             Some(Source::Chat(id)) => {
-                cx.store.chat(owner, id).await?.is_some_and(|chat| chat.value.agent_id == Some(agent))
+                let chat = cx.store.chat(owner, id).await?;
+                let of = chat.is_some_and(|chat| chat.value.agent_id == Some(agent));
+                *threads.entry(name).or_insert(of)
             }
             Some(Source::Action(id)) => {
-                cx.store.action(owner, id).await?.is_some_and(|action| action.value.agent_id == agent)
+                let action = cx.store.action(owner, id).await?;
+                let of = action.is_some_and(|action| action.value.agent_id == agent);
+                *threads.entry(name).or_insert(of)
             }
-            Some(Source::Run(id)) => {
-                let run = cx.store.run(owner, id).await?.map(|run| run.value);
-                run.is_some_and(|run| {
-                    // The titles of its outputs may be what strangers want them to be.
-                    run.agent_id == Some(agent)
-                        && run.tainted.is_none()
-                        && (here.is_none() || run.action_id != here)
-                })
-            }
+            // The titles of its outputs may be what strangers want them to be.
+            Some(Source::Run(id)) => runs.get(&id).is_some_and(|run| {
+                run.agent_id == Some(agent)
+                    && run.tainted.is_none()
+                    && (here.is_none() || run.action_id != here)
+            }),
             Some(Source::Outside(_)) => false,
         };
         if of {

@@ -167,28 +167,56 @@ pub async fn tell(cx: &Cx, owner: &Owner, occurrence: &Occurrence) {
     }
 }
 
+/// Like [`tell`], by the executor that has just stored how the run came to rest. So it knows the occurrence and the action, and reads them
+/// only if somebody else has changed the occurrence meanwhile.
+pub(crate) async fn tell_ended(cx: &Cx, owner: &Owner, occurrence: Versioned<Occurrence>, action: Action) {
+    if occurrence.value.untold().is_none() {
+        return;
+    }
+    let (id, run) = (action.id, occurrence.value.run_id);
+    if let Err(error) = Box::pin(tell_known(cx, owner, (id, run), Some((occurrence, action)))).await {
+        tracing::warn!(cause = %error.causes(), "nobody was told of a run; the next sweep tries again");
+    }
+}
+
 /// Publishes that a run has come to rest, and tells the person. It may be called at any time: what was told is not told again.
 ///
 /// # Errors
 /// If the table does not answer. Then it stays due.
 pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId) -> Result<()> {
+    tell_known(cx, owner, (action, run), None).await
+}
+
+/// `known`: the occurrence and the action, if the caller has just stored them.
+async fn tell_known(
+    cx: &Cx,
+    owner: &Owner,
+    (action, run): (ActionId, RunId),
+    mut known: Option<(Versioned<Occurrence>, Action)>,
+) -> Result<()> {
     let mut tries = Tries::default();
     let mut published = None;
     loop {
         tries.next().await?;
-        let found = cx.store.occurrence(owner, action, run).await?;
+        let (found, of) = match known.take() {
+            Some((found, of)) => (Some(found), Some(of)),
+            None => (cx.store.occurrence(owner, action, run).await?, None),
+        };
         let Some((found, tells)) = found.and_then(|found| Some((found.clone(), found.value.untold()?)))
         else {
             // It was told, or the action was deleted.
             let _ = cx.store.write_all(vec![Store::told_write(owner, action, run)]).await?;
             return Ok(());
         };
-        let of = cx.store.action(owner, action).await?;
+        let of = match of {
+            Some(of) => Some(of),
+            None => cx.store.action(owner, action).await?.map(|found| found.value),
+        };
         if let Some(of) = &of
             && published.as_ref() != Some(&tells)
         {
             // At least once: who receives it tells repetitions apart by the run and its state.
-            if let Some(event) = RunEvent::of(owner, of.value.agent_id, &found.value) {
+            if let Some(event) = RunEvent::of(owner, of.agent_id, &found.value) {
                 let mut events = vec![BusEvent::Run(event)];
                 if found.value.state.is_final() {
                     events.extend(events_of_assets(cx, owner, run).await?);
@@ -199,7 +227,7 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
         }
         let now = cx.clock.now();
         let told = Occurrence { told: Some(tells), ..found.value.clone() };
-        let failed = of.as_ref().filter(|_| has_failed(&found.value)).map(|of| work_of(&of.value));
+        let failed = of.as_ref().filter(|_| has_failed(&found.value)).map(work_of);
         let mut planned = Planned::default();
         planned.writes.push(Store::replace_occurrence(owner, &told, found.version)?);
         planned.writes.push(Store::told_write(owner, action, run));
@@ -215,7 +243,7 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
                 .collect();
             let others_wait =
                 found.value.has_told_a_question() && others_wait(cx, owner, action, run).await?;
-            let events = of_run(&of.value, &found.value, &open, others_wait);
+            let events = of_run(&of, &found.value, &open, others_wait);
             note_all(owner, &to, states, &events, now, &mut planned)?;
         }
         if planned.store(cx, owner).await? {

@@ -387,7 +387,7 @@ fn driver(
 ) -> Driver<Turn> {
     let turn = Turn::new(agent, conversation);
     let terms = turn.terms(&cx.config, recorder.run());
-    Driver::new(cx, (turn, terms), recorder, steps, deadline)
+    Driver::new(cx, cx.remembering(), (turn, terms), recorder, steps, deadline)
 }
 
 /// Ends a turn that waited for a person and got no answer in time.

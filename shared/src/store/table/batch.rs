@@ -125,7 +125,15 @@ impl Store {
         }
     }
 
-    async fn write_batch(&self, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
+    async fn write_batch(&self, requests: Vec<WriteRequest>) -> Result<(), StoreError> {
+        let written = self.write_independently(requests).await;
+        if let Some(memo) = &self.memo {
+            memo.forget_all();
+        }
+        written
+    }
+
+    async fn write_independently(&self, mut requests: Vec<WriteRequest>) -> Result<(), StoreError> {
         for attempt in 0..=CONFLICT_TRIES {
             let output = self
                 .client

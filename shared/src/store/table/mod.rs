@@ -12,6 +12,7 @@
 mod batch;
 mod item;
 pub mod key;
+mod memo;
 mod transact;
 mod write;
 
@@ -22,12 +23,14 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
+use futures::FutureExt;
 use rand::Rng;
 use serde::de::DeserializeOwned;
 
 use crate::aws;
 use crate::aws::storage::StorageFailure;
 use key::{Key, Range};
+use memo::{Memo, Page, PageKey};
 
 pub use item::{Extras, Versioned, item};
 pub use write::{Condition, Write, Written};
@@ -85,6 +88,7 @@ pub struct Store {
     pub(super) table: Arc<str>,
     /// Whether a read sees everything that was written before it.
     consistent: bool,
+    memo: Option<Arc<Memo>>,
 }
 
 fn new_write_id() -> String {
@@ -124,7 +128,7 @@ pub(crate) async fn back_off(attempt: u32) {
 impl Store {
     #[must_use]
     pub fn new(client: Client, table: impl Into<Arc<str>>) -> Self {
-        Self { client, table: table.into(), consistent: true }
+        Self { client, table: table.into(), consistent: true, memo: None }
     }
 
     /// The client and the table's name, for code that copies whole tables: tests of stored formats, an export. Code
@@ -148,7 +152,36 @@ impl Store {
     /// The same table. Its reads cost half and may miss what was written in the last second.
     #[must_use]
     pub fn eventually_consistent(&self) -> Self {
-        Self { consistent: false, ..self.clone() }
+        Self { consistent: false, memo: None, ..self.clone() }
+    }
+
+    /// The same table for one short piece of work, which reads each item and each part of a partition once. What it has written itself, it
+    /// reads again. What others write meanwhile, it does not see, so it must not wait for anybody.
+    #[must_use]
+    pub fn remembering(&self) -> Self {
+        Self { memo: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// The same table, and each read reads it.
+    #[must_use]
+    pub fn direct(&self) -> Self {
+        Self { memo: None, ..self.clone() }
+    }
+
+    /// Forgets what these writes may change, if anything was remembered.
+    fn forget<'a>(&self, keys: impl Iterator<Item = &'a Key>) {
+        if let Some(memo) = &self.memo {
+            memo.forget(keys);
+        }
+    }
+
+    /// Like [`Store::forget`], after the writes. If they were not done, somebody else has changed something, so all is read again.
+    fn forget_written<'a>(&self, written: &Result<Written, StoreError>, keys: impl Iterator<Item = &'a Key>) {
+        match (&self.memo, written) {
+            (Some(memo), Ok(Written::Yes)) => memo.forget(keys),
+            (Some(memo), _) => memo.forget_all(),
+            (None, _) => {}
+        }
     }
 
     /// Reads the current version of one record.
@@ -156,6 +189,15 @@ impl Store {
     /// # Errors
     /// If the table does not answer, or if the item is not such a record.
     pub async fn get<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Versioned<T>>, StoreError> {
+        let read_it = self.get_item(key).boxed();
+        let item = match &self.memo {
+            Some(memo) => memo.item(key, read_it).await?,
+            None => read_it.await?,
+        };
+        item.map(|item| read(item).map(|(_, record)| record)).transpose()
+    }
+
+    async fn get_item(&self, key: &Key) -> Result<Option<Attributes>, StoreError> {
         let output = self
             .client
             .get_item()
@@ -165,7 +207,7 @@ impl Store {
             .send()
             .await
             .map_err(|error| unavailable(&error))?;
-        output.item.map(|item| read(item).map(|(_, record)| record)).transpose()
+        Ok(output.item)
     }
 
     /// Creates an item that must not exist yet.
@@ -193,6 +235,20 @@ impl Store {
     }
 
     async fn put_if(
+        &self,
+        key: &Key,
+        item: Attributes,
+        new_version: u64,
+        condition: &str,
+        expected: Option<u64>,
+    ) -> Result<Written, StoreError> {
+        self.forget(std::iter::once(key));
+        let written = self.put_item_if(key, item, new_version, condition, expected).boxed().await;
+        self.forget_written(&written, std::iter::once(key));
+        written
+    }
+
+    async fn put_item_if(
         &self,
         key: &Key,
         item: Attributes,
@@ -270,7 +326,21 @@ impl Store {
         after: Option<&str>,
         limit: usize,
         order: Order,
-    ) -> Result<(Vec<Attributes>, Option<String>), StoreError> {
+    ) -> Result<Page, StoreError> {
+        let read_it = self.query_page(range, after, limit, order).boxed();
+        match &self.memo {
+            Some(memo) => memo.page(PageKey::new(range, after, limit, order), read_it).await,
+            None => read_it.await,
+        }
+    }
+
+    async fn query_page(
+        &self,
+        range: &Range,
+        after: Option<&str>,
+        limit: usize,
+        order: Order,
+    ) -> Result<Page, StoreError> {
         let mut request = self
             .client
             .query()

@@ -2,8 +2,9 @@
 
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use futures::FutureExt;
 
-use super::key::Guard;
+use super::key::{Guard, Key};
 use super::write::{Write, Written};
 use super::{CONFLICT_TRIES, Store, StoreError, back_off, new_write_id, unavailable};
 
@@ -21,6 +22,14 @@ impl Store {
             Ok([other]) => vec![other],
             Err(writes) => writes,
         };
+        let keys: Vec<Key> = writes.iter().map(|write| write.key().clone()).collect();
+        self.forget(keys.iter());
+        let written = self.transact(writes).boxed().await;
+        self.forget_written(&written, keys.iter());
+        written
+    }
+
+    async fn transact(&self, writes: Vec<Write>) -> Result<Written, StoreError> {
         let write = new_write_id();
         let guards: Vec<Guard> = writes.iter().map(Write::guard).collect();
         let items = writes.into_iter().map(|item| item.into_transact_item(&self.table, &write));

@@ -92,6 +92,10 @@ pub enum Write {
 
 impl Write {
     pub(super) fn guard(&self) -> Guard {
+        self.key().guard()
+    }
+
+    pub(super) fn key(&self) -> &Key {
         match self {
             Self::Create { key, .. }
             | Self::Replace { key, .. }
@@ -104,7 +108,7 @@ impl Write {
             | Self::DeleteWhile { key, .. }
             | Self::Add { key, .. }
             | Self::Remove { key, .. }
-            | Self::Set { key, .. } => key.guard(),
+            | Self::Set { key, .. } => key,
         }
     }
 

@@ -37,6 +37,8 @@ pub(super) fn begin<'a>(
     deadline: Timestamp,
 ) -> BoxFuture<'a, Result<Option<Driver<ActionRun>>>> {
     Box::pin(async move {
+        let (process, beginning) = (cx, cx.remembering());
+        let cx = &beginning;
         let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
         let claimed = &occurrence.value;
         let content = ApprovalContent::now(&action, &agent);
@@ -104,8 +106,10 @@ pub(super) fn begin<'a>(
                     };
                     let terms = terms(&kind.content, kind.agent.budget.per_month_micros);
                     let run = Versioned { value: run, version: version + 1 };
-                    let recorder = Recorder::new(cx.clone(), owner.clone(), run, event.id);
-                    return Ok(Some(Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline)));
+                    let recorder = Recorder::new(process.clone(), owner.clone(), run, event.id);
+                    let steps = (journal, steps);
+                    let driver = Driver::new(process, cx.clone(), (kind, terms), recorder, steps, deadline);
+                    return Ok(Some(driver));
                 }
                 Written::Refused(Guard::Occurrence) => return Ok(None),
                 Written::Refused(Guard::Quota) => charge = quota.beyond().unwrap_or(Charge::Refused),

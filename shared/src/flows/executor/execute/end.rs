@@ -95,6 +95,7 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
             }
             Ending::Stored { command, state, error, asked } => (command, state, error, asked),
         };
+        let cx = cx.remembering();
         recorder.flush().await?;
         // The cost since the last step always counts for the occurrence.
         let (usage, cost) = (recorder.run().usage, recorder.run().cost_micros);
@@ -171,7 +172,8 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
                     let item = DueItem::action(&owner, action.value.id);
                     due::dispatch_at(&cx, &item, actions::wake_after(&after, &next, now)).await;
                     actions::tell_pause(&cx, &owner, &action.value, &after).await;
-                    notices::tell(&cx, &owner, &next).await;
+                    let ended = Versioned { value: next, version: kind.occurrence.version + 1 };
+                    notices::tell_ended(&cx, &owner, ended, after).await;
                     if new_cost > 0 {
                         alerts::check(&cx, &owner, RunKind::Action).await;
                     }

@@ -103,6 +103,23 @@ pub(super) fn terms(content: &ApprovalContent, agent_month: Option<i64>) -> Term
     }
 }
 
+/// What a run that begins at `began` is told besides its task: what has happened since the last one, and the documents. Also what is
+/// hidden from it.
+pub(super) async fn found(
+    cx: KindCx<'_>,
+    (action, content): (&Action, &ApprovalContent),
+    began: Timestamp,
+    zone: &TimeZone,
+) -> Result<(Found, Forgotten)> {
+    let forgotten = Forgotten::of(&cx, cx.owner).await?;
+    let since = since_last::since_last(&cx, cx.owner, action, began, &forgotten).await?;
+    let docs = living::read::told(&cx, cx.owner, of_run::documents(content)).await?;
+    let since_last = prompts::since_last(&since, zone);
+    let found =
+        Found { documents: docs.documents, documents_behind: docs.behind, since_last, ..Found::default() };
+    Ok((found, forgotten))
+}
+
 /// If the model has saved no output with a tool, the text of its reply is the output.
 pub(super) fn imply_output(content: &ApprovalContent, saved: usize, reply: &mut Reply) {
     let text = reply.text.trim();
@@ -124,22 +141,10 @@ impl Kind for ActionRun {
         // The same in every process that works on the run, so that the provider can cache what follows.
         let began = self.began();
         let now = prompts::run_now(&self.occurrence.value, began, &self.zone);
-        let forgotten = Forgotten::of(&cx, cx.owner).await?;
-        let since = since_last::since_last(&cx, cx.owner, &self.action, began, &forgotten).await?;
-        let since = prompts::since_last(&since, &self.zone);
-        let news = prompts::news(&self.news);
+        let (found, forgotten) = found(cx, (&self.action, &self.content), began, &self.zone).await?;
         let still_true = known::still_true(&cx, cx.owner, &forgotten, cx.run.recalled.clone()).await?;
-        let known = recall::block(&still_true);
-        let docs = living::read::told(&cx, cx.owner, of_run::documents(&self.content)).await?;
-        let found = Found {
-            documents: docs.documents,
-            now,
-            known,
-            documents_behind: docs.behind,
-            since_last: since,
-            news,
-        };
-        Ok(vec![of_run::message(&self.content, found)])
+        let (known, news) = (recall::block(&still_true), prompts::news(&self.news));
+        Ok(vec![of_run::message(&self.content, Found { now, known, news, ..found })])
     }
 
     async fn to_check(&self, cx: KindCx<'_>) -> Result<String> {
@@ -275,7 +280,7 @@ impl Kind for ActionRun {
 
 impl ActionRun {
     fn reach(&self) -> Reach {
-        Reach { agent: self.agent.agent_id, documents: of_run::documents(&self.content) }
+        Reach::of_run(self.agent.agent_id, &self.content)
     }
 
     /// When the run began. The same in every process that works on it.

@@ -22,16 +22,15 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tracing::Instrument;
 
-use super::kind::{MAX_CHECKED, MAX_OUTPUTS, imply_output, terms};
-use super::{failure, since_last};
+use super::failure;
+use super::kind::{MAX_CHECKED, MAX_OUTPUTS, found, imply_output, terms};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder};
 use crate::agent_loop::{Driver, Kind, KindCx, Performed, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::tools::{self as lookups, Reach};
-use crate::flows::{actions, due, existing, living, schedules, turn};
+use crate::flows::{actions, due, existing, schedules, turn};
 use crate::money::alerts;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store, Versioned};
@@ -111,7 +110,8 @@ async fn go_on(
     terms.needs_provider_tools = !provider_tools.is_empty();
     terms.provider_tools = provider_tools;
     let kind = Rehearsing { agent, action, content, zone, grants, outputs: rehearsal::outputs(&steps) };
-    let mut run = Driver::new(cx, (kind, terms), recorder, (journal, steps), deadline);
+    let steps = (journal, steps);
+    let mut run = Driver::new(cx, cx.remembering(), (kind, terms), recorder, steps, deadline);
     let rest = run.drive().await;
     Box::pin(end(run, rest)).await
 }
@@ -193,18 +193,8 @@ impl Kind for Rehearsing {
     async fn history(&self, cx: KindCx<'_>) -> Result<Vec<Message>> {
         let began = cx.run.created_at;
         let now = prompts::by_hand(began, &self.zone);
-        let forgotten = Forgotten::of(&cx, cx.owner).await?;
-        let since = since_last::since_last(&cx, cx.owner, &self.action, began, &forgotten).await?;
-        let since = prompts::since_last(&since, &self.zone);
-        let docs = living::read::told(&cx, cx.owner, of_run::documents(&self.content)).await?;
-        let found = Found {
-            documents: docs.documents,
-            now,
-            documents_behind: docs.behind,
-            since_last: since,
-            ..Found::default()
-        };
-        Ok(vec![of_run::message(&self.content, found)])
+        let (found, _) = found(cx, (&self.action, &self.content), began, &self.zone).await?;
+        Ok(vec![of_run::message(&self.content, Found { now, ..found })])
     }
 
     async fn to_check(&self, _: KindCx<'_>) -> Result<String> {
@@ -257,7 +247,7 @@ impl Kind for Rehearsing {
                 CallResult::told(recorded).into()
             }
             look_up => {
-                let reach = Reach { agent: self.agent.agent_id, documents: of_run::documents(&self.content) };
+                let reach = Reach::of_run(self.agent.agent_id, &self.content);
                 CallResult::of(lookups::look_up(&cx, cx.owner, reach, look_up).await?).into()
             }
         })
