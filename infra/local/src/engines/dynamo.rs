@@ -553,11 +553,6 @@ mod tests {
         });
         end.recv_timeout(std::time::Duration::from_secs(60)).expect("the stop ends");
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     fn group(log: &Path, operations: &[&str]) -> (Group, Vec<oneshot::Receiver<Done>>) {
         let mut group = Group::new(log);
