@@ -186,6 +186,15 @@ impl Cx {
         self.with(|parts| parts.data.store = parts.data.store.remembering())
     }
 
+    /// The same context for work that goes on after its caller has ended: it reads the table itself, and keeps no place alive.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        self.with(|parts| {
+            parts.data.store = parts.data.store.direct();
+            parts.places = Places::default();
+        })
+    }
+
     /// A context that differs in some parts.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut CxParts)) -> Self {

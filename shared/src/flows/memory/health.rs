@@ -150,7 +150,7 @@ pub(super) fn were_used(cx: &Cx, owner: &Owner, facts: Vec<FactId>) {
     if facts.is_empty() {
         return;
     }
-    let (cx, owner) = (cx.clone(), owner.clone());
+    let (cx, owner) = (cx.detached(), owner.clone());
     tokio::spawn(async move {
         if let Err(error) = note(&cx, &owner, &facts).await {
             tracing::warn!(cause = %error.causes(), "it is not known that facts were used");

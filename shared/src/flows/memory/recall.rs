@@ -88,7 +88,7 @@ async fn found(
     let text = &text[..text.floor_char_boundary(MAX_QUERY)];
     // A build that takes longer than this turn waits goes on, so that the next turn finds it done.
     let refreshed = {
-        let (cx, owner) = (cx.clone(), owner.clone());
+        let (cx, owner) = (cx.detached(), owner.clone());
         tokio::spawn(async move { index::current(&cx, &owner).await })
     };
     let (long_term, index) = futures::try_join!(
