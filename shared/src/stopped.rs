@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// # Errors
 /// 409 `account_stopped` if the account is stopped.
 pub async fn check(data: &Data, owner: &Owner) -> Result<()> {
-    match data.store.account(owner).await?.value.stop {
+    match data.store.direct().account(owner).await?.value.stop {
         Some(stop) => Err(Error::account_stopped(stop.at)),
         None => Ok(()),
     }

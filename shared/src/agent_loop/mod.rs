@@ -352,6 +352,8 @@ impl<K: Kind> Driver<K> {
             }
             let beginning = KindCx { data: &self.beginning, ..self.kind_cx() };
             *history = Some(self.kind.history(beginning).await?);
+            // What it remembers is old from now on.
+            self.beginning = self.cx.clone();
         }
         let request = self.request(history.as_deref().unwrap_or_default(), may_call_tools, longest);
         let replied = self.boxed_call(Purpose::Work, request).await?;

@@ -12,7 +12,7 @@ use futures::stream::{self, TryStreamExt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::actions::{Ended, StaleApproval, stale_after, withdraws};
+use super::withdrawals::{Ended, StaleApproval, stale_after, withdraws};
 use super::{edit, history};
 use crate::context::Cx;
 use crate::error::{Error, Result};

@@ -136,17 +136,10 @@ impl Conversation {
 
     /// Whether the person accepts what the last reply has shown.
     fn is_yes(&self) -> bool {
-        // "Yes?" is a question, and brackets, quotation marks or characters that nobody sees are no plain yes.
-        let is_plain =
-            |c: char| c.is_alphanumeric() || c.is_ascii_whitespace() || matches!(c, '.' | ',' | '!');
-        let words = |text: &str| {
-            let text: String = text.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
-            text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
-        };
-        self.images.is_empty()
-            && self.message.chars().all(is_plain)
-            && self.message.len() <= 100
-            && YES.contains(&words(&self.message).as_str())
+        // "Yes?" is a question, and "!yes" means no to a programmer.
+        let word = self.message.trim_matches(|c: char| c.is_ascii_whitespace());
+        let word = word.trim_end_matches(['.', ',', '!']);
+        self.images.is_empty() && YES.iter().any(|yes| word.eq_ignore_ascii_case(yes))
     }
 
     fn title(&self) -> String {
@@ -445,6 +438,8 @@ mod tests {
         for other in [
             "",
             "no",
+            "!yes",
+            ", yes",
             "yes?",
             "(yes)",
             "\"yes\"",

@@ -39,4 +39,5 @@ pub mod turn;
 pub mod uploads;
 pub mod watchdog;
 pub mod watches;
+pub mod withdrawals;
 pub mod witness;

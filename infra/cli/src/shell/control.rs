@@ -57,7 +57,12 @@ pub fn resume(api: &Api, args: &Resume) -> Result<(), Failure> {
     if args.json.json {
         return print_json(&action);
     }
-    let next = action.some("next_due").map(|at| format!("; next due {}", api.when(at))).unwrap_or_default();
+    let reasons = action["will_not_run"].as_array().into_iter().flatten();
+    let reasons: Vec<_> = reasons.map(|reason| line(reason.text("text"))).collect();
+    let next = match action.some("next_due") {
+        Some(at) if reasons.is_empty() => format!("; next due {}", api.when(at)),
+        _ => String::new(),
+    };
     let title = line(action.text("title"));
     let mut text = if action.text("state") == "paused" {
         format!(
@@ -67,6 +72,9 @@ pub fn resume(api: &Api, args: &Resume) -> Result<(), Failure> {
     } else {
         format!("Resumed {title}{next}.\n")
     };
+    if action.text("state") != "paused" && !reasons.is_empty() {
+        text.push_str(&format!("It does not run: {}\n", reasons.join(" ")));
+    }
     if let Some(run) = action.some("live_run") {
         text.push_str(&format!("`lamplighter runs {}` shows its run.\n", line(run)));
     }

@@ -48,7 +48,8 @@ fn a_reader_sees_waiting_payloads() {
     let bed = waiting(3);
     let server = Server::taking();
     bed.configure(&server.url);
-    bed.run(&["log", "-r", "--agent-id", "ab"]).printed("\n");
+    let read = bed.run(&["log", "-r", "--agent-id", "ab"]);
+    assert_eq!((read.code, read.err.as_str()), (0, "lamplighter: the agent ab has no entries\n"));
     let targets: Vec<_> = server.requests().into_iter().map(|request| request.target).collect();
     assert_eq!(targets[..3], [(); 3].map(|()| format!("/context/hooks?project={PROJECT}")));
     assert_eq!(targets[3..], [format!("/context/logs/ab?lines=50&project={PROJECT}&format=json")]);

@@ -8,11 +8,12 @@
 //! It differs from AWS in these ways: signatures are not verified, indexes are consistent at once, and there is no
 //! throttling and no conflict. [`super::faults`] adds these.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -40,8 +41,9 @@ use crate::handler::{Handler, Hangup};
 /// DynamoDB's own limit for a request, in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 
-/// How many requests are answered together at most.
+/// How many requests are answered together at most, and for how long a group gathers them after its first write.
 const GROUP: usize = 128;
+const GATHERS: Duration = Duration::from_millis(5);
 
 const JSON: &str = "application/x-amz-json-1.0";
 
@@ -59,6 +61,8 @@ pub enum DynamoError {
     Identity(#[source] DynoxideError),
     #[error("delete expired items: {0}")]
     Sweep(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("write the table's identity to the disk: {0}")]
+    Sync(#[source] std::io::Error),
     #[error("start the table's thread: {0}")]
     Thread(#[from] std::io::Error),
 }
@@ -93,53 +97,61 @@ type TableResponse = (StatusCode, String);
 
 /// Requests that are done, and are answered together.
 struct Group {
-    log: PathBuf,
+    /// SQLite's log. It is opened once: only a descriptor that was open before an error of the disk is told of it, whoever else has seen it.
+    log: File,
     done: Vec<(oneshot::Sender<Done>, Done)>,
-    has_written: bool,
+    /// When the first write of the group was done.
+    wrote: Option<Instant>,
+    /// Why nobody knows what is on the disk. From then on, nothing is written: a later write would be lost with what is missing before it.
+    failed: Option<String>,
 }
 
 impl Group {
-    fn new(table: &Path) -> Self {
-        let mut log = table.as_os_str().to_owned();
-        log.push("-wal");
-        Self { log: log.into(), done: Vec::with_capacity(GROUP), has_written: false }
+    const fn new(log: File) -> Self {
+        Self { log, done: Vec::new(), wrote: None, failed: None }
     }
 
-    fn add(&mut self, operation: &str, done: Done, answer: oneshot::Sender<Done>) {
-        self.has_written |= is_write(operation);
+    /// Does a request. A read that has no write before it is answered at once: what it has read is on the disk.
+    fn take(&mut self, is_write: bool, run: impl FnOnce() -> Done, answer: oneshot::Sender<Done>) {
+        let done = match &self.failed {
+            Some(cause) if is_write => damaged(cause.clone()),
+            _ => run(),
+        };
+        if self.wrote.is_none() && (!is_write || self.failed.is_some()) {
+            // The caller may have left meanwhile.
+            drop(answer.send(done));
+            return;
+        }
+        self.wrote.get_or_insert_with(Instant::now);
         self.done.push((answer, done));
     }
 
     fn is_full(&self) -> bool {
-        self.done.len() >= GROUP
+        self.done.len() >= GROUP || self.wrote.is_some_and(|at| at.elapsed() >= GATHERS)
     }
 
     /// Answers all, after what they have written is on the disk.
     fn answer(&mut self) {
-        let stored = if std::mem::take(&mut self.has_written) { self.sync() } else { Ok(()) };
+        if self.wrote.take().is_some()
+            && let Err(error) = self.log.sync_data()
+        {
+            self.failed = Some(format!("the log of the table could not be written to the disk: {error}"));
+        }
         for (answer, done) in self.done.drain(..) {
-            let done = match &stored {
-                Ok(()) => done,
-                // After such an error, nobody knows what is on the disk.
-                Err(error) => Done::Failed {
-                    failure: Some(storage::of_io(error).unwrap_or(StorageFailure::Damaged)),
-                    cause: format!("{}: {error}", self.log.display()),
-                },
-            };
-            // The caller may have left meanwhile.
-            drop(answer.send(done));
+            drop(answer.send(self.failed.clone().map_or(done, damaged)));
         }
     }
+}
 
-    /// Writes the log to the disk. SQLite does so itself before it empties the log into the table's file.
-    fn sync(&self) -> std::io::Result<()> {
-        match OpenOptions::new().read(true).write(true).open(&self.log) {
-            Ok(log) => log.sync_data(),
-            // Nothing was written since the log was emptied.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
+fn damaged(cause: String) -> Done {
+    Done::Failed { failure: Some(StorageFailure::Damaged), cause }
+}
+
+/// SQLite's write-ahead log of the table's file. It exists as long as the file is open.
+fn log_of(table: &Path) -> std::io::Result<File> {
+    let mut log = table.as_os_str().to_owned();
+    log.push("-wal");
+    OpenOptions::new().read(true).write(true).open(log)
 }
 
 /// The result of a request.
@@ -198,14 +210,16 @@ impl Dynamo {
             jobs = Some(sender);
             // dynoxide has no other call that lets SQLite commit without waiting for the disk. The group does that.
             db.disable_bulk_loading().map_err(|error| unreadable(error.into()))?;
+            let log = log_of(&path).map_err(|error| unreadable(error.into()))?;
             thread = Some(thread::Builder::new().name("dynamo".into()).spawn(move || {
-                let mut group = Group::new(&path);
+                let mut group = Group::new(log);
                 while let Some(job) = receiver.blocking_recv() {
                     let mut next = Some(job);
                     while let Some(job) = next {
                         match job {
                             Job::Answer { operation, body, answer } => {
-                                group.add(&operation, answered(&db, &operation, &body), answer);
+                                let run = || answered(&db, &operation, &body);
+                                group.take(is_write(&operation), run, answer);
                             }
                             Job::Compact { answer } => {
                                 group.answer();
@@ -251,6 +265,9 @@ impl Dynamo {
         self.0.with_arn(|db, arn| {
             db.tag_resource(TagResourceRequest { resource_arn: Some(arn), tags: vec![tag] })
         })?;
+        // The bucket is marked after it.
+        let synced = self.0.file.as_deref().map(|file| log_of(file).and_then(|log| log.sync_data()));
+        synced.transpose().map_err(DynamoError::Sync)?;
         Ok(())
     }
 
@@ -384,7 +401,17 @@ impl Table {
         }
         // This does not run on the table's thread: between its pages, the sweep lets requests through.
         match tokio::task::spawn_blocking(move || db.sweep_ttl()).await {
-            Ok(swept) => swept.map_err(|error| DynamoError::Sweep(error.into())),
+            Ok(Ok(swept)) => Ok(swept),
+            Ok(Err(error)) => {
+                // It reads the whole table, so it is often the first that finds damage.
+                if let Some(failure) = storage::of_sqlite(&error.to_string()) {
+                    self.note(failure);
+                    if let Some(storage) = self.storage.get() {
+                        storage.report(failure, &error.to_string());
+                    }
+                }
+                Err(DynamoError::Sweep(error.into()))
+            }
             Err(panicked) => Err(DynamoError::Sweep(panicked.into())),
         }
     }
@@ -554,37 +581,51 @@ mod tests {
         end.recv_timeout(std::time::Duration::from_secs(60)).expect("the stop ends");
     }
 
-    fn group(log: &Path, operations: &[&str]) -> (Group, Vec<oneshot::Receiver<Done>>) {
-        let mut group = Group::new(log);
-        let add = |operation: &&str| {
+    fn answers(group: &mut Group, writes: &[bool]) -> Vec<Done> {
+        let take = |is_write: &bool| {
             let (sender, receiver) = oneshot::channel();
-            group.add(operation, Done::Answered((StatusCode::OK, "{}".to_owned())), sender);
+            group.take(*is_write, || Done::Answered((StatusCode::OK, "{}".to_owned())), sender);
             receiver
         };
-        let receivers = operations.iter().map(add).collect();
-        (group, receivers)
+        let receivers: Vec<_> = writes.iter().map(take).collect();
+        group.answer();
+        receivers.into_iter().map(|mut receiver| receiver.try_recv().unwrap()).collect()
+    }
+
+    const fn is_ok(done: &Done) -> bool {
+        matches!(done, Done::Answered((StatusCode::OK, _)))
     }
 
     #[test]
-    fn what_is_not_on_the_disk_is_not_answered_with_success() {
+    fn a_read_before_the_first_write_of_a_group_does_not_wait_for_it() {
         let folder = tempfile::tempdir().unwrap();
-        // A folder can't be written to the disk as a file.
-        std::fs::create_dir(folder.path().join("table-wal")).unwrap();
-        let table = folder.path().join("table");
-        let (mut writes, receivers) = group(&table, &["GetItem", "PutItem", "Query"]);
-        writes.answer();
-        for mut receiver in receivers {
-            let done = receiver.try_recv().unwrap();
+        let mut group = Group::new(File::create(folder.path().join("log")).unwrap());
+        let mut take = |is_write: bool| {
+            let (sender, receiver) = oneshot::channel();
+            group.take(is_write, || Done::Answered((StatusCode::OK, "{}".to_owned())), sender);
+            receiver
+        };
+        let (mut before, mut write, mut after) = (take(false), take(true), take(false));
+        assert!(before.try_recv().is_ok() && write.try_recv().is_err() && after.try_recv().is_err());
+        group.answer();
+        assert!(is_ok(&write.try_recv().unwrap()) && is_ok(&after.try_recv().unwrap()));
+    }
+
+    /// After the disk has failed once, nobody is told that something is stored, also if the next attempt would work.
+    #[test]
+    fn what_is_not_on_the_disk_is_not_answered_with_success() {
+        // A pipe can't be written to the disk.
+        let (log, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut group = Group::new(std::os::fd::OwnedFd::from(log).into());
+        assert!(answers(&mut group, &[false, false]).iter().all(is_ok));
+        let failed = answers(&mut group, &[false, true, false]);
+        assert!(is_ok(&failed[0]));
+        for done in &failed[1..] {
             assert!(matches!(done, Done::Failed { failure: Some(StorageFailure::Damaged), .. }));
         }
-        // Reads alone need no log, and the next group does not fail with the former.
-        for done in [group(&table, &["GetItem", "Query"]), group(&folder.path().join("other"), &["PutItem"])]
-        {
-            let (mut group, receivers) = done;
-            group.answer();
-            for mut receiver in receivers {
-                assert!(matches!(receiver.try_recv().unwrap(), Done::Answered((StatusCode::OK, _))));
-            }
-        }
+        let folder = tempfile::tempdir().unwrap();
+        group.log = File::create(folder.path().join("log")).unwrap();
+        let later = answers(&mut group, &[true, false]);
+        assert!(!is_ok(&later[0]) && is_ok(&later[1]));
     }
 }

@@ -212,7 +212,7 @@ fn report_left_out(table: &Path) {
         Ok(Some(LeftOut::Changed(bytes))) => tracing::error!(
             bytes,
             "the log of the table does not match its checksums from some place on, and all writes from there on are left out; if the power \
-             failed, this is the write that nobody was told of; otherwise the disk or another program has changed the file: stop the \
+             failed, these are writes that nobody was told of; otherwise the disk or another program has changed the file: stop the \
              server and restore the data folder from a backup, as a whole"
         ),
         Err(error) => tracing::warn!(%error, "the log of the table can't be read before it is opened"),

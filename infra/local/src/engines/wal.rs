@@ -49,12 +49,18 @@ pub fn left_out(table: &Path) -> io::Result<Option<LeftOut>> {
     }
     let mut frame = vec![0; FRAME_HEADER + page];
     let (mut open, mut is_changed) = (0, false);
+    // The bytes of the header and of all whole transactions.
+    let mut kept = HEADER as u64;
     loop {
         let read = fill(&mut log, &mut frame)?;
         // A log is used again from its beginning. Then frames of its last use follow, with other salts.
         let is_end = read < 16 || frame[8..16] != *salts;
         if !is_end {
             open += read as u64;
+        }
+        if is_end && read == frame.len() && follows(&mut log, &mut frame, salts)? {
+            // SQLite ends there, but it is no end.
+            return Ok(Some(LeftOut::Changed(length - kept)));
         }
         if is_end || read < frame.len() {
             let end = if is_changed { LeftOut::Changed(open) } else { LeftOut::Cut(open) };
@@ -64,9 +70,20 @@ pub fn left_out(table: &Path) -> io::Result<Option<LeftOut>> {
         is_changed |= words(&frame[16..24]) != sum;
         let is_last_of_transaction = frame[4..8] != [0; 4];
         if is_last_of_transaction && !is_changed {
+            kept += open;
             open = 0;
         }
     }
+}
+
+/// Whether one of the frames that follow has these salts, so that it is of the log's last use.
+fn follows(log: &mut impl Read, frame: &mut [u8], salts: &[u8]) -> io::Result<bool> {
+    while fill(log, frame)? == frame.len() {
+        if frame[8..16] == *salts {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Reads until the buffer is full or the file ends, and returns how many bytes were read.
@@ -183,9 +200,9 @@ mod tests {
         assert!(bytes <= 3 * frame as u64, "{bytes}");
         assert_eq!(found(&table, &changed), 7);
 
-        // A changed byte in the middle: all later rows are left out, and their bytes are counted. The same with a changed head.
+        // A changed byte in the middle: all later rows are left out, and their bytes are counted. The same with a changed salt or head.
         let [.., after_four, _, _, _] = ends[..] else { panic!("{ends:?}") };
-        for (at, rows) in [(after_four + 100, 4), (after_four + 20, 4), (20, 0)] {
+        for (at, rows) in [(after_four + 100, 4), (after_four + 20, 4), (after_four + 8, 4), (20, 0)] {
             let mut changed = whole.clone();
             changed[at] ^= 1;
             fs::write(&log, &changed).unwrap();

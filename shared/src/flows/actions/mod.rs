@@ -47,13 +47,10 @@ use crate::store::history::Ledger;
 use crate::store::table::{Order, Write};
 use crate::store::{DueItem, Store, Versioned};
 
+pub use super::withdrawals::StaleApproval;
 pub use apply::{Changed, apply, approve, change, command, resume, revert, schedule};
 pub(crate) use apply::{answer, queued};
-pub(crate) use approvals::agent_changed;
-pub use approvals::{
-    ApprovalView, Approvals, ApproveMany, Approved, Ended, StaleApproval, approval, approve_many, stale,
-    stale_after, withdraws,
-};
+pub use approvals::{ApprovalView, Approvals, ApproveMany, Approved, approval, approve_many, stale};
 pub use define::define;
 pub(crate) use define::define_imported;
 pub use delete::{delete, delete_if_there};

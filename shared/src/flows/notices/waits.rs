@@ -10,7 +10,7 @@ use domain::runs::RunState;
 
 use crate::context::Cx;
 use crate::error::Result;
-use crate::flows::actions;
+use crate::flows::withdrawals;
 
 /// What is said of what waits, as it is now. `None` if it does not wait any more. `noted`: what was noted when it began to wait.
 ///
@@ -19,7 +19,7 @@ use crate::flows::actions;
 pub(super) async fn now(cx: &Cx, owner: &Owner, waiting: Waiting, noted: &Event) -> Result<Option<Event>> {
     match waiting {
         // It may have been changed again meanwhile.
-        Waiting::Agent(agent) => actions::agent_changed(cx, owner, agent).await,
+        Waiting::Agent(agent) => withdrawals::agent_changed(cx, owner, agent).await,
         _ => Ok(still(cx, owner, waiting).await?.then(|| noted.clone())),
     }
 }
@@ -29,7 +29,7 @@ pub(super) async fn now(cx: &Cx, owner: &Owner, waiting: Waiting, noted: &Event)
 async fn still(cx: &Cx, owner: &Owner, waiting: Waiting) -> Result<bool> {
     match waiting {
         Waiting::Approval(action) => needs_approval(cx, owner, action).await,
-        Waiting::Agent(agent) => Ok(actions::agent_changed(cx, owner, agent).await?.is_some()),
+        Waiting::Agent(agent) => Ok(withdrawals::agent_changed(cx, owner, agent).await?.is_some()),
         Waiting::Turn(run) => waits_for_answer(cx, owner, run).await,
         Waiting::Proposals(run) => has_proposals(cx, owner, run).await,
     }
