@@ -492,7 +492,10 @@ def test_an_account_is_deleted_with_all_versions_of_its_objects(d: Deployment) -
 def test_the_watchdog_looks(d: Deployment) -> None:
     sent, has_failed = d.invoke("watchdog")
     assert not has_failed, sent
-    assert sent["refused"] == 0 and sent["owners"] >= 1, sent
+    # At a quarter past an even hour, the timer has made the look of these two hours.
+    looks = [line for line in d.lines() if "the watchdog looks" in line]
+    by_timer = any(re.search(r'"owners":[1-9]', line) for line in looks)
+    assert sent["refused"] == 0 and (sent["owners"] >= 1 or by_timer), (sent, looks)
     # It knows how many dead letters there are, and whether the timer is on.
     unknown = [line for line in d.lines() if re.search("dead letters could not be counted|timer could not be read", line)]
     assert not unknown, unknown
