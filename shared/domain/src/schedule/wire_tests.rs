@@ -82,8 +82,8 @@ fn a_schedule_of_whole_days_says_the_time_at_which_it_runs() {
         ),
         (
             berlin("1w"),
-            "Every week on Saturday at 14:03 (Europe/Berlin).",
-            "Every week, at the time of the approval (Europe/Berlin).",
+            "Every 7 days on Saturday at 14:03 (Europe/Berlin).",
+            "Every 7 days, at the time of the approval (Europe/Berlin).",
         ),
         (berlin("24h"), "Every 24 hours (Europe/Berlin).", "Every 24 hours (Europe/Berlin)."),
         (

@@ -279,11 +279,9 @@ fn escapes_alone_are_no_links() {
         r#"See {"path": "D:\\u\u0041\\b", "share": "a\u0020b"} there."#,
         "```js\nconst a = /^\\/\\/[a-z]+\\.js$/; const b = \"caf\\u00e9\"; const c = 'it\\'s';\n```",
         r#"It matches "\/\/.*$", "\/\*.*\*\/" and "^\/api\/v\d+$"."#,
-        "```json\n{\"match\": \"\\/\\/.*$\", \"begin\": \"\\/\\/(?=[^*])\", \"n\": \"^\\\\d+\\/\\\\d+$\"}\n```",
         "```js\nnew RegExp('\\/\\/cdn\\.evil\\.com\\/')\n```",
         r#"She said "\u201chello\u201d", 'caf\xe9' and "a\/b", "1\/2", "and\/or"."#,
         r#"Before: {"a": "\u0048ello", "b": "\/api\/v1", "c": "a\u002fb.md", "d": "x \/\/ a comment"}."#,
-        r#"See {"href": "\u002f\u002fgood.com/a", "b": "\u002f\u002fsub.good.com"}."#,
         r#"Broken: "\u00" "\uzzzz" "\x" "\u{}" "\u{110000}" "\u{1234567}" "\"#,
         "It's a \\frac{a}{b} and 'a \\nu' isn't.",
     ] {
