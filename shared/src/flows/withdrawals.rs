@@ -59,6 +59,8 @@ pub struct Ended {
     pub withdrawn: Option<Withdrawn>,
 }
 
+/// What an edit does to the approvals of the agent's actions. All of them are read.
+///
 /// # Errors
 /// If the table does not answer.
 pub async fn withdraws(cx: &Cx, owner: &Owner, before: &Agent, after: &Agent) -> Result<Ended> {
