@@ -70,4 +70,16 @@ END
 probe "$PYTHON" probe.py
 
 expect "queues after launch only, steps outside a workflow are not retried, an id answers for other arguments" <<'END'
+Queue at module level: DBOSException
+register_queue before launch: DBOSException
+register_queue after launch: Queue
+step in a workflow: DBOSMaxStepRetriesExceeded
+attempts: 3
+step outside a workflow: ConnectionError
+attempts: 1
+report-1, Monday: report of Monday
+report-1, Tuesday: report of Monday
+report-1, another function: DBOSConflictingWorkflowError
+broken-1, Monday: no data for Monday
+broken-1, Tuesday: no data for Monday
 END
