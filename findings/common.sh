@@ -24,7 +24,7 @@ pip_packages() {
 
 probe() {
     local answer=0
-    (cd "$WORK" && timeout 90 "$@" 2>"$WORK/errors") > "$WORK/part" || answer=$?
+    (cd "$WORK" && timeout 150 "$@" 2>"$WORK/errors") > "$WORK/part" || answer=$?
     if [ "$answer" -ne 0 ]; then
         cat "$WORK/errors" >&2
         echo "The probe ended with $answer: $*" >&2
