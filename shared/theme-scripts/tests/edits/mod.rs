@@ -113,8 +113,8 @@ fn the_default_locale_and_the_markup_can_change_under_unchanged_files() {
     let first: Texts = corpus::lantern().into_iter().collect();
     let theme = read(&first);
     for (path, old, new) in [
-        ("locales/en.default.json", "\"", "\"x"),
-        ("locales/en.default.schema.json", "\"", "\"x"),
+        ("locales/en.default.json", "\": ", "x\": "),
+        ("locales/en.default.schema.json", "\": ", "x\": "),
         ("layout/theme.liquid", "class=", "data-class="),
         ("sections/header.liquid", "id=", "data-id="),
         ("assets/lantern.js", "querySelector('", "querySelector('.missing-"),
