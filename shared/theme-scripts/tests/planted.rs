@@ -1,6 +1,7 @@
 //! Planted faults are found, on their lines; harmless edits are not reported.
 
 mod corpus;
+mod edits;
 
 use std::collections::BTreeSet;
 

@@ -63,7 +63,8 @@ fn is_harmless(text: &str) -> bool {
         true => text.matches(begin).count() % 2 == 1,
         false => text.matches(begin).count() != text.matches(end).count(),
     };
-    !PAIRS.into_iter().any(is_open) && [Options::empty(), Options::all()].into_iter().all(|dialect| has_no_tag(text, dialect))
+    !PAIRS.into_iter().any(is_open)
+        && [Options::empty(), Options::all()].into_iter().all(|dialect| has_no_tag(text, dialect))
 }
 
 /// Whether a dialect of Markdown finds no HTML in a text. `[^1]:<style>` has the address `style` in CommonMark. With footnotes, it is

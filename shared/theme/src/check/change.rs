@@ -34,7 +34,7 @@ pub fn added(before: &CheckedTheme, after: &CheckedTheme) -> Vec<Finding> {
     }
     let mut found: Vec<Finding> = new.into_iter().map(|(finding, _)| finding).collect();
     for (path, note) in damage(before, after) {
-        found.push(after.finding(&path, &note).0);
+        found.push(after.finding(&path, &note));
     }
     found.sort();
     found.dedup();

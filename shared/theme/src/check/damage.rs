@@ -6,8 +6,8 @@ use crate::path::FileKind;
 
 const CODE: &str = "EditingDamage";
 
-/// Checks the bytes of a file before they become text.
-pub fn check_bytes(bytes: &[u8], notes: &mut Notes) {
+/// Checks the bytes of a file before they become text. `invalid` is the first place that is not UTF-8.
+pub fn check_bytes(bytes: &[u8], invalid: Option<usize>, notes: &mut Notes) {
     if bytes.starts_with("\u{feff}".as_bytes()) {
         notes.add(0, Warning, "ByteOrderMark", "the file begins with a byte order mark");
     }
@@ -15,8 +15,8 @@ pub fn check_bytes(bytes: &[u8], notes: &mut Notes) {
         notes.add(0, Error, "Encoding", "the file is UTF-16: it must be UTF-8");
     } else if let Some(at) = memchr::memchr(0, bytes) {
         notes.add(at, Error, "Encoding", "the file contains a NUL character");
-    } else if let Err(error) = std::str::from_utf8(bytes) {
-        notes.add(error.valid_up_to(), Error, "Encoding", "the file is not UTF-8 here");
+    } else if let Some(at) = invalid {
+        notes.add(at, Error, "Encoding", "the file is not UTF-8 here");
     }
 }
 
@@ -42,60 +42,67 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     let mut numbered = 0;
     let mut lines = 0;
     let mut in_raw_block = false;
+    // What the whole text lacks, no line has.
+    let has_raw = RAW.iter().any(|mark| contains(text, mark));
+    let has_dots = ["...", "…"].iter().any(|dots| contains(text, dots));
+    let mut comments = COMMENTS.map(|mark| Next::new(text, mark));
     for line in text.split_inclusive('\n') {
         let here = at;
         at += line.len();
-        let trimmed = line.trim();
-        if trimmed.contains("{% raw")
-            || trimmed.contains("@example")
-            || trimmed.contains("{% doc")
-            || trimmed.contains("{%- doc")
-        {
-            in_raw_block = true;
+        let unindented = line.trim_start();
+        let trimmed = unindented.trim_end();
+        if has_raw {
+            if RAW.iter().any(|mark| trimmed.contains(mark)) {
+                in_raw_block = true;
+            }
+            if trimmed.contains("endraw") || trimmed.contains("enddoc") {
+                in_raw_block = false;
+            }
         }
-        if trimmed.contains("endraw") || trimmed.contains("enddoc") {
-            in_raw_block = false;
-        }
-        if trimmed.is_empty() {
-            continue;
-        }
+        let Some(first) = trimmed.bytes().next() else { continue };
         lines += 1;
-        let start = here + (line.len() - line.trim_start().len());
-        if !in_raw_block
-            && (trimmed.starts_with("```") || trimmed.starts_with("~~~"))
-            && trimmed[3..]
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.' | '/' | ':'))
-        {
-            notes.add(start, Error, CODE, "a Markdown fence stands in the file");
-        }
-        for mark in ["<<<<<<< ", ">>>>>>> ", "<<<<<<<", ">>>>>>>"] {
-            if line.starts_with(mark) && (mark.ends_with(' ') || trimmed == mark) {
-                notes.add(start, Error, CODE, "a marker of a merge or of a replacement stands in the file");
-                break;
+        let start = here + (line.len() - unindented.len());
+        // Most lines begin with a byte that begins none of these.
+        match first {
+            b'`' | b'~' => {
+                if !in_raw_block
+                    && (trimmed.starts_with("```") || trimmed.starts_with("~~~"))
+                    && trimmed[3..]
+                        .chars()
+                        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.' | '/' | ':'))
+                {
+                    notes.add(start, Error, CODE, "a Markdown fence stands in the file");
+                }
             }
-        }
-        if trimmed == "=======" && line.starts_with('=') {
-            notes.add(start, Error, CODE, "a marker of a merge or of a replacement stands in the file");
-        }
-        if (trimmed.starts_with("@@ -") && trimmed.contains(" @@"))
-            || (line.starts_with("--- a/") || line.starts_with("+++ b/") || line.starts_with("diff --git "))
-            || trimmed.starts_with("*** Begin Patch")
-            || trimmed.starts_with("*** End Patch")
-            || trimmed.starts_with("*** Update File")
-        {
-            notes.add(start, Error, CODE, "a header of a diff stands in the file");
-        } else if diff_sign(line) {
-            if signs.0 + signs.1 == 0 {
-                signs.2 = start;
+            b'<' | b'>' | b'=' => {
+                let is_end = ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark))
+                    || ["<<<<<<<", ">>>>>>>", "======="].contains(&trimmed) && line.as_bytes()[0] == first;
+                if is_end {
+                    let message = "a marker of a merge or of a replacement stands in the file";
+                    notes.add(start, Error, CODE, message);
+                }
             }
-            if line.starts_with('+') { signs.0 += 1 } else { signs.1 += 1 }
-        }
-        if numbered_line(trimmed) {
-            numbered += 1;
+            b'@' | b'-' | b'+' | b'd' | b'*' => {
+                if (trimmed.starts_with("@@ -") && trimmed.contains(" @@"))
+                    || ["--- a/", "+++ b/", "diff --git "].iter().any(|mark| line.starts_with(mark))
+                    || trimmed.starts_with("*** Begin Patch")
+                    || trimmed.starts_with("*** End Patch")
+                    || trimmed.starts_with("*** Update File")
+                {
+                    notes.add(start, Error, CODE, "a header of a diff stands in the file");
+                } else if diff_sign(line) {
+                    if signs.0 + signs.1 == 0 {
+                        signs.2 = start;
+                    }
+                    if line.starts_with('+') { signs.0 += 1 } else { signs.1 += 1 }
+                }
+            }
+            b'0'..=b'9' if numbered_line(trimmed) => numbered += 1,
+            _ => {}
         }
         if !in_raw_block {
-            placeholder(kind, trimmed, start, notes);
+            let has_comment = comments.iter_mut().fold(false, |has, mark| mark.is_within(here, at) || has);
+            placeholder(kind, trimmed, start, (has_comment, has_dots), notes);
         }
         talk(trimmed, start, notes);
     }
@@ -107,6 +114,44 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     }
     characters(kind, text, notes);
     repeated(text, notes);
+}
+
+fn contains(text: &str, part: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
+}
+
+/// Beginnings of blocks whose text may show code.
+const RAW: [&str; 4] = ["{% raw", "@example", "{% doc", "{%- doc"];
+
+/// Beginnings of comments that can stand anywhere in a line.
+const COMMENTS: [&str; 4] = ["{% comment", "<!--", "/*", " //"];
+
+/// Finds the places of a mark in a text, in order.
+struct Next<'a> {
+    text: &'a [u8],
+    mark: &'static [u8],
+    /// The first place at or after the part that was asked for last.
+    at: usize,
+}
+
+impl<'a> Next<'a> {
+    fn new(text: &'a str, mark: &'static str) -> Self {
+        let mut next = Self { text: text.as_bytes(), mark: mark.as_bytes(), at: 0 };
+        next.go_to(0);
+        next
+    }
+
+    fn go_to(&mut self, from: usize) {
+        self.at = memchr::memmem::find(&self.text[from..], self.mark).map_or(usize::MAX, |at| from + at);
+    }
+
+    /// Whether the mark begins in a part of the text. Each part must begin at or after the one before.
+    fn is_within(&mut self, start: usize, end: usize) -> bool {
+        if self.at < start {
+            self.go_to(start);
+        }
+        self.at < end
+    }
 }
 
 /// A line that begins with the sign of a diff in its first column, and with code after it.
@@ -142,6 +187,9 @@ fn numbered_line(line: &str) -> bool {
 
 fn line_ends(text: &str, notes: &mut Notes) {
     let bytes = text.as_bytes();
+    if memchr::memchr(b'\r', bytes).is_none() {
+        return;
+    }
     let total = memchr::memchr_iter(b'\n', bytes).count();
     let crlf = memchr::memmem::find_iter(bytes, b"\r\n").count();
     if crlf > 0 && crlf < total {
@@ -165,7 +213,7 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
     if !is_json && kind != FileKind::Script {
         if line_ends >= 3 && line_ends > breaks * 2 {
             notes.add(first("\\n"), Error, CODE, "line ends are escaped: the file contains `\\n` as text");
-        } else {
+        } else if line_ends >= 2 {
             // One line with several escaped line ends, outside of scripts.
             let mut at = 0;
             for line in text.split_inclusive('\n') {
@@ -219,7 +267,8 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
             "&lt;script",
             "&lt;style",
         ];
-        let total: usize = escaped.iter().map(|mark| count(mark)).sum();
+        let has_any = contains(text, "&lt;");
+        let total: usize = if has_any { escaped.iter().map(|mark| count(mark)).sum() } else { 0 };
         if total >= 2 {
             let at = escaped
                 .iter()
@@ -227,7 +276,8 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
                 .min();
             notes.add(at.unwrap_or(0), Error, CODE, "markup is escaped: the page shows it as text");
         }
-        for mark in ["{&#37;", "&#123;", "{{&quot;", "{% if a &gt;", "&#x7B;"] {
+        let has_any = memchr::memchr(b'&', text.as_bytes()).is_some();
+        for mark in ["{&#37;", "&#123;", "{{&quot;", "{% if a &gt;", "&#x7B;"].iter().filter(|_| has_any) {
             if let Some(at) = memchr::memmem::find(text.as_bytes(), mark.as_bytes()) {
                 notes.add(at, Error, CODE, "Liquid is escaped: the page shows it as text");
                 break;
@@ -241,15 +291,46 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
     }
 }
 
+/// Whether a line has one of the words, or the dots, that each text has which stands for code.
+fn may_stand_for_code(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    bytes.iter().enumerate().any(|(at, byte)| {
+        let word = match byte.to_ascii_lowercase() {
+            b'.' => "...",
+            b'c' => "code",
+            b'o' => "omitted for brevity",
+            b'r' => "rest",
+            b's' => "same as before",
+            b't' => "truncated",
+            b'u' => "unchanged",
+            0xE2 => "…",
+            _ => return false,
+        };
+        bytes.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+    })
+}
+
 /// A comment that stands for code which is not there.
-fn placeholder(kind: FileKind, line: &str, at: usize, notes: &mut Notes) {
-    let is_comment = ["//", "/*", "*", "<!--", "{%", "#", "...", "…", "{#", "[", "("]
-        .iter()
-        .any(|mark| line.starts_with(mark))
-        || line.contains("{% comment")
-        || line.contains("<!--")
-        || line.contains("/*")
-        || line.contains(" //");
+fn placeholder(
+    kind: FileKind,
+    line: &str,
+    at: usize,
+    (has_comment, has_dots): (bool, bool),
+    notes: &mut Notes,
+) {
+    let is_comment = match line.as_bytes() {
+        [b'*' | b'#' | b'[' | b'(', ..]
+        | [b'/', b'/' | b'*', ..]
+        | [b'{', b'%' | b'#', ..]
+        | [b'.', b'.', b'.', ..] => true,
+        [b'<', b'!', ..] if line.starts_with("<!--") => true,
+        [0xE2, ..] if line.starts_with('…') => true,
+        _ => has_comment,
+    };
+    let may_be_bare = has_dots && kind != FileKind::Locale;
+    if !(is_comment || may_be_bare) || !may_stand_for_code(line) {
+        return;
+    }
     let bare = line.trim_matches(|c: char| {
         matches!(c, '/' | '*' | '<' | '>' | '!' | '-' | '{' | '}' | '%' | '#' | ' ' | '[' | ']' | '(' | ')')
     });
@@ -357,27 +438,48 @@ fn talk(line: &str, at: usize, notes: &mut Notes) {
         "<|endoftext|>",
         "<content path=",
     ];
-    if BEGINNINGS.iter().any(|words| line.starts_with(words)) {
+    let (first, last) = (line.as_bytes().first(), line.as_bytes().last());
+    let is_talk = matches!(first, Some(b'A' | b'B' | b'C' | b'H' | b'I' | b'S'))
+        && BEGINNINGS.iter().any(|words| line.starts_with(words));
+    // Each tag has one `<`, at its beginning.
+    let starts = || first == Some(&b'<') && TAGS.iter().any(|tag| line.starts_with(tag));
+    let ends = || {
+        matches!(last, Some(b'>' | b't' | b'='))
+            && line.rfind('<').is_some_and(|open| TAGS.contains(&&line[open..]))
+    };
+    if is_talk {
         notes.add(at, Error, CODE, "a sentence of a conversation stands in the file");
-    } else if TAGS.iter().any(|tag| line.starts_with(tag) || line.ends_with(tag)) {
+    } else if starts() || ends() {
         notes.add(at, Error, CODE, "a marker of an editing tool stands in the file");
     }
+}
+
+/// Whether the beginning of a character that was decoded with the wrong encoding is there: `Ã`, `Â`, `â` or `ï` and what follows.
+fn has_wrong_encoding(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(0xC3, bytes).any(|at| match bytes.get(at + 1) {
+        Some(0x82 | 0x83) => true,
+        Some(0xA2) => bytes.get(at + 2) == Some(&0xE2),
+        Some(0xAF) => bytes.get(at + 2) == Some(&0xC2),
+        _ => false,
+    })
 }
 
 fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
     if text.is_ascii() {
         return;
     }
-    for wrong in [
+    const WRONG: [&str; 24] = [
         "Ã©", "Ã¨", "Ã¼", "Ã¶", "Ã¤", "Ã±", "Ã ", "Ã§", "â€™", "â€œ", "â€“", "â€”", "â€¦", "Â©", "Â ", "ï»¿",
         "â€˜", "Â·", "â†’", "Â®", "Ã³", "Ã¡", "Ã\u{AD}", "ÃŸ",
-    ] {
+    ];
+    let has_any = has_wrong_encoding(text.as_bytes());
+    for wrong in WRONG.iter().filter(|_| has_any) {
         if let Some(at) = memchr::memmem::find(text.as_bytes(), wrong.as_bytes()) {
             notes.add(at, Warning, "Encoding", "characters were decoded with the wrong encoding here");
             break;
         }
     }
-    if let Some(at) = text.find('\u{fffd}') {
+    if let Some(at) = memchr::memmem::find(text.as_bytes(), "\u{fffd}".as_bytes()) {
         notes.add(at, Warning, "Encoding", "a replacement character stands here: a character was lost");
     }
     if kind == FileKind::Locale || kind == FileKind::SchemaLocale {

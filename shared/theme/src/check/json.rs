@@ -270,16 +270,21 @@ impl Reader<'_> {
     fn string(&mut self) -> Result<String, JsonError> {
         let open = self.at;
         let mut at = self.at + 1;
+        let mut has_escape = false;
         loop {
             match self.bytes.get(at) {
                 None => return self.fail(open, "a string has no end"),
                 Some(b'"') => break,
                 Some(b'\\') => match self.bytes.get(at + 1) {
-                    Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => at += 2,
+                    Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                        has_escape = true;
+                        at += 2;
+                    }
                     Some(b'u')
                         if self.bytes.len() > at + 5
                             && self.bytes[at + 2..at + 6].iter().all(u8::is_ascii_hexdigit) =>
                     {
+                        has_escape = true;
                         at += 6;
                     }
                     _ => return self.fail(at, "a backslash in a string begins no escape that JSON knows"),
@@ -293,7 +298,7 @@ impl Reader<'_> {
         }
         self.at = at + 1;
         let raw = &self.text[open + 1..at];
-        Ok(crate::scan::json::unescape(raw))
+        Ok(if has_escape { crate::scan::json::unescape(raw) } else { raw.to_owned() })
     }
 
     fn number(&mut self) -> Result<Value, JsonError> {

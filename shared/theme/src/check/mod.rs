@@ -24,9 +24,11 @@ mod templates;
 mod tests;
 mod theme;
 mod walk;
+mod words;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,7 @@ use self::schema::Schema;
 use self::script::{ScriptFacts, ScriptReader};
 use self::settings::Setting;
 use self::templates::Translation;
+use self::words::FileWords;
 use super::path::FileKind;
 use super::scan::liquid::{self, TokenKind};
 use super::text::{Lines, Span};
@@ -137,7 +140,15 @@ pub struct CheckedFile {
     /// Whether it has more findings of a severity than are listed.
     is_cut: bool,
     content: Content,
+    /// Another file, also one that replaces this one, has another id.
+    id: u64,
+    words: FileWords,
+    /// What is wrong beside the default locale with this id. A locale is not compared again with the same one.
+    beside_default: Mutex<Option<(u64, Arc<[Note]>)>>,
 }
+
+/// The id of the next file that is read.
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 enum Content {
     Liquid(Box<LiquidFile>),
@@ -181,6 +192,9 @@ impl CheckedFile {
             is_cut: false,
             content: Content::None,
             text,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            words: FileWords::default(),
+            beside_default: Mutex::default(),
         }
     }
 
@@ -190,7 +204,14 @@ impl CheckedFile {
         let mut notes = Notes::default();
         paths::check_size(kind, path, bytes.len() as u64, &mut notes);
         let is_text = kind != FileKind::Other || path.ends_with(".liquid");
-        let text = if is_text { String::from_utf8_lossy(bytes).into_owned() } else { String::new() };
+        let (text, invalid) = if is_text {
+            match std::str::from_utf8(bytes) {
+                Ok(text) => (text.to_owned(), None),
+                Err(error) => (String::from_utf8_lossy(bytes).into_owned(), Some(error.valid_up_to())),
+            }
+        } else {
+            (String::new(), None)
+        };
         let mut file = Self {
             kind,
             lines: Lines::new(&text),
@@ -198,12 +219,16 @@ impl CheckedFile {
             is_cut: false,
             content: Content::None,
             text,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            words: FileWords::default(),
+            beside_default: Mutex::default(),
         };
         if is_text {
-            damage::check_bytes(bytes, &mut notes);
+            damage::check_bytes(bytes, invalid, &mut notes);
             damage::check_text(kind, path, &file.text, &mut notes);
             if bytes.len() <= paths::MAX_READ {
                 file.content = file.read_content(path, scripts, &mut notes);
+                file.words = FileWords::of(&file);
             }
         }
         // One place, one kind of fault: the first message is the most exact one.
@@ -254,7 +279,7 @@ impl CheckedFile {
         templates::duplicate_keys(&root, notes);
         match self.kind {
             FileKind::SettingsSchema => Content::SettingsSchema(templates::settings_schema(&root, notes)),
-            FileKind::Locale | FileKind::SchemaLocale => Content::Locale(templates::locale(&root, notes)),
+            FileKind::Locale | FileKind::SchemaLocale => Content::Locale(templates::locale(root, notes)),
             FileKind::SettingsData => {
                 if path == "config/settings_data.json" {
                     templates::settings_data(&root, notes);
@@ -589,6 +614,48 @@ impl CheckedTheme {
         Self::default().changed(files, &[], scripts)
     }
 
+    /// Reads the files of a theme on up to `threads` threads, of which the caller's is one. `read` reads an entry of `files`. The result
+    /// is the same with each number of threads. A file at the end of the list may begin last, so the largest ones come first.
+    ///
+    /// # Errors
+    /// The error of the first entry that can't be read.
+    pub fn read_on<T: Sync, E: Send>(
+        threads: usize,
+        files: &[T],
+        read: impl Fn(&T) -> Result<(String, CheckedFile), E> + Sync,
+    ) -> Result<Self, E> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(file) = files.get(index) else { return done };
+                done.push((index, read(file)));
+            }
+        };
+        let mut results = std::thread::scope(|scope| {
+            let helpers = (1..threads.min(files.len()))
+                // If there can be no further thread, the others do its work.
+                .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
+                .collect::<Vec<_>>();
+            let mut results = work();
+            for helper in helpers {
+                match helper.join() {
+                    Ok(more) => results.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            results
+        });
+        results.sort_unstable_by_key(|(index, _)| *index);
+        let mut theme = Self::default();
+        for (_, file) in results {
+            let (path, file) = file?;
+            theme.files.insert(path, Arc::new(file));
+        }
+        Ok(theme)
+    }
+
     /// Reads a file, and adds it or replaces the one at its path.
     pub fn add(&mut self, path: &str, bytes: &[u8], scripts: Option<&dyn ScriptReader>) {
         self.files.insert(path.to_owned(), Arc::new(CheckedFile::read(path, bytes, scripts)));
@@ -641,7 +708,9 @@ impl CheckedTheme {
 
     /// Everything that is wrong, by path and line. Of each file and severity, the first 500.
     pub fn findings(&self) -> Vec<Finding> {
-        let mut found: Vec<Finding> = self.located().into_iter().map(|(finding, _)| finding).collect();
+        let mut found: Vec<Finding> = Vec::new();
+        self.each_note(|path, note| found.push(self.finding(path, note)));
+        found.sort_unstable();
         found.dedup();
         found
     }
@@ -655,34 +724,36 @@ impl CheckedTheme {
     /// The findings with the text of their lines.
     fn located(&self) -> Vec<(Finding, String)> {
         let mut found = Vec::new();
-        for (path, file) in &self.files {
-            for note in &file.notes {
-                found.push(self.finding(path, note));
-            }
-        }
-        for (path, note) in theme::check(self) {
-            found.push(self.finding(&path, &note));
-        }
+        self.each_note(|path, note| {
+            let finding = self.finding(path, note);
+            let text = self
+                .files
+                .get(path)
+                .map(|file| excerpt(&file.text, file.lines.span_of(finding.line), note.at).to_owned());
+            found.push((finding, text.unwrap_or_default()));
+        });
         found.sort();
         found.dedup();
         found
     }
 
-    fn finding(&self, path: &str, note: &Note) -> (Finding, String) {
-        let (line, excerpt) = match self.files.get(path) {
-            Some(file) => {
-                let line = file.line(note.at);
-                (line, excerpt(&file.text, file.lines.span_of(line), note.at).to_owned())
-            }
-            None => (1, String::new()),
-        };
-        let finding = Finding {
+    /// Calls `each` with what is wrong within the files, and then with what is wrong between them.
+    fn each_note(&self, mut each: impl FnMut(&str, &Note)) {
+        for (path, file) in &self.files {
+            file.notes.iter().for_each(|note| each(path, note));
+        }
+        for (path, note) in theme::check(self) {
+            each(&path, &note);
+        }
+    }
+
+    fn finding(&self, path: &str, note: &Note) -> Finding {
+        Finding {
             path: path.to_owned(),
-            line,
+            line: self.files.get(path).map_or(1, |file| file.line(note.at)),
             code: note.code,
             severity: note.severity,
             message: note.message.clone(),
-        };
-        (finding, excerpt)
+        }
     }
 }

@@ -295,7 +295,7 @@ pub struct Translation {
 }
 
 /// The texts of a locale by their keys.
-pub fn locale(root: &Node, notes: &mut Notes) -> FxHashMap<String, Translation> {
+pub fn locale(root: Node, notes: &mut Notes) -> FxHashMap<String, Translation> {
     let mut found = FxHashMap::default();
     if !root.is_object() {
         notes.add(root.at, Error, "ValidLocale", format!("a locale must be an object, is {}", root.kind()));
@@ -305,7 +305,7 @@ pub fn locale(root: &Node, notes: &mut Notes) -> FxHashMap<String, Translation> 
     found
 }
 
-fn flatten(node: &Node, prefix: String, found: &mut FxHashMap<String, Translation>, notes: &mut Notes) {
+fn flatten(node: Node, prefix: String, found: &mut FxHashMap<String, Translation>, notes: &mut Notes) {
     let is_plural = !node.members().is_empty()
         && node
             .members()
@@ -319,14 +319,16 @@ fn flatten(node: &Node, prefix: String, found: &mut FxHashMap<String, Translatio
         found.insert(prefix, Translation { text: text.join("\n"), at: node.at, is_plural: true });
         return;
     }
-    for member in node.members() {
-        let key = if prefix.is_empty() { member.key.clone() } else { format!("{prefix}.{}", member.key) };
-        match &member.node.value {
+    let Value::Object(members) = node.value else { return };
+    for mut member in members {
+        let key = if prefix.is_empty() { member.key } else { [prefix.as_str(), &member.key].join(".") };
+        match &mut member.node.value {
             Value::String(text) => {
-                unbalanced(text, &member.node, notes);
-                found.insert(key, Translation { text: text.clone(), at: member.key_at, is_plural: false });
+                let text = std::mem::take(text);
+                unbalanced(&text, &member.node, notes);
+                found.insert(key, Translation { text, at: member.key_at, is_plural: false });
             }
-            Value::Object(_) => flatten(&member.node, key, found, notes),
+            Value::Object(_) => flatten(member.node, key, found, notes),
             Value::Null => {}
             _ => {
                 let message = format!("the text of `{key}` must be a string, is {}", member.node.kind());
@@ -337,6 +339,9 @@ fn flatten(node: &Node, prefix: String, found: &mut FxHashMap<String, Translatio
 }
 
 fn unbalanced(text: &str, node: &Node, notes: &mut Notes) {
+    if memchr::memchr2(b'{', b'}', text.as_bytes()).is_none() {
+        return;
+    }
     let (open, close) = (text.matches("{{").count(), text.matches("}}").count());
     if open != close {
         notes.add(node.at, Warning, "ValidLocale", "a placeholder in this text has no `{{` or `}}`");

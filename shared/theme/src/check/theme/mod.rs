@@ -33,6 +33,9 @@ struct Whole<'a> {
     settings: Option<&'a [Setting]>,
     texts: Option<&'a FxHashMap<String, Translation>>,
     schema_texts: Option<&'a FxHashMap<String, Translation>>,
+    /// The ids of the files with these texts.
+    texts_id: u64,
+    schema_texts_id: u64,
     /// The arguments that all callers give a snippet, with their types.
     arguments: FxHashMap<&'a str, FxHashMap<&'a str, Vec<Type>>>,
     included: FxHashSet<&'a str>,
@@ -50,6 +53,8 @@ pub fn check(theme: &CheckedTheme) -> Vec<(String, Note)> {
         settings: None,
         texts: None,
         schema_texts: None,
+        texts_id: 0,
+        schema_texts_id: 0,
         arguments: FxHashMap::default(),
         included: FxHashSet::default(),
         rendered: FxHashSet::default(),
@@ -96,9 +101,11 @@ impl<'a> Whole<'a> {
             }
             match &file.content {
                 Content::SettingsSchema(settings) => self.settings = Some(settings),
-                Content::Locale(texts) if path.ends_with(".default.json") => self.texts = Some(texts),
+                Content::Locale(texts) if path.ends_with(".default.json") => {
+                    (self.texts, self.texts_id) = (Some(texts), file.id);
+                }
                 Content::Locale(texts) if path.ends_with(".default.schema.json") => {
-                    self.schema_texts = Some(texts);
+                    (self.schema_texts, self.schema_texts_id) = (Some(texts), file.id);
                 }
                 Content::Liquid(liquid) => {
                     for render in &liquid.facts.renders {

@@ -4,7 +4,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Whole;
 use crate::check::Severity::{Error, Warning};
-use crate::check::{CheckedTheme, Content, ScriptFacts, Severity};
+use crate::check::words::{self, MAX_PREFIX};
+use crate::check::{CheckedFile, CheckedTheme, Content, ScriptFacts, Severity};
+use crate::text::Span;
 
 impl<'a> Whole<'a> {
     /// Names and selectors of scripts.
@@ -78,10 +80,9 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// What scripts can find in the markup.
+/// What scripts can find in the markup of all files.
 struct Words<'a> {
-    /// Every word outside of scripts and schemas. A class may stand anywhere, for example in a capture.
-    all: FxHashSet<&'a str>,
+    files: Vec<&'a CheckedFile>,
     ids: FxHashSet<&'a str>,
     /// Beginnings of ids and classes that end with an output, such as `Menu-{{ id }}`.
     prefixes: FxHashSet<&'a str>,
@@ -95,18 +96,11 @@ struct Words<'a> {
 const MAX_SEARCHES: usize = 300;
 /// The most bytes of scripts that one check searches for names. That takes less than a second.
 const MAX_SEARCHED: usize = 1024 * 1024 * 1024;
-/// The longest beginning of a name that markup completes.
-const MAX_PREFIX: usize = 100;
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))
-        .filter(|word| !word.is_empty())
-}
 
 impl<'a> Words<'a> {
     fn of(theme: &'a CheckedTheme) -> Self {
         let mut found = Words {
-            all: FxHashSet::default(),
+            files: theme.files.values().map(AsRef::as_ref).collect(),
             ids: FxHashSet::default(),
             prefixes: FxHashSet::default(),
             scripts: Vec::new(),
@@ -114,38 +108,23 @@ impl<'a> Words<'a> {
             left: MAX_SEARCHED,
         };
         for file in theme.files.values() {
-            let text = file.text.as_str();
-            match &file.content {
-                Content::Script(_) => found.scripts.push(text),
-                Content::Json(_) => found.all.extend(words(text)),
-                Content::Liquid(liquid) => {
-                    let mut at = 0;
-                    for (span, _) in &liquid.markup.scripts {
-                        let (start, end) = (span.start as usize, span.end as usize);
-                        found.all.extend(words(text.get(at..start).unwrap_or_default()));
-                        found.scripts.push(span.of(text));
-                        at = end;
-                    }
-                    let rest = text.get(at..).unwrap_or_default();
-                    let end = liquid.schema.as_ref().and_then(|_| rest.find("schema")).unwrap_or(rest.len());
-                    found.all.extend(words(&rest[..end]));
-                    found.ids.extend(liquid.facts.literals.iter().map(String::as_str));
-                    for element in &liquid.markup.elements {
-                        found.ids.extend(element.value(text, "id").into_iter().flat_map(words));
-                    }
-                }
-                _ => {}
-            }
+            let words = &file.words;
+            let of = |span: &Span| span.of(&file.text);
+            found.ids.extend(words.ids.iter().map(of));
+            found.prefixes.extend(words.prefixes.iter().map(of));
+            found.scripts.extend(words.scripts.iter().map(of));
         }
-        let is_prefix = |word: &&&str| word.ends_with(['-', '_']) && (2..=MAX_PREFIX).contains(&word.len());
-        found.prefixes = found.all.iter().filter(is_prefix).copied().collect();
         found
     }
 
     fn has(&self, selector: &str) -> bool {
         let name = &selector[1..];
-        let is_known =
-            if selector.starts_with('#') { self.ids.contains(name) } else { self.all.contains(name) };
+        let is_known = if selector.starts_with('#') {
+            self.ids.contains(name) || self.files.iter().any(|file| has_literal(file, name))
+        } else {
+            let hash = words::hash(name);
+            self.files.iter().any(|file| file.words.has(hash, name, &file.text))
+        };
         let mut ends =
             name.match_indices(['-', '_']).map(|(at, _)| at + 1).take_while(|end| *end <= MAX_PREFIX);
         is_known || ends.any(|end| self.prefixes.contains(&name[..end]))
@@ -155,7 +134,11 @@ impl<'a> Words<'a> {
     fn mentions(&mut self, name: &str) -> Option<usize> {
         self.searches = self.searches.checked_sub(1)?;
         self.left = self.left.checked_sub(self.scripts.iter().map(|script| script.len()).sum())?;
-        let count = |script: &&str| memchr::memmem::find_iter(script.as_bytes(), name.as_bytes()).count();
-        Some(self.scripts.iter().map(count).sum())
+        let finder = memchr::memmem::Finder::new(name);
+        Some(self.scripts.iter().map(|script| finder.find_iter(script.as_bytes()).count()).sum())
     }
+}
+
+fn has_literal(file: &CheckedFile, name: &str) -> bool {
+    matches!(&file.content, Content::Liquid(liquid) if liquid.facts.literals.contains(name))
 }

@@ -1,5 +1,7 @@
 //! What templates, the settings data and locales store.
 
+use std::sync::PoisonError;
+
 use rustc_hash::FxHashMap;
 
 use super::Whole;
@@ -167,33 +169,58 @@ impl<'a> Whole<'a> {
         texts: &FxHashMap<String, Translation>,
         notes: &mut Notes,
     ) {
-        let default = if file.kind == FileKind::Locale { self.texts } else { self.schema_texts };
+        let (default, id) = match file.kind {
+            FileKind::Locale => (self.texts, self.texts_id),
+            _ => (self.schema_texts, self.schema_texts_id),
+        };
         let Some(default) = default else { return };
         if path.ends_with(".default.json") || path.ends_with(".default.schema.json") {
             return;
         }
-        for (key, text) in texts {
-            match default.get(key) {
-                None => {
-                    if !default.keys().any(|other| other.starts_with(&format!("{key}."))) {
-                        let message = format!("the default locale has no text `{key}`");
-                        notes.add(text.at, Info, "MatchingTranslations", message);
-                    }
-                }
-                Some(original) => {
-                    let (theirs, ours) = (placeholders(&original.text), placeholders(&text.text));
-                    let mut extra: Vec<&&str> = ours.iter().filter(|name| !theirs.contains(*name)).collect();
-                    extra.sort_unstable();
-                    if let Some(name) = extra.first() {
-                        notes.add(text.at, Warning, "TranslationPlaceholder", format!("the text `{key}` has the placeholder `{name}`, which the default locale does not have"));
-                    }
+        // Another thread that panicked meanwhile leaves a whole value.
+        let mut known = file.beside_default.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = match &*known {
+            Some((of, list)) if *of == id => list,
+            _ => {
+                let mut own = Notes::default();
+                compare(texts, default, &mut own);
+                &known.insert((id, own.list.into())).1
+            }
+        };
+        notes.list.extend(list.iter().cloned());
+    }
+}
+
+/// Compares the texts of a locale with those of the default locale.
+fn compare(
+    texts: &FxHashMap<String, Translation>,
+    default: &FxHashMap<String, Translation>,
+    notes: &mut Notes,
+) {
+    for (key, text) in texts {
+        match default.get(key) {
+            None => {
+                let prefix = format!("{key}.");
+                if !default.keys().any(|other| other.starts_with(&prefix)) {
+                    let message = format!("the default locale has no text `{key}`");
+                    notes.add(text.at, Info, "MatchingTranslations", message);
                 }
             }
+            // Most texts have no placeholder.
+            Some(original) if memchr::memchr(b'{', text.text.as_bytes()).is_some() => {
+                let (theirs, ours) = (placeholders(&original.text), placeholders(&text.text));
+                let mut extra: Vec<&&str> = ours.iter().filter(|name| !theirs.contains(*name)).collect();
+                extra.sort_unstable();
+                if let Some(name) = extra.first() {
+                    notes.add(text.at, Warning, "TranslationPlaceholder", format!("the text `{key}` has the placeholder `{name}`, which the default locale does not have"));
+                }
+            }
+            Some(_) => {}
         }
-        let mut missing: Vec<&String> = default.keys().filter(|key| !texts.contains_key(*key)).collect();
-        missing.sort_unstable();
-        for key in missing.into_iter().take(50) {
-            notes.add(0, Info, "MatchingTranslations", format!("the text `{key}` is missing"));
-        }
+    }
+    let mut missing: Vec<&String> = default.keys().filter(|key| !texts.contains_key(*key)).collect();
+    missing.sort_unstable();
+    for key in missing.into_iter().take(50) {
+        notes.add(0, Info, "MatchingTranslations", format!("the text `{key}` is missing"));
     }
 }
