@@ -8,6 +8,8 @@
 //! how long the dispatch of all actions took, the delay of dispatches and starts, and the results. Exits with 1 if an
 //! action was lost or ran twice.
 
+mod due;
+
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,17 +19,12 @@ use std::time::{Duration, Instant};
 use base::clock::{Clock, ManualClock};
 use domain::actions::{Occurrence, OccurrenceState};
 use domain::ids::{ActionId, AssetId, Owner, RunId};
-use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::engines::DataLocation;
 use lamplighter_local::platform::PlatformConfig;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::Cx;
-use shared::edge::extract::Actor;
 use shared::flows::executor::sweep::sweep;
-use shared::flows::{actions, agents};
-use shared::store::Once;
-use shared::store::table::Order;
 use tests::Harness;
 use tests::executors::{Executors, LEASE, Worked};
 use tests::model::{Says, ScriptedModel};
@@ -38,9 +35,6 @@ const KILLED: f64 = 0.05;
 
 /// The number of actions per owner.
 const EACH: usize = 100;
-
-/// How many actions are created concurrently.
-const AT_ONCE: usize = 32;
 
 /// A clock that stands still until it is started. Then it runs like the system clock, and can be set forward.
 struct Minute {
@@ -95,7 +89,8 @@ async fn main() -> ExitCode {
     let cx = &h.platform.cx;
 
     let began = Instant::now();
-    let due = approve(cx, count, noon).await;
+    let owners = (0..count).map(|n| (due::owner("owner", n / EACH), noon));
+    let due = due::approve(cx, owners).await;
     println!(
         "{count} actions of {} owners approved in {:.1} s",
         count.div_ceil(EACH),
@@ -128,7 +123,7 @@ async fn main() -> ExitCode {
     // once.
     let mut wrong = usize::from(dispatched < count);
     let sent = worked.sent.iter().map(|sent| sent.duration_since(real_due).as_secs_f64());
-    println!("  from due to sent   {}", percentiles(sent.collect()));
+    println!("  from due to sent   {}", percentiles(&sent.collect::<Vec<_>>()));
 
     // Work of killed executors is taken over when its lease ends. The message of a killed executor is lost.
     let first_wave = minute.clock.now();
@@ -141,11 +136,11 @@ async fn main() -> ExitCode {
         worked.add(executors.work().await);
     }
 
-    let ends = ends(cx, &due).await;
+    let ends = due::occurrences(cx, &due).await;
     let begun = ends.iter().filter_map(|occurrence| occurrence.started_at).filter(|at| *at <= first_wave);
     println!(
         "  from due to begun  {}, with {EXECUTORS} executors in {:.1} s",
-        percentiles(begun.map(|at| at.duration_since(noon).as_secs_f64()).collect()),
+        percentiles(&begun.map(|at| at.duration_since(noon).as_secs_f64()).collect::<Vec<_>>()),
         worked_in.as_secs_f64()
     );
     println!(
@@ -166,48 +161,6 @@ async fn main() -> ExitCode {
     }
     h.platform.stop().await;
     if wrong + broken.len() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Creates actions of many owners that are all due at `due`.
-async fn approve(cx: &Cx, count: usize, due: Timestamp) -> Vec<(Owner, ActionId)> {
-    let mut agents_of = Vec::new();
-    for n in 0..count.div_ceil(EACH) {
-        let owner = Owner::new(format!("owner-{n}")).expect("it is a name");
-        let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).expect("an agent");
-        let agent = agents::create(cx, &owner, &Once::none(), Actor::Person, agent)
-            .await
-            .expect("it is made")
-            .agent
-            .agent_id;
-        agents_of.push((owner, agent));
-    }
-    let one = async |n: usize| {
-        let (owner, agent) = &agents_of[n / EACH];
-        let input = serde_json::from_value(json!({
-            "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
-            "schedule": {"at": due},
-        }));
-        let action =
-            actions::define(cx, owner, &Once::none(), Actor::Person, *agent, input.expect("an action"))
-                .await
-                .expect("it is defined");
-        let id = action.action.id;
-        actions::approve(cx, owner, &Once::none(), Actor::Person, id, &action.approval_hash)
-            .await
-            .expect("it is approved");
-        (owner.clone(), id)
-    };
-    futures::stream::iter((0..count).map(one)).buffer_unordered(AT_ONCE).collect().await
-}
-
-/// The occurrences of all actions.
-async fn ends(cx: &Cx, due: &[(Owner, ActionId)]) -> Vec<Occurrence> {
-    let one = async |(owner, id): &(Owner, ActionId)| {
-        let found =
-            cx.store.occurrences(owner, *id, None, 10, Order::Oldest).await.expect("the table answers");
-        found.items.into_iter().map(|(_, occurrence)| occurrence.value).collect::<Vec<_>>()
-    };
-    futures::stream::iter(due.iter().map(one)).buffered(AT_ONCE).concat().await
 }
 
 /// Everything that is wrong: an action without exactly one occurrence, an occurrence that has not ended, or an output
@@ -239,11 +192,7 @@ async fn broken(cx: &Cx, due: &[(Owner, ActionId)], ends: &[Occurrence]) -> Vec<
 }
 
 /// In seconds.
-fn percentiles(mut values: Vec<f64>) -> String {
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        let index = (values.len() as f64 * share) as usize;
-        values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or_default()
-    };
+fn percentiles(values: &[f64]) -> String {
+    let at = |share| due::percentile(values, share);
     format!("p50 {:.2} s, p99 {:.2} s, longest {:.2} s", at(0.5), at(0.99), at(1.0))
 }

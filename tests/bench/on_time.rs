@@ -12,6 +12,8 @@
 //! executors drive ten runs each, and get messages as from Lambda's event source mapping. Exits with 1 if a run was
 //! lost or started early, or if a figure misses its goal.
 
+mod due;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,27 +22,19 @@ use std::time::{Duration, Instant};
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::actions::Occurrence;
 use domain::ids::{ActionId, Owner};
-use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::engines::DataLocation;
 use lamplighter_local::engines::queue::Queue;
 use lamplighter_local::platform::PlatformConfig;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::Cx;
-use shared::edge::extract::Actor;
 use shared::flows::executor::sweep::sweep;
-use shared::flows::{actions, agents};
 use shared::runtime::function::{Invocation, Trigger};
-use shared::store::Once;
-use shared::store::table::Order;
 use tests::Harness;
 use tests::model::{Says, ScriptedModel};
 use tokio::task::JoinSet;
 
 const EXECUTORS: usize = 10;
-
-/// How many actions are created concurrently.
-const AT_ONCE: usize = 32;
 
 /// The memory of an executor in GB, and what a GB-second costs in dollars.
 const MEMORY: f64 = 0.5;
@@ -120,13 +114,7 @@ impl Bed {
     ) -> Vec<Occurrence> {
         let until = Instant::now() + patience;
         loop {
-            let one = async |(owner, id): &(Owner, ActionId)| {
-                let found = self.cx().store.occurrences(owner, *id, None, 2, Order::Oldest).await;
-                let found = found.expect("the table answers").items.into_iter();
-                found.map(|(_, occurrence)| occurrence.value).collect::<Vec<_>>()
-            };
-            let found: Vec<Occurrence> =
-                futures::stream::iter(due.iter().map(one)).buffered(AT_ONCE).concat().await;
+            let found = due::occurrences(self.cx(), due).await;
             let at_rest = |occurrence: &&Occurrence| {
                 if begin { occurrence.started_at.is_some() } else { occurrence.state.is_final() }
             };
@@ -174,57 +162,14 @@ async fn execute(cx: Cx, queue: Queue, busy: Arc<AtomicU64>) {
     }
 }
 
-/// Approves one action of an owner for each of these times.
-async fn approve(cx: &Cx, due: impl Iterator<Item = (Owner, Timestamp)>) -> Vec<(Owner, ActionId)> {
-    let one = async |(owner, at): (Owner, Timestamp)| {
-        let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).expect("an agent");
-        let agent = agents::create(cx, &owner, &Once::none(), Actor::Person, agent)
-            .await
-            .expect("it is made")
-            .agent
-            .agent_id;
-        let input = serde_json::from_value(json!({
-            "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
-            "schedule": {"at": at},
-        }));
-        let input = input.expect("an action");
-        let action = actions::define(cx, &owner, &Once::none(), Actor::Person, agent, input)
-            .await
-            .expect("it is defined");
-        let id = action.action.id;
-        actions::approve(cx, &owner, &Once::none(), Actor::Person, id, &action.approval_hash)
-            .await
-            .expect("it is approved");
-        (owner, id)
-    };
-    futures::stream::iter(due.map(one)).buffer_unordered(AT_ONCE).collect().await
-}
-
-fn owner(name: &str, n: usize) -> Owner {
-    Owner::new(format!("{name}-{n}")).expect("it is a name")
-}
-
 fn in_seconds(seconds: usize) -> Timestamp {
     let now = Timestamp::from_second(Timestamp::now().as_second()).expect("an instant");
     now + SignedDuration::from_secs(seconds as i64)
 }
 
-/// How long after its due time each run began, in seconds, shortest first.
-fn lags(occurrences: &[Occurrence]) -> Vec<f64> {
-    let lag = |occurrence: &Occurrence| {
-        Some(occurrence.started_at?.duration_since(occurrence.due_at).as_secs_f64())
-    };
-    let mut lags: Vec<f64> = occurrences.iter().filter_map(lag).collect();
-    lags.sort_by(f64::total_cmp);
-    lags
-}
-
 /// Prints the percentiles, and returns (shortest, p50, p99, longest).
 fn print(what: &str, lags: &[f64]) -> [f64; 4] {
-    let at = |share: f64| {
-        let index = (lags.len() as f64 * share) as usize;
-        lags.get(index.min(lags.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
-    };
+    let at = |share| due::percentile(lags, share);
     let [min, p50, p99, max] = [at(0.0), at(0.5), at(0.99), at(1.0)];
     println!(
         "{what}: {} started; shortest {min:.3} s, p50 {p50:.3} s, p99 {p99:.3} s, longest {max:.3} s",
@@ -238,13 +183,16 @@ async fn lag(count: usize, seconds: usize) -> bool {
     // Late enough that all actions are approved before the sweep that sends the first.
     let first = 120 + count / 50;
     let times: Vec<Timestamp> = (0..count).map(|n| in_seconds(first + n * seconds / count)).collect();
-    let due =
-        approve(bed.cx(), times.into_iter().enumerate().map(|(n, at)| (owner("owner", n % 50), at))).await;
+    let due = due::approve(
+        bed.cx(),
+        times.into_iter().enumerate().map(|(n, at)| (due::owner("owner", n % 50), at)),
+    )
+    .await;
     println!("{count} actions are due within {seconds} s, from {first} s on");
     bed.work();
     let patience = Duration::from_secs((first + seconds + 60) as u64);
     let occurrences = bed.occurrences(&due, false, patience).await;
-    let lags = lags(&occurrences);
+    let lags = due::lags(&occurrences);
     let [min, p50, p99, _] = print("start after due time", &lags);
     bed.stop().await;
     lags.len() == count && min >= 0.0 && p50 <= 0.3 && p99 <= 1.5
@@ -256,16 +204,16 @@ async fn fair(count: usize, seconds: usize) -> bool {
     let at = in_seconds(120 + count / 40);
     // The others are due when the executors are busy with the first owner's runs.
     let later = at + SignedDuration::from_secs(5);
-    let noisy = (0..count).map(|_| (owner("noisy", 0), at));
-    approve(bed.cx(), noisy).await;
-    let others = approve(bed.cx(), (0..OTHERS).map(|n| (owner("quiet", n), later))).await;
+    let noisy = (0..count).map(|_| (due::owner("noisy", 0), at));
+    due::approve(bed.cx(), noisy).await;
+    let others = due::approve(bed.cx(), (0..OTHERS).map(|n| (due::owner("quiet", n), later))).await;
     println!(
         "{count} of one owner are due in {:.0} s, one each of {OTHERS} others 5 s later",
         at.duration_since(Timestamp::now()).as_secs_f64()
     );
     bed.work();
     let wait = later.duration_since(Timestamp::now()).unsigned_abs() + Duration::from_secs(300);
-    let lags = lags(&bed.occurrences(&others, true, wait).await);
+    let lags = due::lags(&bed.occurrences(&others, true, wait).await);
     let [min, _, _, max] = print("the others, after their due time", &lags);
     bed.stop().await;
     lags.len() == OTHERS && min >= 0.0 && max <= 5.0
@@ -274,7 +222,7 @@ async fn fair(count: usize, seconds: usize) -> bool {
 async fn burst(count: usize, seconds: usize) -> bool {
     let mut bed = Bed::start(seconds).await;
     let at = in_seconds(120 + count / 40);
-    let due = approve(bed.cx(), (0..count).map(|n| (owner("owner", n % 100), at))).await;
+    let due = due::approve(bed.cx(), (0..count).map(|n| (due::owner("owner", n % 100), at))).await;
     println!(
         "{count} runs of {seconds} s are due in {:.0} s",
         at.duration_since(Timestamp::now()).as_secs_f64()
@@ -283,7 +231,7 @@ async fn burst(count: usize, seconds: usize) -> bool {
     let rounds = count.div_ceil(EXECUTORS);
     let patience = Duration::from_secs((180 + count / 40 + rounds * seconds) as u64);
     let occurrences = bed.occurrences(&due, false, patience).await;
-    let lags = lags(&occurrences);
+    let lags = due::lags(&occurrences);
     let [min, _, _, max] = print("start after due time", &lags);
     let alone = occurrences.iter().filter_map(|occurrence| {
         Some(occurrence.finished_at?.duration_since(occurrence.started_at?).as_secs_f64())

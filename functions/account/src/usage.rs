@@ -61,6 +61,6 @@ async fn read(
     let (day, _) = ceilings::of_account(&cx, &account.value);
     let day = Ceiling { of: CeilingOf::Day, micros: day };
     let ceiling_micros = ceilings::raised(&cx, day, spend.raised_micros);
-    let date = now.to_zoned(TimeZone::UTC).date();
+    let date = now.to_zoned_datetime(TimeZone::UTC).date();
     Ok(axum::Json(UsageView { date, spend, ceiling_micros, month }))
 }

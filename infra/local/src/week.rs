@@ -246,7 +246,7 @@ impl Week<'_> {
 
     /// Three habits, with three weeks of check-ins that are not perfect.
     async fn habits(&self, end: Timestamp) -> Result<(), String> {
-        let today = end.to_zoned(jiff::tz::TimeZone::UTC).date();
+        let today = end.to_zoned_datetime(jiff::tz::TimeZone::UTC).date();
         let week = json!({"kind": "times_a_week", "times": 3});
         let workdays = json!({"kind": "days", "days": ["mon", "tue", "wed", "thu", "fri"]});
         for (name, target, left_out) in [

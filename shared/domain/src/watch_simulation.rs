@@ -152,7 +152,7 @@ fn begin() -> Timestamp {
 
 fn month_of(at: Timestamp) -> (Timestamp, Timestamp) {
     let first = TimeZone::UTC.to_datetime(at).date().first_of_month();
-    let instant = |date: jiff::civil::Date| date.to_zoned(TimeZone::UTC).unwrap().timestamp();
+    let instant = |date: jiff::civil::Date| date.to_zoned_datetime(TimeZone::UTC).unwrap().timestamp();
     (instant(first), instant(first + 1.month()))
 }
 

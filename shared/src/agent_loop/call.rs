@@ -260,7 +260,7 @@ impl Requester for RunRequester<'_> {
             let rates = Some(*price.rates_for(input_tokens));
             let reservation = Reservation {
                 at: now,
-                date: Some(now.to_zoned(self.limits.ceilings.zone.clone()).date()),
+                date: Some(now.to_zoned_datetime(self.limits.ceilings.zone.clone()).date()),
                 micros: estimate(longest),
                 of: Vec::new(),
                 model: model.model.clone(),

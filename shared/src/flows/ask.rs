@@ -322,7 +322,7 @@ async fn reserve(
     }
     Ok(Some(Reservation {
         at,
-        date: Some(at.to_zoned(zone).date()),
+        date: Some(at.to_zoned_datetime(zone).date()),
         micros,
         of: ceilings.iter().map(|ceiling| ceiling.of).collect(),
         model: model.model.clone(),

@@ -95,7 +95,7 @@ pub fn ends(of: CeilingOf, now: Timestamp) -> Option<Timestamp> {
             today.last_of_month().tomorrow().ok()?
         }
     };
-    Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    Some(next.to_zoned_datetime(TimeZone::UTC).ok()?.timestamp())
 }
 
 #[cfg(test)]

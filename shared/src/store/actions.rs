@@ -136,14 +136,14 @@ impl Store {
         Ok(Write::Create { key, item: occurrence_item(occurrence)? })
     }
 
-    /// The write of an occurrence over the one that was read at `version`.
+    /// The write of an occurrence over the one that was read at `version`. 0: it does not exist yet.
     pub fn replace_occurrence(
         owner: &Owner,
         occurrence: &Occurrence,
         version: u64,
     ) -> Result<Write, StoreError> {
         let key = keys::occurrence(owner, occurrence.action_id, occurrence.run_id);
-        Ok(Write::Replace { key, version, item: occurrence_item(occurrence)? })
+        Ok(Write::over(key, version, occurrence_item(occurrence)?))
     }
 
     /// Sorted by due time.

@@ -70,7 +70,7 @@ impl<'a> Spender<'a> {
 }
 
 fn day_of(now: Timestamp) -> Date {
-    now.to_zoned(TimeZone::UTC).date()
+    now.to_zoned_datetime(TimeZone::UTC).date()
 }
 
 impl Store {

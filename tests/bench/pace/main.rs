@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --profile bench -p bench --bin pace                 # or another number of runs: … -- 1000
 //! cargo run --profile bench -p bench --bin pace -- 500 FOLDER   # keeps the packages of the others in FOLDER
+//! cargo run --profile bench -p bench --bin pace -- ours 500     # without the others
 //! cargo run -p bench --bin pace -- count                        # only counts
 //! ```
 //!
@@ -11,31 +12,23 @@
 //! started. Prints for each engine runs a second, how late runs begin, processor time and bytes on the disk for each run, and the ratios.
 //! Then it counts what one run asks of the table, which AWS bills.
 
+#[path = "../due.rs"]
+mod due;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use domain::actions::Occurrence;
-use domain::ids::{ActionId, Owner};
 use domain::models::{ModelId, ModelRef, ServerName, Vendor};
-use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::engines::DataLocation;
 use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
 use lamplighter_local::platform::PlatformConfig;
 use models::{ModelsConfig, ServerConfig};
-use serde_json::{Value, json};
-use shared::Cx;
-use shared::edge::extract::Actor;
-use shared::flows::{actions, agents};
-use shared::store::Once;
-use shared::store::table::Order;
+use serde_json::Value;
 use tests::Harness;
 use tests::model::{Says, ScriptedModel, free_server};
-
-/// How many actions are created, or read, at once.
-const AT_ONCE: usize = 32;
 
 /// The packages of the others.
 const RESTATE: [&str; 2] = ["@restatedev/restate-server@1.7.12", "@restatedev/restate-sdk@1.17.2"];
@@ -65,12 +58,7 @@ impl Measured {
     }
 
     fn row(&self, name: &str) -> String {
-        let mut delays = self.delays.clone();
-        delays.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let index = (delays.len() as f64 * share) as usize;
-            delays.get(index.min(delays.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
-        };
+        let at = |share| due::percentile(&self.delays, share);
         let processor = self
             .processor
             .map_or("-".to_owned(), |seconds| format!("{:.1}", seconds * 1e3 / self.runs as f64));
@@ -101,6 +89,8 @@ fn main() -> ExitCode {
         runtime.block_on(count(&model.url));
         return ExitCode::SUCCESS;
     }
+    let alone = arguments.first().is_some_and(|word| word == "ours");
+    let arguments = &arguments[usize::from(alone)..];
     let runs = arguments.first().map_or(500, |text| text.parse().expect("a number of runs"));
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let folder = arguments.get(1).map_or_else(|| temporary.path().to_owned(), PathBuf::from);
@@ -122,8 +112,10 @@ fn main() -> ExitCode {
         let measured = runtime.block_on(ours(&model.url, runs, owners));
         add(&format!("ours, {owners} owner(s)"), Ok(measured));
     }
-    add("Restate", restate(&folder, runs, &model.url));
-    add("DBOS on SQLite", dbos(&folder, runs, &model.url));
+    if !alone {
+        add("Restate", restate(&folder, runs, &model.url));
+        add("DBOS on SQLite", dbos(&folder, runs, &model.url));
+    }
     println!();
     let ours = rows[0].1.pace();
     for (name, measured) in rows.iter().skip(1) {
@@ -193,7 +185,7 @@ async fn ours(model: &str, runs: usize, owners: usize) -> Measured {
     // Late enough that all are approved before the sweep that sends them.
     let first = Timestamp::from_second(Timestamp::now().as_second()).expect("an instant");
     let due_at = first + SignedDuration::from_secs(70 + runs as i64 / 25);
-    let due = approve(cx, runs, owners, due_at).await;
+    let due = due::approve(cx, (0..runs).map(|n| (due::owner("owner", n % owners), due_at))).await;
     assert!(Timestamp::now() < due_at, "the machine is too slow to approve {runs} actions in time");
     let wait = due_at.duration_since(Timestamp::now()) - SignedDuration::from_secs(1);
     tokio::time::sleep(wait.unsigned_abs()).await;
@@ -201,7 +193,7 @@ async fn ours(model: &str, runs: usize, owners: usize) -> Measured {
     tokio::time::sleep(due_at.duration_since(Timestamp::now()).unsigned_abs()).await;
     let began = Instant::now();
     let occurrences = loop {
-        let found = occurrences(cx, &due).await;
+        let found = due::occurrences(cx, &due).await;
         if found.len() == runs && found.iter().all(|occurrence| occurrence.state.is_final()) {
             break found;
         }
@@ -211,50 +203,10 @@ async fn ours(model: &str, runs: usize, owners: usize) -> Measured {
     let processor = processor.zip(self::processor()).map(|(before, after)| after - before);
     let ends = occurrences.iter().filter_map(|occurrence| occurrence.finished_at);
     let last = ends.max().expect("there are runs").duration_since(due_at).as_secs_f64();
-    let delay = |occurrence: &Occurrence| {
-        Some(occurrence.started_at?.duration_since(occurrence.due_at).as_secs_f64())
-    };
-    let delays = occurrences.iter().filter_map(delay).collect();
+    let delays = due::lags(&occurrences);
     let measured = Measured { runs, seconds: last, delays, processor, bytes: size(data.path()) - bytes };
     h.platform.stop().await;
     measured
-}
-
-async fn approve(cx: &Cx, runs: usize, owners: usize, due_at: Timestamp) -> Vec<(Owner, ActionId)> {
-    let mut agents_of = Vec::new();
-    for n in 0..owners {
-        let owner = Owner::new(format!("owner-{n}")).expect("it is a name");
-        let agent = serde_json::from_value(json!({"name": "Watch", "goal": "Watch"})).expect("an agent");
-        let agent =
-            agents::create(cx, &owner, &Once::none(), Actor::Person, agent).await.expect("it is made");
-        agents_of.push((owner, agent.agent.agent_id));
-    }
-    let one = async |n: usize| {
-        let (owner, agent) = &agents_of[n % owners];
-        let input = serde_json::from_value(json!({
-            "title": "Report", "task_config": {"instructions": "Do it", "expected_output": "A page"},
-            "schedule": {"at": due_at},
-        }));
-        let action =
-            actions::define(cx, owner, &Once::none(), Actor::Person, *agent, input.expect("an action"))
-                .await
-                .expect("it is defined");
-        let id = action.action.id;
-        actions::approve(cx, owner, &Once::none(), Actor::Person, id, &action.approval_hash)
-            .await
-            .expect("it is approved");
-        (owner.clone(), id)
-    };
-    futures::stream::iter((0..runs).map(one)).buffer_unordered(AT_ONCE).collect().await
-}
-
-async fn occurrences(cx: &Cx, due: &[(Owner, ActionId)]) -> Vec<Occurrence> {
-    let one = async |(owner, id): &(Owner, ActionId)| {
-        let found =
-            cx.store.occurrences(owner, *id, None, 2, Order::Oldest).await.expect("the table answers");
-        found.items.into_iter().map(|(_, occurrence)| occurrence.value).collect::<Vec<_>>()
-    };
-    futures::stream::iter(due.iter().map(one)).buffered(AT_ONCE).concat().await
 }
 
 /// Prints what one run asks of the table and the bucket.
@@ -264,7 +216,7 @@ async fn count(model: &str) {
     let h = platform(model, data.path(), false, Some(faults)).await;
     let cx = &h.platform.cx;
     let due_at = Timestamp::now() + SignedDuration::from_secs(5);
-    let due = approve(cx, COUNTED, 1, due_at).await;
+    let due = due::approve(cx, (0..COUNTED).map(|_| (due::owner("owner", 0), due_at))).await;
     let wait = due_at.duration_since(Timestamp::now()).as_secs_f64().max(0.0);
     tokio::time::sleep(Duration::from_secs_f64(wait)).await;
     let faults = h.platform.engines().faults().expect("they are configured");
@@ -273,7 +225,7 @@ async fn count(model: &str) {
     tests::executors::Executors::of(&h.platform, 1).work().await;
     let figures = faults.figures().expect("it counts");
     let ended =
-        occurrences(cx, &due).await.into_iter().filter(|occurrence| occurrence.state.is_final()).count();
+        due::occurrences(cx, &due).await.into_iter().filter(|occurrence| occurrence.state.is_final()).count();
     assert_eq!(ended, COUNTED, "all runs have ended");
     let each = |number: f64| number / COUNTED as f64;
     println!("One run asks the table and the bucket {:.1} times:", each(figures.all_requests() as f64));

@@ -579,7 +579,7 @@ async fn practices_are_read_by_their_owner_alone() {
         |path: String, body: Value| send(h.request(Method::POST, &path).bearer_auth(&mine).json(&body));
     let made = make("/practices".to_owned(), json!({"name": "Read", "description": "Twenty minutes"}));
     let id = made.await.expect(201)["practice_id"].clone();
-    let day = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let day = jiff::Timestamp::now().to_zoned_datetime(jiff::tz::TimeZone::UTC).date();
     let check_in = json!({"date": day, "note": "Dune"});
     make(format!("/practices/{}/check-ins", text(&id)), check_in).await.expect(201);
 

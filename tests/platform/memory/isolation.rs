@@ -347,8 +347,8 @@ impl<'a> Person<'a> {
         ]
         .map(str::to_owned)
         .into();
-        let today = self.caller.h.platform.cx.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
-        let first = noon().to_zoned(jiff::tz::TimeZone::UTC).date();
+        let today = self.caller.h.platform.cx.clock.now().to_zoned_datetime(jiff::tz::TimeZone::UTC).date();
+        let first = noon().to_zoned_datetime(jiff::tz::TimeZone::UTC).date();
         for date in first.series(jiff::ToSpan::days(1)).take_while(|date| *date <= today) {
             paths.extend([format!("/memory/days/{date}"), format!("/memory/cards?date={date}")]);
             if date.weekday() == jiff::civil::Weekday::Monday {

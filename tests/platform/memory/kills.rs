@@ -105,7 +105,7 @@ async fn a_synchronisation_that_is_cut_off_anywhere_goes_on() {
     for writes in 1..=MOST_WRITES {
         let day = (writes - 1) as i64;
         let noon = first + SignedDuration::from_hours(24 * day);
-        let date = noon.to_zoned(jiff::tz::TimeZone::UTC).date();
+        let date = noon.to_zoned_datetime(jiff::tz::TimeZone::UTC).date();
         stage.clock.set(noon);
         let numbers: [u64; 4] = std::array::from_fn(|at| 4 * writes + at as u64);
         for (chat, n) in chats.iter_mut().zip([0, 2]) {
@@ -156,7 +156,7 @@ async fn a_tidying_that_is_cut_off_anywhere_goes_on() {
     let mut cuts = 0;
     for writes in 1..=MOST_WRITES {
         let noon = saturday + SignedDuration::from_hours(24 * 7 * (writes - 1) as i64);
-        let date = noon.to_zoned(jiff::tz::TimeZone::UTC).date();
+        let date = noon.to_zoned_datetime(jiff::tz::TimeZone::UTC).date();
         let (sunday, monday) = (date + 1.day(), date - 5.days());
         let when = format!("the week of {monday}, cut off after {writes} writes");
         stage.clock.set(noon);

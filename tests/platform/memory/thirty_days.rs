@@ -210,7 +210,9 @@ async fn thirty_days_teach_what_the_person_said_and_nothing_else() {
         shown.1,
         sizes.iter().max().unwrap()
     );
-    let elapsed =
-        stage.clock.now().duration_since(FIRST.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp());
+    let elapsed = stage
+        .clock
+        .now()
+        .duration_since(FIRST.to_zoned_datetime(jiff::tz::TimeZone::UTC).unwrap().timestamp());
     assert!(elapsed > SignedDuration::from_hours(24 * 29));
 }

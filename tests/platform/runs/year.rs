@@ -2,7 +2,7 @@
 
 use jiff::civil::{Date, Weekday, date};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
+use jiff::{SignedDuration, Timestamp, ToSpan, ZonedDateTime};
 use serde_json::{Value, json};
 use tests::model::{Says, ScriptedModel};
 use tests::stage::{Stage, noon};
@@ -49,7 +49,7 @@ fn days(zone: &TimeZone) -> Vec<Date> {
 /// A moment as a person says it, made by another library's formats.
 fn words(at: Timestamp, zone: &TimeZone) -> String {
     let name = zone.iana_name().unwrap();
-    at.to_zoned(zone.clone()).strftime(&format!("%A, %-d %B %Y, %H:%M ({name}, UTC%:z)")).to_string()
+    at.to_zoned_datetime(zone.clone()).strftime(&format!("%A, %-d %B %Y, %H:%M ({name}, UTC%:z)")).to_string()
 }
 
 /// What each run of this moment was told, before its task.
@@ -81,11 +81,11 @@ async fn every_run_of_a_year_knows_its_local_date_and_its_due_time() {
             stage.approved(json!({"title": title, "schedule": schedule})).await;
         }
         expected_changes += changes(&zone).len();
-        let mut before: Option<Zoned> = None;
+        let mut before: Option<ZonedDateTime> = None;
         for day in days(&zone) {
             // A time in a gap is the first moment after it. A time that comes twice is the first of the two.
             let at = |hour, minute| {
-                let nominal = zone.to_ambiguous_zoned(day.at(hour, minute, 0, 0));
+                let nominal = zone.to_ambiguous_zoned_datetime(day.at(hour, minute, 0, 0));
                 let is_gap = matches!(nominal.offset(), jiff::tz::AmbiguousOffset::Gap { .. });
                 let compatible = nominal.compatible().unwrap().timestamp();
                 match is_gap {
@@ -116,7 +116,7 @@ async fn every_run_of_a_year_knows_its_local_date_and_its_due_time() {
                 }
                 *(if n == 0 { &mut daily } else { &mut weekly }) += 1;
             }
-            let now = stage.clock.now().to_zoned(zone.clone());
+            let now = stage.clock.now().to_zoned_datetime(zone.clone());
             changed += usize::from(before.is_some_and(|before| before.offset() != now.offset()));
             before = Some(now);
         }

@@ -57,24 +57,18 @@ pub fn resume(api: &Api, args: &Resume) -> Result<(), Failure> {
     if args.json.json {
         return print_json(&action);
     }
-    let reasons = action["will_not_run"].as_array().into_iter().flatten();
-    let reasons: Vec<_> = reasons.map(|reason| line(reason.text("text"))).collect();
-    let next = match action.some("next_due") {
-        Some(at) if reasons.is_empty() => format!("; next due {}", api.when(at)),
-        _ => String::new(),
-    };
+    let reasons: Vec<_> =
+        action.items("will_not_run").iter().map(|reason| line(reason.text("text"))).collect();
     let title = line(action.text("title"));
     let mut text = if action.text("state") == "paused" {
-        format!(
-            "The run of {title} goes on. The action stays paused until `lamplighter resume {}`.\n",
-            line(&id)
-        )
+        let id = line(&id);
+        format!("The run of {title} goes on. The action stays paused until `lamplighter resume {id}`.\n")
+    } else if !reasons.is_empty() {
+        format!("Resumed {title}.\nIt does not run: {}\n", reasons.join(" "))
     } else {
-        format!("Resumed {title}{next}.\n")
+        let next = action.some("next_due").map(|at| format!("; next due {}", api.when(at)));
+        format!("Resumed {title}{}.\n", next.unwrap_or_default())
     };
-    if action.text("state") != "paused" && !reasons.is_empty() {
-        text.push_str(&format!("It does not run: {}\n", reasons.join(" ")));
-    }
     if let Some(run) = action.some("live_run") {
         text.push_str(&format!("`lamplighter runs {}` shows its run.\n", line(run)));
     }

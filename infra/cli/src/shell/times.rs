@@ -2,7 +2,7 @@
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Zoned};
+use jiff::{Timestamp, ToSpan, ZonedDateTime};
 use serde_json::Value;
 
 use super::screen::line;
@@ -19,7 +19,7 @@ pub fn zone(account: &Value) -> TimeZone {
 #[must_use]
 pub fn when(text: &str, zone: &TimeZone, now: Timestamp) -> String {
     let Ok(at) = text.parse::<Timestamp>() else { return line(text) };
-    let (at, now) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
+    let (at, now) = (at.to_zoned_datetime(zone.clone()), now.to_zoned_datetime(zone.clone()));
     let days = at.date().since(now.date()).map_or(i32::MAX, |span| span.get_days());
     let form = match days {
         -6..=6 => "%a %H:%M",
@@ -58,7 +58,7 @@ pub fn instant(
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at);
     }
-    let today = now.to_zoned(zone.clone()).date();
+    let today = now.to_zoned_datetime(zone.clone()).date();
     // The parser of times also takes the time of a date.
     let time = if text.len() <= "09:00:00".len() { text.parse::<Time>().ok() } else { None };
     let civil = if let Some(time) = time {
@@ -70,7 +70,9 @@ pub fn instant(
     } else {
         text.parse::<DateTime>().ok()
     };
-    let at = civil.and_then(|civil| civil.to_zoned(zone.clone()).ok()).map(|zoned: Zoned| zoned.timestamp());
+    let at = civil
+        .and_then(|civil| civil.to_zoned_datetime(zone.clone()).ok())
+        .map(|zoned: ZonedDateTime| zoned.timestamp());
     at.ok_or_else(|| {
         Failure::Message(format!(
             "{option} must be a time such as `09:00`, `2026-11-25`, `2026-11-25 09:00` or `2026-11-25T09:00:00Z`, is `{text}`"

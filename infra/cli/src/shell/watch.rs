@@ -133,7 +133,7 @@ impl Change {
             let object = json!({ "at": now.to_string(), "change": self.what, "item": self.item });
             return format!("{}\n", safe_json(&object.to_string()));
         }
-        let time = now.to_zoned(api.zone().clone()).strftime("%H:%M:%S").to_string();
+        let time = now.to_zoned_datetime(api.zone().clone()).strftime("%H:%M:%S").to_string();
         let item = &self.item;
         let title = line(item.some("action_title").or(item.some("title")).unwrap_or(item.text("kind")));
         let agent = item.some("agent_name").map(|name| format!(" ({})", line(name))).unwrap_or_default();

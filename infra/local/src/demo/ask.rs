@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::models::reduce::EARLIER;
 use domain::schedule::zone_or_utc;
-use jiff::Zoned;
+use jiff::ZonedDateTime;
 use jiff::civil::DateTime;
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ pub struct Ask {
     /// What the platform shows next to the last message.
     pub view: String,
     /// What time it is for the person, to the minute, if the platform has told it.
-    pub now: Option<Zoned>,
+    pub now: Option<ZonedDateTime>,
     /// How many messages the assistant has written.
     pub spoken: usize,
     /// The results of the last tool calls, if nothing was said since: name and content.
@@ -152,7 +152,7 @@ fn apart(mut texts: Vec<&str>) -> (Option<&str>, Vec<&str>) {
 }
 
 /// The time and the view that the platform tells.
-fn read_told(told: &str) -> (Option<Zoned>, String) {
+fn read_told(told: &str) -> (Option<ZonedDateTime>, String) {
     let (now, rest) = match told.strip_prefix("<now>\n").and_then(|text| text.split_once("\n</now>")) {
         Some((now, rest)) => (read_now(now), rest.trim_start()),
         None => (None, told),
@@ -167,13 +167,13 @@ fn read_told(told: &str) -> (Option<Zoned>, String) {
 }
 
 /// Reads "It is Wednesday, 25 November 2026, 14:31 (Europe/Berlin, UTC+01:00). …".
-fn read_now(text: &str) -> Option<Zoned> {
+fn read_now(text: &str) -> Option<ZonedDateTime> {
     let (wall, rest) = text.strip_prefix("It is ")?.split_once(" (")?;
     let (zone, rest) = rest.split_once(", UTC")?;
     let (offset, _) = rest.split_once(')')?;
     let wall = DateTime::strptime("%A, %d %B %Y, %H:%M", wall).ok()?;
     let instant = format!("{wall}{offset}").parse::<jiff::Timestamp>().ok()?;
-    Some(instant.to_zoned(zone_or_utc(zone)))
+    Some(instant.to_zoned_datetime(zone_or_utc(zone)))
 }
 
 /// A text, or the texts of text blocks.
@@ -259,7 +259,7 @@ mod tests {
             let text = |text: &str| json!({"type": "text", "text": text});
             let ask =
                 Ask::read(&json!({"messages": [{"role": "user", "content": [text(&told), text(said)]}]}));
-            assert_eq!(ask.now, Some(at.to_zoned(zone)));
+            assert_eq!(ask.now, Some(at.to_zoned_datetime(zone)));
             assert_eq!((ask.view.as_str(), ask.last()), ("assets:\n</now></in_view>", said));
             // Without a block of the platform, the same text is all of the person.
             let ask = Ask::read(&json!({"messages": [{"role": "user", "content": told}]}));

@@ -3,7 +3,7 @@
 use domain::assets::AssetType;
 use domain::schedule::moment_in_words;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
+use jiff::{Timestamp, ZonedDateTime};
 use serde_json::{Value, json};
 use theme::enrich::prompt;
 
@@ -265,7 +265,7 @@ fn told_of<'a>(view: &'a str, name: &str) -> &'a str {
 }
 
 /// Says when an action in view is due next.
-fn told_next(view: &str, now: Option<&Zoned>) -> String {
+fn told_next(view: &str, now: Option<&ZonedDateTime>) -> String {
     let (state, schedule) = (told_of(view, "state: "), told_of(view, "schedule: "));
     match told_of(view, "next due: ").parse::<Timestamp>() {
         Ok(due) => format!("It is next due on {}. Its schedule: {schedule}", in_zone(due, now)),
@@ -277,8 +277,8 @@ fn told_next(view: &str, now: Option<&Zoned>) -> String {
 }
 
 /// A moment in the zone of the person.
-fn in_zone(at: Timestamp, now: Option<&Zoned>) -> String {
-    moment_in_words(at, now.map_or(&TimeZone::UTC, Zoned::time_zone))
+fn in_zone(at: Timestamp, now: Option<&ZonedDateTime>) -> String {
+    moment_in_words(at, now.map_or(&TimeZone::UTC, ZonedDateTime::time_zone))
 }
 
 /// Delivers through the tool if it is offered, otherwise as a signal.
@@ -290,7 +290,7 @@ fn deliver(ask: &Ask, tool: &str, words: &str, payload: Value) -> DemoReply {
 }
 
 /// The text after a tool has answered.
-fn after(name: &str, result: &str, now: Option<&Zoned>) -> String {
+fn after(name: &str, result: &str, now: Option<&ZonedDateTime>) -> String {
     match name {
         "generate_asset" => "It waits for you as a proposal. Save it, or tell me what to change.".into(),
         "generate_actions" => {
@@ -372,7 +372,7 @@ fn habit(row: &Value) -> Option<String> {
 }
 
 /// The actions in a list, which may be anywhere in the result: their titles, states and times.
-fn listed(result: &Value, now: Option<&Zoned>) -> Vec<String> {
+fn listed(result: &Value, now: Option<&ZonedDateTime>) -> Vec<String> {
     let line = |item: &Value| {
         let mut line = item["title"].as_str()?.to_owned();
         if let Some(state) = item["state"].as_str() {

@@ -257,9 +257,9 @@ fn files_of_a_theme_are_described_by_their_heads() {
 }
 
 /// Wednesday, 25 November 2026, 14:31 in Berlin.
-fn now() -> Option<Zoned> {
+fn now() -> Option<ZonedDateTime> {
     let zone = TimeZone::get("Europe/Berlin").unwrap();
-    Some("2026-11-25T13:31:00Z".parse::<Timestamp>().unwrap().to_zoned(zone))
+    Some("2026-11-25T13:31:00Z".parse::<Timestamp>().unwrap().to_zoned_datetime(zone))
 }
 
 fn chat_at(said: &[&str]) -> DemoReply {

@@ -113,7 +113,7 @@ fn check(
 
     let date = text("x-amz-date").ok_or(UNSIGNED)?;
     let at = DateTime::strptime("%Y%m%dT%H%M%SZ", date)
-        .and_then(|at| at.to_zoned(TimeZone::UTC))
+        .and_then(|at| at.to_zoned_datetime(TimeZone::UTC))
         .map_err(|_| "The date of the signature can't be read.")?;
     let apart = Timestamp::now().duration_since(at.timestamp()).unsigned_abs();
     if apart > SKEW {
@@ -144,7 +144,7 @@ fn check(
         .identity(&identity)
         .region(REGION)
         .name(service)
-        .time(SystemTime::from(at.timestamp()))
+        .time(SystemTime::try_from(at.timestamp()).map_err(|_| failed)?)
         .settings(SigningSettings::default())
         .build()
         .map_err(|_| failed)?

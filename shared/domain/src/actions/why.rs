@@ -607,7 +607,7 @@ pub(super) fn moment(zone: &TimeZone, instant: Timestamp) -> String {
 
 /// "at 2026-11-02 09:00". An earlier time in the sentence names the zone.
 pub(super) fn brief(zone: &TimeZone, instant: Timestamp) -> String {
-    let zoned = instant.to_zoned(zone.clone());
+    let zoned = instant.to_zoned_datetime(zone.clone());
     let format = if zoned.second() == 0 { "at %Y-%m-%d %H:%M" } else { "at %Y-%m-%d %H:%M:%S" };
     zoned.strftime(format).to_string()
 }

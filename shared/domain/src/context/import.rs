@@ -69,8 +69,8 @@ pub fn import(text: &str, now: Timestamp) -> Result<Document, ImportError> {
 }
 
 fn on_the_day_of(created: Timestamp, clock: Time) -> Option<Timestamp> {
-    let day = created.to_zoned(TimeZone::UTC).date();
-    day.to_datetime(clock).to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    let day = created.to_zoned_datetime(TimeZone::UTC).date();
+    day.to_datetime(clock).to_zoned_datetime(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
 /// The title, if the heading has one.

@@ -94,7 +94,7 @@ pub fn tool_schema() -> Value {
 
 /// A time as the prompt shows it.
 fn local(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone()).strftime("%A, %Y-%m-%d %H:%M").to_string()
+    at.to_zoned_datetime(zone.clone()).strftime("%A, %Y-%m-%d %H:%M").to_string()
 }
 
 /// A text of one line without quotation marks, for the head of a message.
@@ -309,7 +309,7 @@ fn day_of(message: &Said, zone: &TimeZone) -> Option<Date> {
 fn time_of(message: &Said, zone: &TimeZone) -> Option<Timestamp> {
     message.at.or_else(|| {
         let noon = day_of(message, zone)?.at(12, 0, 0, 0);
-        zone.to_zoned(noon).ok().map(|noon| noon.timestamp())
+        zone.to_zoned_datetime(noon).ok().map(|noon| noon.timestamp())
     })
 }
 

@@ -100,14 +100,15 @@ impl<'de> Deserialize<'de> for MemoryPart {
 /// The UTC day of an id.
 #[must_use]
 pub fn day_of(id: Uuid) -> Date {
-    instant_of(id).to_zoned(TimeZone::UTC).date()
+    instant_of(id).to_zoned_datetime(TimeZone::UTC).date()
 }
 
 /// The least id of a day, and the least id of the day after it.
 #[must_use]
 pub fn ids_of(day: Date) -> (Uuid, Uuid) {
     let first = |day: Date| {
-        let start = day.to_zoned(TimeZone::UTC).map_or(Timestamp::UNIX_EPOCH, |zoned| zoned.timestamp());
+        let start =
+            day.to_zoned_datetime(TimeZone::UTC).map_or(Timestamp::UNIX_EPOCH, |zoned| zoned.timestamp());
         let mut bytes = [0u8; 16];
         bytes[..6].copy_from_slice(&start.as_millisecond().max(0).to_be_bytes()[2..]);
         Uuid::from_bytes(bytes)

@@ -25,7 +25,7 @@ fn fact(n: u128, text: &str) -> Fact {
         origin: Origin::Conversation,
         state: FactState::Current,
         date: day,
-        said_at: day.at(12, 0, 0, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp(),
+        said_at: day.at(12, 0, 0, 0).to_zoned_datetime(jiff::tz::TimeZone::UTC).unwrap().timestamp(),
         block_id: None,
         corrects: None,
         used_on: None,

@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn local(zone: &TimeZone, at: Timestamp) -> String {
-        at.to_zoned(zone.clone()).strftime("%a %Y-%m-%d %H:%M %:z").to_string()
+        at.to_zoned_datetime(zone.clone()).strftime("%a %Y-%m-%d %H:%M %:z").to_string()
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn has_missed_day(target: &Target, done: &DaySet, (after, before): (Date, Date),
 }
 
 fn exists(day: Date, zone: &TimeZone) -> bool {
-    day.to_zoned(zone.clone()).map_or(true, |begins| begins.date() == day)
+    day.to_zoned_datetime(zone.clone()).map_or(true, |begins| begins.date() == day)
 }
 
 /// The number of a week. A week begins on Monday.

@@ -69,7 +69,7 @@ fn weekday(day: Weekday) -> &'static str {
 /// two hours apart that have the same name when the clock is set back.
 #[must_use]
 pub fn moment_in_words(at: Timestamp, zone: &TimeZone) -> String {
-    let local = at.to_zoned(zone.clone());
+    let local = at.to_zoned_datetime(zone.clone());
     let weekday = weekday(local.weekday());
     let month = MONTHS[usize::try_from(local.month() - 1).unwrap_or_default()];
     format!(
@@ -250,7 +250,7 @@ mod tests {
                 changes.flat_map(|change| [-1, 0, 1].map(|n| change + jiff::SignedDuration::from_secs(n)));
             let format = format!("%A, %-d %B %Y, %H:%M ({name}, UTC%:z)");
             for at in hours.chain(seconds) {
-                let expected = at.to_zoned(zone.clone()).strftime(&format).to_string();
+                let expected = at.to_zoned_datetime(zone.clone()).strftime(&format).to_string();
                 assert_eq!(moment_in_words(at, &zone), expected);
             }
         }

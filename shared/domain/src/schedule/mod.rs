@@ -217,7 +217,8 @@ impl Schedule {
         (after, until): (Timestamp, Timestamp),
         next: impl Fn(Timestamp) -> Option<Timestamp>,
     ) -> u32 {
-        let midnight = |day: jiff::civil::Date| day.to_zoned(self.zone.clone()).ok().map(|at| at.timestamp());
+        let midnight =
+            |day: jiff::civil::Date| day.to_zoned_datetime(self.zone.clone()).ok().map(|at| at.timestamp());
         let (mut count, mut of_whole_day, mut fire) = (0_u32, None, Some(first));
         while let Some(first_of_day) = fire {
             let day = self.zone.to_datetime(first_of_day).date();

@@ -27,7 +27,7 @@ fn local_fires(json: serde_json::Value, from: &str, count: usize) -> Vec<String>
         .fire_times(from, from, count)
         .into_iter()
         .map(|fire| {
-            let zoned = fire.to_zoned(zone.clone());
+            let zoned = fire.to_zoned_datetime(zone.clone());
             format!("{} {}", zoned.strftime("%Y-%m-%d %H:%M"), zoned.offset())
         })
         .collect()
@@ -384,7 +384,7 @@ pub(super) fn any_cron() -> impl Strategy<Value = String> {
 /// A minute, preferably within a day of a clock change.
 fn any_minute(zone: &str, year: i16, near_change: bool, minutes: i64) -> Timestamp {
     let zone = TimeZone::get(zone).unwrap();
-    let start = jiff::civil::date(year, 1, 1).to_zoned(TimeZone::UTC).unwrap().timestamp();
+    let start = jiff::civil::date(year, 1, 1).to_zoned_datetime(TimeZone::UTC).unwrap().timestamp();
     let from = match zone.following(start + SignedDuration::from_mins(minutes)).next() {
         Some(change) if near_change => change.timestamp() - SignedDuration::from_mins(minutes % 1_500),
         _ => start + SignedDuration::from_mins(minutes),

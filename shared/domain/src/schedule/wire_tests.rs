@@ -101,7 +101,7 @@ fn a_schedule_of_whole_days_says_the_time_at_which_it_runs() {
     // It is the time at which it runs, also after the clock has changed.
     let daily: Schedule = serde_json::from_value(berlin("1d")).unwrap();
     for at in daily.fire_times(anchor, "2027-03-26T12:00:00Z".parse().unwrap(), 4) {
-        assert_eq!(at.to_zoned(daily.time_zone().clone()).strftime("%H:%M").to_string(), "14:03");
+        assert_eq!(at.to_zoned_datetime(daily.time_zone().clone()).strftime("%H:%M").to_string(), "14:03");
     }
 }
 

@@ -181,7 +181,7 @@ fn offset(text: &str) -> Option<i64> {
 }
 
 fn at(date: Date, time: Time, minutes_east: i64) -> Option<Timestamp> {
-    let local = DateTime::from_parts(date, time).to_zoned(TimeZone::UTC).ok()?.timestamp();
+    let local = DateTime::from_parts(date, time).to_zoned_datetime(TimeZone::UTC).ok()?.timestamp();
     local.checked_sub(SignedDuration::from_mins(minutes_east)).ok()
 }
 

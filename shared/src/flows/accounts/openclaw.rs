@@ -171,7 +171,7 @@ impl Work<'_> {
             Known::LongTerm => self.long_term(path, &text).await,
             Known::Day(date) | Known::Week(date) => {
                 let Some(id) = openclaw::texts_id(file) else { return Ok(()) };
-                let noon = date.to_datetime(time(12, 0, 0, 0)).to_zoned(zone.clone());
+                let noon = date.to_datetime(time(12, 0, 0, 0)).to_zoned_datetime(zone.clone());
                 let at = noon.map_err(|error| Error::internal(error.to_string()))?.timestamp();
                 let (messages, more) = openclaw::passages(&text, at);
                 self.leave_out("outside_messages", more);

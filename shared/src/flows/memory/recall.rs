@@ -144,24 +144,18 @@ async fn of_agent(
         .collect();
     let runs = cx.store.runs(owner, &runs.into_iter().collect::<Vec<_>>()).await?;
     let runs: BTreeMap<RunId, Run> = runs.into_iter().map(|run| (run.run_id, run)).collect();
-    // The conversations that have been read. Several hits may come from one.
-    let mut threads: BTreeMap<String, bool> = BTreeMap::new();
+    // Several hits may come from one conversation.
+    let cx = &cx.remembering();
     let mut kept = Vec::with_capacity(hits.len());
     for (hit, source) in hits.drain(..).zip(sources) {
-        let name = source.as_ref().map(ToString::to_string).unwrap_or_default();
         let of = match source {
             // A fact, or a card that the person or a client has written.
             None => hit.kind != RecalledKind::Raw,
-            Some(Source::Chat(_) | Source::Action(_)) if threads.contains_key(&name) => threads[&name],
             Some(Source::Chat(id)) => {
-                let chat = cx.store.chat(owner, id).await?;
-                let of = chat.is_some_and(|chat| chat.value.agent_id == Some(agent));
-                *threads.entry(name).or_insert(of)
+                cx.store.chat(owner, id).await?.is_some_and(|chat| chat.value.agent_id == Some(agent))
             }
             Some(Source::Action(id)) => {
-                let action = cx.store.action(owner, id).await?;
-                let of = action.is_some_and(|action| action.value.agent_id == agent);
-                *threads.entry(name).or_insert(of)
+                cx.store.action(owner, id).await?.is_some_and(|action| action.value.agent_id == agent)
             }
             // The titles of its outputs may be what strangers want them to be.
             Some(Source::Run(id)) => runs.get(&id).is_some_and(|run| {

@@ -190,7 +190,7 @@ async fn first_after(
 
 /// The sort key before all messages of the UTC day of a time.
 pub(super) fn just_before(time: Timestamp) -> String {
-    let (first, _) = ids_of(time.to_zoned(TimeZone::UTC).date());
+    let (first, _) = ids_of(time.to_zoned_datetime(TimeZone::UTC).date());
     format!("{MESSAGE}{}", first.simple())
 }
 

@@ -159,22 +159,27 @@ fn note_all(
 
 /// Tells of a run that has come to rest. A failure is logged: the run stays due, and a sweep tells of it.
 pub async fn tell(cx: &Cx, owner: &Owner, occurrence: &Occurrence) {
-    if occurrence.untold().is_none() {
-        return;
-    }
-    if let Err(error) = Box::pin(tell_of(cx, owner, occurrence.action_id, occurrence.run_id)).await {
-        tracing::warn!(cause = %error.causes(), "nobody was told of a run; the next sweep tries again");
+    if occurrence.untold().is_some() {
+        tell_or_log(cx, owner, (occurrence.action_id, occurrence.run_id), None).await;
     }
 }
 
 /// Like [`tell`], by the executor that has just stored how the run came to rest. So it knows the occurrence and the action, and reads them
 /// only if somebody else has changed the occurrence meanwhile.
 pub(crate) async fn tell_ended(cx: &Cx, owner: &Owner, occurrence: Versioned<Occurrence>, action: Action) {
-    if occurrence.value.untold().is_none() {
-        return;
+    if occurrence.value.untold().is_some() {
+        let run = (action.id, occurrence.value.run_id);
+        tell_or_log(cx, owner, run, Some((occurrence, action))).await;
     }
-    let (id, run) = (action.id, occurrence.value.run_id);
-    if let Err(error) = Box::pin(tell_known(cx, owner, (id, run), Some((occurrence, action)))).await {
+}
+
+async fn tell_or_log(
+    cx: &Cx,
+    owner: &Owner,
+    run: (ActionId, RunId),
+    known: Option<(Versioned<Occurrence>, Action)>,
+) {
+    if let Err(error) = Box::pin(tell_known(cx, owner, run, known)).await {
         tracing::warn!(cause = %error.causes(), "nobody was told of a run; the next sweep tries again");
     }
 }

@@ -234,7 +234,7 @@ fn plain_date(text: &str) -> Option<Date> {
 
 /// The first instant of a day. If the clock shows midnight twice, the first one; if it skips midnight, the first instant after it.
 fn begin(zone: &TimeZone, date: Date) -> Result<Timestamp> {
-    let begin = date.to_zoned(zone.clone()).and_then(|zoned| zoned.start_of_day());
+    let begin = date.to_zoned_datetime(zone.clone()).and_then(|zoned| zoned.start_of_day());
     Ok(begin.map_err(|error| Error::internal(error.to_string()))?.timestamp())
 }
 

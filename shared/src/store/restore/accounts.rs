@@ -39,6 +39,6 @@ pub(super) fn used(place: &Location<'_>, month: &Month, record: &Value) -> KeptO
     if !month.has(date) {
         return Err("does not belong to its month".to_owned());
     }
-    let at = date.to_zoned(TimeZone::UTC).map_err(|error| error.to_string())?.timestamp();
+    let at = date.to_zoned_datetime(TimeZone::UTC).map_err(|error| error.to_string())?.timestamp();
     place.expiring(place.key(), &used, at, LIFETIME)
 }

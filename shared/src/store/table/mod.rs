@@ -156,10 +156,11 @@ impl Store {
     }
 
     /// The same table for one short piece of work, which reads each item and each part of a partition once. What it has written itself, it
-    /// reads again. What others write meanwhile, it does not see, so it must not wait for anybody.
+    /// reads again. What others write meanwhile, it does not see, so it must not wait for anybody. A part of such a piece of work remembers
+    /// what the whole does.
     #[must_use]
     pub fn remembering(&self) -> Self {
-        Self { memo: Some(Arc::default()), ..self.clone() }
+        Self { memo: Some(self.memo.clone().unwrap_or_default()), ..self.clone() }
     }
 
     /// The same table, and each read reads it.

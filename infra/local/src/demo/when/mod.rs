@@ -10,7 +10,7 @@ mod tokens;
 
 use domain::schedule::{MONTHS, ScheduleInput};
 use jiff::civil::{Date, DateTime, Time};
-use jiff::{SignedDuration, Span, Zoned};
+use jiff::{SignedDuration, Span, ZonedDateTime};
 use serde_json::{Value, json};
 
 use phrases::{Clock, Day, Facts, Repeat, Unit, WEEKDAYS};
@@ -39,12 +39,12 @@ pub struct Reading {
 }
 
 /// Reads a sentence. `now` is the time of the person; without it, "tomorrow" is unclear.
-pub fn read(text: &str, now: Option<&Zoned>) -> Reading {
+pub fn read(text: &str, now: Option<&ZonedDateTime>) -> Reading {
     let (facts, rest) = phrases::find(text);
     read_facts(facts, rest, now)
 }
 
-fn read_facts(facts: Facts, rest: Vec<String>, now: Option<&Zoned>) -> Reading {
+fn read_facts(facts: Facts, rest: Vec<String>, now: Option<&ZonedDateTime>) -> Reading {
     let (is_certain, leads) = (facts.is_certain(), facts.leads);
     let when = match schedule(facts, now) {
         Ok(Some(schedule)) => checked(schedule, now),
@@ -56,7 +56,7 @@ fn read_facts(facts: Facts, rest: Vec<String>, now: Option<&Zoned>) -> Reading {
 
 /// Reads a sentence that changes the time of work that repeats, such as "make it Wednesday" or "at 10 instead". `current` is its
 /// schedule in words. What the sentence does not name stays; a sentence that names a date or a repetition of its own is read as it is.
-pub fn read_change(text: &str, current: &str, now: Option<&Zoned>) -> Reading {
+pub fn read_change(text: &str, current: &str, now: Option<&ZonedDateTime>) -> Reading {
     let (mut facts, mut rest) = phrases::find(text);
     // In a change, the bare name of a weekday is enough.
     let day = |word: &String| WEEKDAYS.iter().position(|day| day == word);
@@ -93,19 +93,19 @@ pub fn read_change(text: &str, current: &str, now: Option<&Zoned>) -> Reading {
 }
 
 /// A schedule in words, in its zone or in that of the person.
-pub fn in_words(schedule: &Value, now: Option<&Zoned>) -> Option<String> {
+pub fn in_words(schedule: &Value, now: Option<&ZonedDateTime>) -> Option<String> {
     let zone = now.and_then(|now| now.time_zone().iana_name()).unwrap_or("UTC");
     let input: ScheduleInput = serde_json::from_value(schedule.clone()).ok()?;
     input.or_in(zone).validate().ok().map(|schedule| schedule.describe())
 }
 
 /// What the platform would refuse is unclear, and so is a time that has passed.
-fn checked(schedule: Value, now: Option<&Zoned>) -> When {
+fn checked(schedule: Value, now: Option<&ZonedDateTime>) -> When {
     let zone = now.and_then(|now| now.time_zone().iana_name()).unwrap_or("UTC");
     let input = serde_json::from_value::<ScheduleInput>(schedule.clone());
     match input.map(|input| input.or_in(zone).validate()) {
         Ok(Ok(valid)) => {
-            let now = now.map(Zoned::timestamp);
+            let now = now.map(ZonedDateTime::timestamp);
             if now.is_some_and(|now| valid.next_after(now, now).is_none()) {
                 return When::Unclear(format!("That time has passed: {}", valid.describe()));
             }
@@ -116,7 +116,7 @@ fn checked(schedule: Value, now: Option<&Zoned>) -> When {
     }
 }
 
-fn schedule(mut facts: Facts, now: Option<&Zoned>) -> Result<Option<Value>, String> {
+fn schedule(mut facts: Facts, now: Option<&ZonedDateTime>) -> Result<Option<Value>, String> {
     if let Some(wrong) = facts.wrong.take() {
         return Err(wrong);
     }
@@ -285,7 +285,7 @@ fn days_of_month(days: u32) -> String {
 }
 
 /// The one time that the sentence names, as `at`.
-fn once(facts: &Facts, now: Option<&Zoned>) -> Result<Option<String>, String> {
+fn once(facts: &Facts, now: Option<&ZonedDateTime>) -> Result<Option<String>, String> {
     let clocks = facts.clocks();
     if let Some(vague) = &facts.vague
         && facts.days.is_empty()
@@ -310,7 +310,7 @@ fn once(facts: &Facts, now: Option<&Zoned>) -> Result<Option<String>, String> {
     let clock = clocks.first().copied();
     let now = match (now, day) {
         (Some(now), _) => now.clone(),
-        (None, Some(Day::Date { year: Some(_), .. })) => Zoned::default(),
+        (None, Some(Day::Date { year: Some(_), .. })) => ZonedDateTime::default(),
         (None, _) => {
             return Err("I was not told what day it is. Name a date, such as \"2026-12-01 at 9\".".to_owned());
         }

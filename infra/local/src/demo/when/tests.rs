@@ -5,8 +5,11 @@ use proptest::prelude::*;
 use super::*;
 
 /// Wednesday, 25 November 2026, 14:31 in Berlin.
-fn now() -> Zoned {
-    "2026-11-25T13:31:00Z".parse::<Timestamp>().unwrap().to_zoned(TimeZone::get("Europe/Berlin").unwrap())
+fn now() -> ZonedDateTime {
+    "2026-11-25T13:31:00Z"
+        .parse::<Timestamp>()
+        .unwrap()
+        .to_zoned_datetime(TimeZone::get("Europe/Berlin").unwrap())
 }
 
 fn when(text: &str) -> When {
@@ -395,7 +398,7 @@ fn a_clock_change_is_no_obstacle() {
     let now = "2026-10-25T00:30:00Z"
         .parse::<Timestamp>()
         .unwrap()
-        .to_zoned(TimeZone::get("Europe/Berlin").unwrap());
+        .to_zoned_datetime(TimeZone::get("Europe/Berlin").unwrap());
     let at = |text: &str| read(text, Some(&now)).when;
     assert_eq!(at("in an hour"), When::At(json!({"at": "2026-10-25T02:30:00+01:00"})));
     assert_eq!(at("tomorrow at 2:30"), When::At(json!({"at": "2026-10-26T02:30"})));

@@ -41,7 +41,8 @@ pub(super) fn etag(metadata: &Metadata) -> ETag {
 }
 
 pub(super) fn modified(at: jiff::Timestamp) -> Timestamp {
-    Timestamp::from(SystemTime::from(at))
+    // Every system has the instants of the years in which files are written.
+    Timestamp::from(SystemTime::try_from(at).unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
 pub(super) fn length(bytes: u64) -> i64 {

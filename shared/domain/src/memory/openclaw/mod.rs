@@ -205,7 +205,7 @@ pub fn card_id(owner: &Owner, date: Date, card: &FileCard) -> CardId {
     let mut parts = vec![owner.as_str(), &date_text, &card.time, &card.title];
     parts.extend(text.iter().map(|(_, text)| *text));
     let time = jiff::civil::Time::strptime("%H:%M", &card.time).unwrap_or_default();
-    let at = date.to_datetime(time).to_zoned(jiff::tz::TimeZone::UTC);
+    let at = date.to_datetime(time).to_zoned_datetime(jiff::tz::TimeZone::UTC);
     CardId::at(at.map_or(jiff::Timestamp::UNIX_EPOCH, |at| at.timestamp()), id_of("card", &parts))
 }
 

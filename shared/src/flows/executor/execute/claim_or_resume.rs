@@ -39,7 +39,7 @@ pub(super) fn begin<'a>(
     Box::pin(async move {
         let (process, beginning) = (cx, cx.remembering());
         let cx = &beginning;
-        let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence } = claimed;
+        let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence, unstored } = claimed;
         let claimed = &occurrence.value;
         let content = ApprovalContent::now(&action, &agent);
         let zone = schedules::zone_of_run(cx, owner, &content).await?;
@@ -52,7 +52,9 @@ pub(super) fn begin<'a>(
         let mut charge = Charge::Included;
         loop {
             tries.next().await?;
-            let Some(mut start) = Start::load(cx, owner, &action, claimed).await? else { return Ok(None) };
+            let is_stored = unstored.is_empty();
+            let loaded = Start::load(cx, owner, &action, claimed, is_stored).await?;
+            let Some(mut start) = loaded else { return Ok(None) };
             if !start.has_open_call()
                 && let Some(answers) =
                     answers_since_wait(cx, owner, &action, claimed, start.steps.is_empty()).await?
@@ -86,6 +88,7 @@ pub(super) fn begin<'a>(
                 Store::event_write(owner, run.run_id, &event)?,
             ];
             all.extend(writes);
+            all.extend(unstored.iter().cloned());
             all.extend(quota.write(owner, run.charge));
             match cx.store.write_all(all).await? {
                 Written::Yes => {
@@ -113,6 +116,7 @@ pub(super) fn begin<'a>(
                 }
                 Written::Refused(Guard::Occurrence) => return Ok(None),
                 Written::Refused(Guard::Quota) => charge = quota.beyond().unwrap_or(Charge::Refused),
+                Written::Refused(_) if !is_stored => return Ok(None),
                 // A former executor has written something meanwhile. Read again.
                 Written::Refused(_) => {}
             }
@@ -139,8 +143,14 @@ struct Start {
 }
 
 impl Start {
-    /// `None` if the occurrence can't start under its fence.
-    async fn load(cx: &Cx, owner: &Owner, action: &Action, claimed: &Occurrence) -> Result<Option<Self>> {
+    /// `None` if the occurrence can't start under its fence. If its claim is not stored, it has no record.
+    async fn load(
+        cx: &Cx,
+        owner: &Owner,
+        action: &Action,
+        claimed: &Occurrence,
+        is_stored: bool,
+    ) -> Result<Option<Self>> {
         let (run_id, fence) = (claimed.run_id, claimed.fence);
         // The first claim has fence 1. Before it, only the record is stored.
         let ((journal, steps), outputs, last_event, last_stored) = if fence == 1 {
@@ -157,7 +167,7 @@ impl Start {
         let Ok(occurrence) = claimed.transition(OccurrenceCommand::Start { fence }, now) else {
             return Ok(None);
         };
-        let found = cx.store.run(owner, run_id).await?;
+        let found = if is_stored { cx.store.run(owner, run_id).await? } else { None };
         let version = found.as_ref().map_or(0, |found| found.version);
         let mut run = found.map_or_else(
             || Run {

@@ -27,15 +27,27 @@ use crate::context::Cx;
 use crate::error::Result;
 use crate::money::quota::Quota;
 use crate::store::Versioned;
+use crate::store::table::Write;
 
 /// An occurrence that this executor has claimed.
 pub struct ClaimedRun {
     pub agent: Agent,
     pub action: Versioned<Action>,
+    /// Version 0: the claim is stored when the run begins.
     pub occurrence: Versioned<Occurrence>,
+    /// What is stored with the beginning of the run, besides the occurrence and the run's record. Empty if the claim is stored.
+    pub unstored: Vec<Write>,
 }
 
-/// Runs a claimed occurrence until it ends, waits, or is handed on.
+/// Whether a claimed run of this action begins within the same second. Then its claim need not be stored before. A run that first looks at
+/// pages may wait long for their servers.
+#[must_use]
+pub fn begins_at_once(action: &Action) -> bool {
+    action.watches.is_empty()
+}
+
+/// Runs a claimed occurrence until it ends, waits, or is handed on. `false` if a claim that was not stored yet was refused. Then nothing is
+/// stored.
 ///
 /// # Errors
 /// If its end can't be stored. Then another executor takes it over when its lease ends.
@@ -44,14 +56,15 @@ pub fn run<'a>(
     owner: &'a Owner,
     claimed: ClaimedRun,
     deadline: Timestamp,
-) -> BoxFuture<'a, Result<()>> {
+) -> BoxFuture<'a, Result<bool>> {
     Box::pin(async move {
         let run_id = claimed.occurrence.value.run_id;
         let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
         let work = async {
-            let Some(news) = watched::begins(cx, owner, &claimed).await? else { return Ok(()) };
+            let is_stored = claimed.unstored.is_empty();
+            let Some(news) = watched::begins(cx, owner, &claimed).await? else { return Ok(true) };
             let begun = claim_or_resume::begin(cx, owner, (claimed, news), deadline).await?;
-            let Some(mut run) = begun else { return Ok(()) };
+            let Some(mut run) = begun else { return Ok(is_stored) };
             let fence = run.kind.occurrence.value.fence;
             let ending = if run.recorder.run().charge == Charge::Refused {
                 Ending::failed(fence, refused_by_plan(cx, owner).await?)
@@ -62,7 +75,8 @@ pub fn run<'a>(
             } else {
                 Ending::of(fence, run.drive().await)
             };
-            end::end(run, ending).await
+            end::end(run, ending).await?;
+            Ok(true)
         };
         work.instrument(span).await
     })

@@ -36,7 +36,7 @@ pub(super) fn begins<'a>(
 }
 
 async fn may_begin(cx: &Cx, owner: &Owner, claimed: &ClaimedRun) -> Result<Option<Vec<News>>> {
-    let ClaimedRun { agent, action, occurrence } = claimed;
+    let ClaimedRun { agent, action, occurrence, unstored: _ } = claimed;
     let is_by_hand = occurrence.value.kind == OccurrenceKind::Manual;
     if action.value.watches.is_empty() || is_by_hand {
         return Ok(Some(Vec::new()));

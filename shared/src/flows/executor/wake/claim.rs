@@ -13,14 +13,14 @@ use super::decide::Decided;
 use super::load;
 use crate::context::Cx;
 use crate::error::Result;
-use crate::flows::actions::{self, Loaded};
+use crate::flows::actions::{self, Loaded, records};
 use crate::flows::executor::backlog;
 use crate::flows::executor::execute::{self, ClaimedRun};
 use crate::flows::notices;
 use crate::process::held_places::Entered;
 use crate::process::metrics;
 use crate::store::table::Order;
-use crate::store::{Tries, Versioned};
+use crate::store::{Store, Tries, Versioned};
 
 /// How long a lease lasts after its executor's deadline.
 const LEASE_BEYOND: SignedDuration = SignedDuration::from_secs(60);
@@ -31,15 +31,23 @@ const EXECUTOR: &str = "scheduled-executor";
 /// How long an occurrence that can't begin yet is put off.
 const DEFER: SignedDuration = SignedDuration::from_secs(60);
 
-/// Claims the next occurrence, and takes a place of its owner for it. `None` if there is no such occurrence, if its time has not
-/// come, if no place is free, or if another executor has it.
+/// What came of a claim.
+pub(super) enum Claim {
+    /// There is no such occurrence, its time has not come, no place is free, or another executor has it.
+    Nothing,
+    /// A decision that was not stored yet was refused: somebody has changed the action meanwhile, or the occurrence exists.
+    Refused,
+    Run(Box<ClaimedRun>),
+}
+
+/// Claims the next occurrence, and takes a place of its owner for it.
 pub(super) fn claim<'a>(
     cx: &'a Cx,
     owner: &'a Owner,
-    Decided { loaded, agent }: Decided,
+    Decided { loaded, agent, is_stored }: Decided,
     deadline: Timestamp,
     place: &'a mut Option<Entered>,
-) -> BoxFuture<'a, Result<Option<ClaimedRun>>> {
+) -> BoxFuture<'a, Result<Claim>> {
     Box::pin(async move {
         let id = loaded.action.value.id;
         // The first try uses the state after the decisions. If it has changed since, the write is refused.
@@ -51,11 +59,11 @@ pub(super) fn claim<'a>(
                 Some(decided) => Some(decided),
                 None => load(cx, owner, id).await?,
             };
-            let Some(Loaded { action, live }) = loaded else { return Ok(None) };
+            let Some(Loaded { action, live }) = loaded else { return Ok(Claim::Nothing) };
             let now = cx.clock.now();
             let Some(occurrence) = next_occurrence(cx, owner, &action.value, live).await? else {
                 if count_is_right(cx, owner, &action, now).await? {
-                    return Ok(None);
+                    return Ok(Claim::Nothing);
                 }
                 continue;
             };
@@ -63,7 +71,9 @@ pub(super) fn claim<'a>(
             let may_begin = by_hand || agent.status == AgentStatus::Active;
             let lease_until = deadline + LEASE_BEYOND;
             let tried = attempt(&action.value, &occurrence.value, may_begin, now, lease_until);
-            let Some((next, mut changed)) = tried else { return Ok(None) };
+            let Some((next, mut changed)) = tried else {
+                return Ok(if is_stored { Claim::Nothing } else { Claim::Refused });
+            };
             let mut writes = Vec::new();
             if changed.state == OccurrenceState::Claimed && place.is_none() {
                 match cx.places.enter(cx, owner, by_hand).await? {
@@ -72,28 +82,43 @@ pub(super) fn claim<'a>(
                         writes.push(backlog::write(owner, &occurrence.value, by_hand, now)?);
                         let Some(put_off) = backlog::put_off(&occurrence.value, full, now) else {
                             let _ = cx.store.write_all(writes).await?;
-                            return Ok(None);
+                            return Ok(if is_stored { Claim::Nothing } else { Claim::Refused });
                         };
                         changed = put_off;
                     }
                 }
             }
             let claimed = changed.state == OccurrenceState::Claimed;
+            let begun = |occurrence| {
+                if place.as_ref().is_some_and(|place| !place.is_last) {
+                    tell_lag(&changed, now);
+                }
+                let action = actions::stored(Versioned { value: next.clone(), version: action.version + 1 });
+                ClaimedRun { agent: agent.clone(), action, occurrence, unstored: Vec::new() }
+            };
+            if claimed && !is_stored && execute::begins_at_once(&next) {
+                let occurrence = Versioned { value: changed.clone(), version: 0 };
+                let unstored = actions::action_writes(owner, &action, &next, Some(&changed), now)?;
+                return Ok(Claim::Run(Box::new(ClaimedRun { unstored, ..begun(occurrence) })));
+            }
+            if !is_stored {
+                let run = records::record(&next, occurrence.value.run_id, now);
+                writes.push(Store::run_write(owner, &run)?);
+            }
             let written = (&changed, occurrence.version);
             writes.extend(actions::run_writes(owner, (&action, &next), written, now)?);
             if !cx.store.write_all(writes).await?.done() {
-                continue;
-            }
-            let occurrence = Versioned { value: changed, version: occurrence.version + 1 };
-            if claimed {
-                if place.as_ref().is_some_and(|place| !place.is_last) {
-                    tell_lag(&occurrence.value, now);
+                if is_stored {
+                    continue;
                 }
-                let action = actions::stored(Versioned { value: next, version: action.version + 1 });
-                return Ok(Some(ClaimedRun { agent, action, occurrence }));
+                return Ok(Claim::Refused);
+            }
+            let occurrence = Versioned { value: changed.clone(), version: occurrence.version + 1 };
+            if claimed {
+                return Ok(Claim::Run(Box::new(begun(occurrence))));
             }
             if !occurrence.value.state.is_final() {
-                return Ok(None);
+                return Ok(Claim::Nothing);
             }
             actions::tell_pause(cx, owner, &action.value, &next).await;
             notices::tell(cx, owner, &occurrence.value).await;

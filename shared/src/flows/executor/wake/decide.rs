@@ -29,14 +29,27 @@ const TOLD_AT_ONCE: usize = 3;
 pub(super) struct Decided {
     pub loaded: Loaded,
     pub agent: Agent,
+    /// Whether the table has the decision. If not, `loaded` has the action at the version that the table has, and the live
+    /// occurrence at version 0: whoever writes them stores the decision with them.
+    pub is_stored: bool,
 }
 
-/// Stores a decision for every due time that has come. `None` if the action was deleted, or if the time is up. Then the next sweep
-/// continues.
+/// When a decision is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Storing {
+    /// Always before the run begins.
+    AtOnce,
+    /// If the decision is only that one run begins now: together with what follows, which saves a transaction.
+    WithTheClaim,
+}
+
+/// Decides every due time that has come, and stores the decisions. `None` if the action was deleted, or if the time is up. Then the
+/// next sweep continues.
 pub(super) fn decide<'a>(
     cx: &'a Cx,
     owner: &'a Owner,
     id: ActionId,
+    storing: Storing,
     deadline: Timestamp,
 ) -> BoxFuture<'a, Result<Option<Decided>>> {
     Box::pin(async move {
@@ -60,12 +73,19 @@ pub(super) fn decide<'a>(
                 Action { held: action.value.held.filter(|_| series.is_some()), ..action.value.clone() };
             let plan = plan(&to_plan, &agent, now, live.as_ref(), &on_record.decided);
             if plan.changes_nothing(&action.value) {
-                return Ok(Some(Decided { loaded, agent }));
+                return Ok(Some(Decided { loaded, agent, is_stored: true }));
             }
             // If this is refused, nothing is due for an action in this state: the entry of the index was out of date.
             let Ok(next) = transition(&action.value, Command::Planned { plan: &plan }, now) else {
-                return Ok(Some(Decided { loaded, agent }));
+                return Ok(Some(Decided { loaded, agent, is_stored: true }));
             };
+            if storing == Storing::WithTheClaim
+                && let Some(occurrence) = only_a_run(&loaded, &next, &plan, now)
+            {
+                let action = Versioned { value: next, version: action.version };
+                let live = Some(Versioned { value: occurrence, version: 0 });
+                return Ok(Some(Decided { loaded: Loaded { action, live }, agent, is_stored: false }));
+            }
             let Decisions { writes, live, replaced, at_rest } =
                 decisions(owner, &loaded, &next, &plan, (&on_record, series), now)?;
             if !cx.store.write_all(writes).await?.done() {
@@ -81,10 +101,27 @@ pub(super) fn decide<'a>(
             }
             if !plan.more {
                 let action = actions::stored(Versioned { value: next, version: action.version + 1 });
-                return Ok(Some(Decided { loaded: Loaded { action, live }, agent }));
+                return Ok(Some(Decided { loaded: Loaded { action, live }, agent, is_stored: true }));
             }
         }
     })
+}
+
+/// The occurrence of the run that begins, if a plan decides nothing else: no other due time, nothing to tell, no change of the action's
+/// state.
+fn only_a_run(
+    Loaded { action, live }: &Loaded,
+    next: &Action,
+    plan: &DuePlan,
+    now: Timestamp,
+) -> Option<Occurrence> {
+    let [decided] = plan.decided.as_slice() else { return None };
+    let begins = matches!(decided.decision, Decision::Run { cancels: None, .. });
+    if !begins || plan.more || live.is_some() || next.state != action.value.state {
+        return None;
+    }
+    let occurrence = plan.record(&action.value, decided, now);
+    (next.live_run == Some(occurrence.run_id) && occurrence.untold().is_none()).then_some(occurrence)
 }
 
 /// The plan. If the agent is not active, its actions are planned as if they were paused.

@@ -9,10 +9,13 @@ mod decide;
 use domain::ids::{ActionId, Owner};
 use jiff::{SignedDuration, Timestamp};
 
+use self::claim::Claim;
+use self::decide::Storing;
 use super::{execute, preflight};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, Loaded};
+use crate::store::Tries;
 
 /// The longest lease that any executor takes.
 pub(super) const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(17);
@@ -24,16 +27,36 @@ pub(super) const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(17);
 pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
     // The futures of a run are large. In a debug build, each future that a function builds has a place on the function's stack, also if it is
     // boxed there. So `decide`, `claim`, `run` and what they call build their futures themselves, and return before these are polled.
-    let Some(decided) = decide::decide(cx, owner, id, deadline).await? else { return Ok(()) };
+    let mut storing = Storing::WithTheClaim;
+    let mut tries = Tries::default();
+    while !wake_once(cx, owner, id, storing, deadline).await? {
+        tries.next().await?;
+        storing = Storing::AtOnce;
+    }
+    Ok(())
+}
+
+/// `false` if a decision that was not stored yet was refused, so that it must be decided again.
+async fn wake_once(
+    cx: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    storing: Storing,
+    deadline: Timestamp,
+) -> Result<bool> {
+    let Some(decided) = decide::decide(cx, owner, id, storing, deadline).await? else { return Ok(true) };
     if decided.loaded.action.value.preflight_due(cx.clock.now()).is_some() {
         // Then no run is due.
-        return Box::pin(preflight::check(cx, owner, decided.loaded.action, &decided.agent)).await;
+        Box::pin(preflight::check(cx, owner, decided.loaded.action, &decided.agent)).await?;
+        return Ok(true);
     }
     let mut place = None;
     let ran = async {
-        let claimed = claim::claim(cx, owner, decided, deadline, &mut place).await?;
-        let Some(claimed) = claimed else { return Ok(()) };
-        execute::run(cx, owner, claimed, deadline).await
+        match claim::claim(cx, owner, decided, deadline, &mut place).await? {
+            Claim::Nothing => Ok(true),
+            Claim::Refused => Ok(false),
+            Claim::Run(claimed) => execute::run(cx, owner, *claimed, deadline).await,
+        }
     };
     let ran = ran.await;
     if let Some(place) = place {
