@@ -18,6 +18,7 @@ use domain::ids::{ActionId, ChatId, ImportId, NoticeId, Owner, RunId};
 use domain::lease::Lease;
 use domain::notices::plan::{Event, Happening, note};
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
+use domain::places::Purpose;
 use jiff::SignedDuration;
 use jiff::civil::date;
 use jiff::tz::TimeZone;
@@ -204,7 +205,7 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
     let (now, later) = (cx.clock.now(), cx.clock.now() + SignedDuration::from_hours(24));
     let lease = Lease::take(cx.clock.uuid(), now, SignedDuration::from_mins(1));
-    assert!(cx.store.take_place(&owner, 3, 0, &lease).await.unwrap().done());
+    assert!(cx.store.take_place(&owner, (Purpose::Runs, 3), 0, &lease).await.unwrap().done());
     let waiting =
         BacklogRun { action_id: id(&action, "action_id").parse().unwrap(), run_id: run.parse().unwrap() };
     let waits = Store::backlog_write(&owner, &waiting, true, now, now).unwrap();

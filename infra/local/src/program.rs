@@ -243,7 +243,8 @@ fn config() -> Result<PlatformConfig, String> {
         plans: PlansConfig::read(&env).map_err(read)?,
         clock: Clock::System,
         automatic: true,
-        executors: 4,
+        // On one machine they are tasks, and a run mostly waits for its model.
+        executors: 16,
         demo: DemoSettings::default(),
         demo_costs: false,
         faults: None,

@@ -20,6 +20,15 @@ pub const RENEW_EVERY: SignedDuration = SignedDuration::from_secs(20);
 /// begins now is void: a clock that was ahead and was set back has written it.
 const TOLERANCE: SignedDuration = SignedDuration::from_secs(60);
 
+/// What a place is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// To drive the owner's runs.
+    Runs,
+    /// To send the owner's messages. A receiver that hangs keeps an executor busy, so messages have places of their own.
+    Messages,
+}
+
 /// A place: its number from 0, and the lease of its holder.
 pub type Place = (u32, Lease<Uuid>);
 
@@ -30,6 +39,12 @@ pub const fn of_owner(executors: u32) -> u32 {
     let share = executors.saturating_mul(3) / 10;
     let others = if share > 1 { share } else { 1 };
     if executors > others { executors - others } else { 1 }
+}
+
+/// How many executors may send one owner's messages: a fifth of them, and at least one.
+#[must_use]
+pub const fn of_messages(executors: u32) -> u32 {
+    if executors >= 10 { executors / 5 } else { 1 }
 }
 
 /// A place that may be taken.
@@ -46,7 +61,7 @@ pub struct Full {
     pub executors: u32,
 }
 
-/// Chooses a free place. `taken` are the stored records. `random` is any number, so that executors that choose at the same time
+/// Chooses a free place for runs. `taken` are the stored records. `random` is any number, so that executors that choose at the same time
 /// choose different places. Runs that a person started by hand have one additional place, which is chosen when all others are
 /// taken.
 ///
@@ -60,13 +75,35 @@ pub fn choose(
     random: u32,
 ) -> Result<Free, Full> {
     let limit = of_owner(executors);
-    let is_taken = |number: u32| taken.iter().any(|(n, lease)| *n == number && is_valid(lease, now));
-    let free: Vec<u32> = (0..limit).filter(|number| !is_taken(*number)).collect();
-    match free.len() {
-        0 if by_hand && !is_taken(limit) => Ok(Free { number: limit, is_last: true }),
-        0 => Err(Full { executors: limit }),
-        several => Ok(Free { number: free[random as usize % several], is_last: several == 1 }),
+    match chosen(taken, limit, now, random) {
+        None if by_hand && !is_taken(taken, limit, now) => Ok(Free { number: limit, is_last: true }),
+        None => Err(Full { executors: limit }),
+        Some(free) => Ok(free),
     }
+}
+
+/// Chooses a free place for messages, as [`choose`] does for runs.
+///
+/// # Errors
+/// [`Full`] if no place is free.
+pub fn choose_for_messages(
+    taken: &[Place],
+    executors: u32,
+    now: Timestamp,
+    random: u32,
+) -> Result<Free, Full> {
+    let limit = of_messages(executors);
+    chosen(taken, limit, now, random).ok_or(Full { executors: limit })
+}
+
+fn chosen(taken: &[Place], limit: u32, now: Timestamp, random: u32) -> Option<Free> {
+    let free: Vec<u32> = (0..limit).filter(|number| !is_taken(taken, *number, now)).collect();
+    let at = (random as usize).checked_rem(free.len())?;
+    Some(Free { number: *free.get(at)?, is_last: free.len() == 1 })
+}
+
+fn is_taken(taken: &[Place], number: u32, now: Timestamp) -> bool {
+    taken.iter().any(|(n, lease)| *n == number && is_valid(lease, now))
 }
 
 fn is_valid(lease: &Lease<Uuid>, now: Timestamp) -> bool {
@@ -108,6 +145,18 @@ mod tests {
         ] {
             assert_eq!(of_owner(executors), expected, "{executors}");
         }
+    }
+
+    #[test]
+    fn messages_take_few_executors() {
+        for (executors, expected) in [(0, 1), (1, 1), (9, 1), (10, 2), (16, 3), (1_000, 200)] {
+            assert_eq!(of_messages(executors), expected, "{executors}");
+        }
+        let chosen = |numbers: &[(u32, i64)], random| choose_for_messages(&taken(numbers), 10, now(), random);
+        assert_eq!(chosen(&[], 3), Ok(Free { number: 1, is_last: false }));
+        assert_eq!(chosen(&[(1, 60)], 3), Ok(Free { number: 0, is_last: true }));
+        assert_eq!(chosen(&[(1, 60), (0, 1)], 3), Err(Full { executors: 2 }));
+        assert_eq!(chosen(&[(1, 60), (0, 0)], 3), Ok(Free { number: 0, is_last: true }));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use domain::ids::Owner;
 use domain::lease::Lease;
+use domain::places::Purpose;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
 use uuid::Uuid;
@@ -17,7 +18,7 @@ pub struct Places(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    owners: Mutex<HashMap<Owner, Arc<OfOwner>>>,
+    owners: Mutex<HashMap<(Owner, Purpose), Arc<OfOwner>>>,
     /// How many more runs the invocation may start.
     room: AtomicUsize,
 }
@@ -25,7 +26,7 @@ struct Inner {
 #[derive(Default)]
 pub(crate) struct OfOwner {
     pub(crate) place: AsyncMutex<Option<Held>>,
-    /// How many runs use the place.
+    /// How many runs or messages use the place.
     pub(crate) runs: AtomicUsize,
     /// Whether a run of this invocation found no place.
     pub(crate) put_off: AtomicBool,
@@ -50,10 +51,11 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// A run's share of its invocation's place.
+/// The share of a run or a message in its invocation's place.
 pub struct Entered {
     pub(crate) of: Arc<OfOwner>,
     pub(crate) owner: Owner,
+    pub(crate) purpose: Purpose,
     /// Whether this was the owner's last free place.
     pub is_last: bool,
 }
@@ -82,13 +84,13 @@ impl Places {
         self.0.room.fetch_add(room, Ordering::AcqRel);
     }
 
-    pub(crate) fn of(&self, owner: &Owner) -> Arc<OfOwner> {
+    pub(crate) fn of(&self, owner: &Owner, purpose: Purpose) -> Arc<OfOwner> {
         let mut owners = self.0.owners.lock().expect("no code panics while it holds the places");
-        Arc::clone(owners.entry(owner.clone()).or_default())
+        Arc::clone(owners.entry((owner.clone(), purpose)).or_default())
     }
 
-    /// All owners that this invocation has runs of.
-    pub(crate) fn all(&self) -> Vec<(Owner, Arc<OfOwner>)> {
+    /// All owners that this invocation has runs or messages of.
+    pub(crate) fn all(&self) -> Vec<((Owner, Purpose), Arc<OfOwner>)> {
         let owners = self.0.owners.lock().expect("no code panics while it holds the places");
         owners.iter().map(|(owner, of)| (owner.clone(), Arc::clone(of))).collect()
     }

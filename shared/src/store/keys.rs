@@ -183,7 +183,8 @@ fn part<T: std::str::FromStr>(text: &str) -> Option<Option<T>> {
 /// The number of the place under this sort key.
 #[must_use]
 pub fn place_number(sort_key: &str) -> Option<u32> {
-    sort_key.strip_prefix("EXECUTOR#")?.parse().ok()
+    let number = sort_key.strip_prefix("EXECUTOR#").or_else(|| sort_key.strip_prefix("SENDER#"));
+    number?.parse().ok()
 }
 
 /// The partition of the `due` index for an item that an owner has once.
@@ -362,6 +363,7 @@ mod tests {
             .map(|(by_hand, due, id)| backlog_run(&owner, by_hand, at(due), run(id)).sk);
         assert!(keys.is_sorted(), "{keys:?}");
         assert_eq!(place_number(&place(&owner, 800).sk), Some(800));
+        assert_eq!(place_number(&message_place(&owner, 2).sk), Some(2));
         assert_eq!(place_number(&keys[0]), None);
     }
 

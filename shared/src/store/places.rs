@@ -2,12 +2,12 @@
 
 use domain::ids::{ActionId, Owner, RunId};
 use domain::lease::Lease;
-use domain::places::Place;
+use domain::places::{Place, Purpose};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::keys;
+use super::keys::{self, Key};
 use super::table::{Extras, Order, Store, StoreError, Versioned, Write, Written, item};
 
 /// Records that no executor removed are deleted after this time.
@@ -29,10 +29,21 @@ struct BacklogMark {
     since: Timestamp,
 }
 
+fn key(owner: &Owner, of: Purpose, number: u32) -> Key {
+    match of {
+        Purpose::Runs => keys::place(owner, number),
+        Purpose::Messages => keys::message_place(owner, number),
+    }
+}
+
 impl Store {
-    /// All recorded places with the versions of their records. The leases of some may have ended.
-    pub async fn places(&self, owner: &Owner) -> Result<Vec<(Place, u64)>, StoreError> {
-        let found = self.query::<Lease<Uuid>>(&keys::places(owner), None, PLACES, Order::Oldest).await?;
+    /// All recorded places for this purpose, with the versions of their records. The leases of some may have ended.
+    pub async fn places(&self, owner: &Owner, of: Purpose) -> Result<Vec<(Place, u64)>, StoreError> {
+        let range = match of {
+            Purpose::Runs => keys::places(owner),
+            Purpose::Messages => keys::message_places(owner),
+        };
+        let found = self.query::<Lease<Uuid>>(&range, None, PLACES, Order::Oldest).await?;
         let place = |(sk, lease): (String, Versioned<Lease<Uuid>>)| {
             Some(((keys::place_number(&sk)?, lease.value), lease.version))
         };
@@ -43,17 +54,22 @@ impl Store {
     pub async fn take_place(
         &self,
         owner: &Owner,
-        number: u32,
+        (of, number): (Purpose, u32),
         version: u64,
         lease: &Lease<Uuid>,
     ) -> Result<Written, StoreError> {
         let item = item(lease, &Extras::expiring(lease.until + KEPT))?;
-        self.write_all(vec![Write::over(keys::place(owner, number), version, item)]).await
+        self.write_all(vec![Write::over(key(owner, of, number), version, item)]).await
     }
 
     /// Gives a place back, unless another executor has taken it since `version`.
-    pub async fn free_place(&self, owner: &Owner, number: u32, version: u64) -> Result<Written, StoreError> {
-        self.write_all(vec![Write::Remove { key: keys::place(owner, number), version }]).await
+    pub async fn free_place(
+        &self,
+        owner: &Owner,
+        (of, number): (Purpose, u32),
+        version: u64,
+    ) -> Result<Written, StoreError> {
+        self.write_all(vec![Write::Remove { key: key(owner, of, number), version }]).await
     }
 
     /// The write that puts a run on the backlog. Runs by hand come first. The others are in the order of their due

@@ -356,6 +356,9 @@ macro_rules! records {
             /// The place with this number of the owner's runs on an executor.
             place(number: u32) = "EXECUTOR#{number:04}" lists places("EXECUTOR#")
                 deleted "when it is given back, or 2 days after its lease" => [left out];
+            /// The place with this number for an executor that sends the owner's messages.
+            message_place(number: u32) = "SENDER#{number:04}" lists message_places("SENDER#")
+                deleted "when it is given back, or 2 days after its lease" => [left out];
             /// A run that waits for a place. Its rank is 0 if it was started by hand, otherwise 1.
             backlog_run(by_hand: bool, due_at: Timestamp, run: RunId) = "WAITS#{rank}#{due}#{run}"
                 with (rank = u8::from(!by_hand), due = sortable(due_at)) lists backlog_runs("WAITS#")

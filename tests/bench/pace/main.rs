@@ -232,6 +232,10 @@ async fn count(model: &str) {
     for (kind, requests) in &figures.requests {
         println!("  {kind:<20} {:>6.2}", each(*requests as f64));
     }
+    println!("  The items that it names:");
+    for (kind, times) in &figures.items {
+        println!("  {kind:<48} {:>6.2}", each(*times as f64));
+    }
     let (read, write) = (each(figures.read_units), each(figures.write_units));
     println!(
         "{read:.1} read units and {write:.1} write units: ${:.2} for 1,000,000 runs",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::actions::{OccurrenceState, ReasonCode};
 use domain::ids::{ActionId, Owner};
-use domain::places::of_owner;
+use domain::places::{Purpose, of_owner};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use shared::config::{Config, ExecutorsConfig};
@@ -93,7 +93,7 @@ async fn became(stage: &Stage, owner: &Owner, id: ActionId) -> Vec<domain::actio
 /// How many executors hold a place. The record of an executor that died stays until another executor takes its place.
 async fn places(stage: &Stage, owner: &Owner) -> usize {
     let now = stage.clock.now();
-    let places = stage.h.platform.cx.store.places(owner).await.unwrap();
+    let places = stage.h.platform.cx.store.places(owner, Purpose::Runs).await.unwrap();
     places.iter().filter(|((_, lease), _)| !lease.is_over(now)).count()
 }
 
@@ -126,14 +126,14 @@ async fn no_more_executors_get_a_place_than_allowed() {
             let enter = async |places: &Places| places.enter(&cx, &owner, by_hand).await.unwrap().ok();
             let entered = futures::future::join_all(invocations.iter().map(enter)).await;
             let entered: Vec<_> = entered.into_iter().flatten().collect();
-            let taken = cx.store.places(&owner).await.unwrap();
+            let taken = cx.store.places(&owner, Purpose::Runs).await.unwrap();
             assert_eq!((entered.len(), taken.len()), (limit as usize, limit as usize), "of {count}");
             let others = Places::default().enter(&cx, &owner, by_hand).await.unwrap();
             assert_eq!(others.err().map(|full| full.executors), Some(of_owner(count)));
             for entered in entered {
                 entered.leave(&cx).await;
             }
-            assert_eq!(cx.store.places(&owner).await.unwrap(), []);
+            assert_eq!(cx.store.places(&owner, Purpose::Runs).await.unwrap(), []);
         }
     }
 }
@@ -149,14 +149,15 @@ async fn a_place_is_shared_within_an_invocation_and_ends_with_its_lease() {
     let (first, second, owner) = (Places::default(), Places::default(), Owner::new("one").unwrap());
     let runs = [first.enter(&cx, &owner, false).await, first.enter(&cx, &owner, true).await];
     let [Ok(Ok(a)), Ok(Ok(b))] = runs else { panic!("both runs must get the place") };
-    assert_eq!(cx.store.places(&owner).await.unwrap().len(), 1);
+    assert_eq!(cx.store.places(&owner, Purpose::Runs).await.unwrap().len(), 1);
     a.leave(&cx).await;
     assert!(second.enter(&cx, &owner, false).await.unwrap().is_err(), "a run still uses the place");
     // As long as the holder lives, it renews its lease.
     let until_at = |places: Vec<((u32, domain::lease::Lease<uuid::Uuid>), u64)>| places[0].0.1.until;
-    let before = until_at(cx.store.places(&owner).await.unwrap());
+    let before = until_at(cx.store.places(&owner, Purpose::Runs).await.unwrap());
     stage.clock.set(stage.clock.now() + SignedDuration::from_secs(30));
-    until("it is renewed", async || until_at(cx.store.places(&owner).await.unwrap()) > before).await;
+    until("it is renewed", async || until_at(cx.store.places(&owner, Purpose::Runs).await.unwrap()) > before)
+        .await;
     // The holder dies.
     drop((b, first));
     stage.clock.set(stage.clock.now() + SignedDuration::from_secs(59));

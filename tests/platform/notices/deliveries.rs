@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::ids::NoticeId;
+use domain::lease::Lease;
 use domain::notices::plan::{Event, Happening};
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
+use domain::places::{LEASE, Purpose};
 use domain::reach::Policy;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
@@ -114,6 +116,30 @@ async fn a_receiver_that_hangs_costs_fifteen_seconds_and_is_tried_again() {
     let read = read(&stage, &delivery).await;
     assert_eq!((&read["state"], &read["tries"]), (&json!("waiting"), &json!(1)), "{read:#}");
     assert!(read["error"].as_str().unwrap().contains("did not answer within 15 seconds"), "{read:#}");
+}
+
+/// A receiver that hangs keeps an executor busy. So one person's messages have few executors, and wait if these are taken.
+#[tokio::test]
+async fn messages_of_one_person_wait_for_a_place_of_their_own() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, path) = stage(&site).await;
+    let cx = &stage.h.platform.cx;
+    let lease = Lease::take(cx.clock.uuid(), cx.clock.now(), LEASE);
+    let place = (Purpose::Messages, 0);
+    assert!(cx.store.take_place(&stage.owner, place, 0, &lease).await.unwrap().done());
+    let delivery = test(&stage, &path).await;
+    stage.executors.work().await;
+    assert_eq!(read(&stage, &delivery).await["tries"], 0);
+    passes(&stage, 6).await;
+    assert_eq!(site.asked().len(), 0);
+    // Runs have other places.
+    assert_eq!(cx.store.places(&stage.owner, Purpose::Runs).await.unwrap(), []);
+
+    assert!(cx.store.free_place(&stage.owner, place, 1).await.unwrap().done());
+    passes(&stage, 12).await;
+    let sent = read(&stage, &delivery).await;
+    assert_eq!((&sent["state"], &sent["tries"]), (&json!("delivered"), &json!(1)), "{sent:#}");
+    assert_eq!(cx.store.places(&stage.owner, Purpose::Messages).await.unwrap(), []);
 }
 
 /// The status decides, whatever follows it: a receiver that has accepted a message does not get it again.

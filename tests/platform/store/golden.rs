@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::clock::{Clock, ManualClock};
+use domain::places::Purpose;
 use lamplighter_local::platform::PlatformConfig;
 use shared::store::keys::RecordKind;
 use tests::Harness;
@@ -38,7 +39,7 @@ async fn data_of_an_earlier_version_is_read_unchanged() {
 
     // What no route shows.
     let (store, owner) = (&h.platform.cx.store, domain::ids::Owner::new("local").unwrap());
-    let places = store.places(&owner).await.unwrap();
+    let places = store.places(&owner, Purpose::Runs).await.unwrap();
     assert_eq!(places.iter().map(|((number, _), version)| (*number, *version)).collect::<Vec<_>>(), [(3, 2)]);
     assert_eq!(store.backlog(&owner, 10).await.unwrap().len(), 1);
 

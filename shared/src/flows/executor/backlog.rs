@@ -9,7 +9,7 @@
 
 use domain::actions::{Occurrence, OccurrenceCommand, Reason, ReasonCode};
 use domain::ids::Owner;
-use domain::places::{self, Full};
+use domain::places::{self, Full, Purpose};
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng;
 
@@ -84,6 +84,7 @@ pub async fn dispatch_if_free(cx: &Cx, owner: &Owner) -> Result<()> {
 /// # Errors
 /// If the table does not answer.
 pub async fn is_free(cx: &Cx, owner: &Owner) -> Result<bool> {
-    let taken: Vec<_> = cx.store.places(owner).await?.into_iter().map(|(place, _)| place).collect();
+    let taken: Vec<_> =
+        cx.store.places(owner, Purpose::Runs).await?.into_iter().map(|(place, _)| place).collect();
     Ok(places::choose(&taken, cx.config.executors.count, false, cx.clock.now(), 0).is_ok())
 }

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use domain::accounts::deletion::DeletionState;
 use domain::actions::OccurrenceState;
+use domain::places::Purpose;
 use jiff::SignedDuration;
 
 use crate::context::Cx;
@@ -37,8 +38,10 @@ pub async fn of_previous_process(cx: &Cx) -> Result<usize> {
         }
     }
     for owner in owners {
-        for ((number, _), version) in cx.store.places(&owner).await? {
-            let _ = cx.store.free_place(&owner, number, version).await?;
+        for purpose in [Purpose::Runs, Purpose::Messages] {
+            for ((number, _), version) in cx.store.places(&owner, purpose).await? {
+                let _ = cx.store.free_place(&owner, (purpose, number), version).await?;
+            }
         }
     }
     Ok(freed)

@@ -13,7 +13,7 @@ use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use domain::secrets::signature::{self, SigningSecret};
 use futures::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 use url::Url;
@@ -28,6 +28,9 @@ use crate::flows::page::{self, Page, PageQuery};
 use crate::process::metrics;
 use crate::store::notices::{ChannelState, Mail, StoredChannel};
 use crate::store::{DueItem, Once, Store, Tries};
+
+/// How much later a message is sent that finds no executor.
+const NO_PLACE: SignedDuration = SignedDuration::from_secs(5);
 
 /// Where Telegram takes messages.
 const TELEGRAM: &str = "https://api.telegram.org";
@@ -190,11 +193,25 @@ pub async fn outbox(cx: &Cx, owner: &Owner, query: &PageQuery) -> Result<Page<Ma
 pub(crate) async fn go_on(cx: &Cx, owner: &Owner, id: DeliveryId) -> Result<()> {
     let Some(found) = cx.store.delivery(owner, id).await? else { return Ok(()) };
     let Some(begun) = found.value.begin(cx.clock.now()) else { return Ok(()) };
+    let Ok(place) = cx.places.enter_to_send(cx, owner).await? else {
+        // Other messages of this owner keep as many executors busy as they may.
+        let later = cx.clock.now().saturating_add(NO_PLACE).unwrap_or(Timestamp::MAX);
+        due::dispatch_at(cx, &DueItem::delivery(owner, id), Some(later)).await;
+        return Ok(());
+    };
+    let tried = deliver(cx, owner, begun, found.version).await;
+    place.leave(cx).await;
+    tried
+}
+
+/// Makes a try that has begun. `version`: of the record before it.
+async fn deliver(cx: &Cx, owner: &Owner, begun: DeliveryRecord, version: u64) -> Result<()> {
+    let id = begun.delivery_id;
     // Of several executors, one has the try.
-    if !cx.store.write_all(vec![Store::delivery_write(owner, &begun, found.version)?]).await?.done() {
+    if !cx.store.write_all(vec![Store::delivery_write(owner, &begun, version)?]).await?.done() {
         return Ok(());
     }
-    let version = found.version + 1;
+    let version = version + 1;
     let channel = cx.store.channel(owner, begun.channel_id).await?;
     let after = match channel {
         None => begun.dropped("the channel was deleted", cx.clock.now()),

@@ -80,6 +80,8 @@ struct State {
 pub struct Figures {
     /// How many requests there were of each kind: the operation of the table, and the method of the bucket.
     pub requests: BTreeMap<String, u64>,
+    /// How often each kind of item was read or written by its key: the operation, and the words of the key in capitals.
+    pub items: BTreeMap<String, u64>,
     /// The most items of one answer to a query.
     pub most_items: u64,
     /// The units that AWS bills for the table, as the engine counts them.
@@ -194,9 +196,12 @@ impl Faults {
     }
 
     /// Counts a request.
-    fn counted(&self, kind: &str, items: u64, read_units: f64, write_units: f64) {
+    fn counted(&self, kind: &str, keys: &[String], items: u64, read_units: f64, write_units: f64) {
         if let Some(figures) = &mut self.state().figures {
             *figures.requests.entry(kind.to_owned()).or_default() += 1;
+            for key in keys {
+                *figures.items.entry(format!("{kind} {key}")).or_default() += 1;
+            }
             figures.most_items = figures.most_items.max(items);
             figures.read_units += read_units;
             figures.write_units += write_units;

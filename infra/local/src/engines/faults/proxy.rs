@@ -154,6 +154,7 @@ impl Proxy {
         };
         let measured =
             if self.engine == Engine::Table && self.faults.counts() { with_capacity(&body) } else { None };
+        let keys = if measured.is_some() { keys(&body) } else { Vec::new() };
         let is_measured = measured.is_some();
         let mut request = Request::from_parts(head, Body::from(measured.unwrap_or(body)));
         request.headers_mut().remove(header::TRANSFER_ENCODING);
@@ -162,7 +163,7 @@ impl Proxy {
         }
         let answer = self.behind.call(request).await?;
         if !is_measured {
-            self.faults.counted(&kind, 0, 0.0, 0.0);
+            self.faults.counted(&kind, &[], 0, 0.0, 0.0);
             return Ok(answer);
         }
         let (head, body) = answer.into_parts();
@@ -170,8 +171,31 @@ impl Proxy {
         let found: Value = serde_json::from_slice(&body).unwrap_or_default();
         let units = capacity_units(&found["ConsumedCapacity"]);
         let (read, write) = if self.is_write(&Method::POST, &kind) { (0.0, units) } else { (units, 0.0) };
-        self.faults.counted(&kind, found["Count"].as_u64().unwrap_or(0), read, write);
+        self.faults.counted(&kind, &keys, found["Count"].as_u64().unwrap_or(0), read, write);
         Ok(Response::from_parts(head, Body::from(body)))
+    }
+}
+
+/// The kinds of the items whose keys a request names.
+fn keys(body: &[u8]) -> Vec<String> {
+    let Ok(request) = serde_json::from_slice::<Value>(body) else { return Vec::new() };
+    let mut found = Vec::new();
+    gather(&request, &mut found);
+    found
+}
+
+fn gather(value: &Value, found: &mut Vec<String>) {
+    let text = |name: &str| value[name]["S"].as_str();
+    match (text("pk").or_else(|| text(":pk")), text("sk").or_else(|| text(":prefix"))) {
+        (None, None) => {
+            let inner = value.as_object().into_iter().flat_map(|fields| fields.values());
+            inner.chain(value.as_array().into_iter().flatten()).for_each(|value| gather(value, found));
+        }
+        (pk, sk) => {
+            let is_kind = |word: &&str| word.len() > 1 && word.bytes().all(|b| b.is_ascii_uppercase());
+            let words = [pk, sk].into_iter().flatten().flat_map(|key| key.split('#')).filter(is_kind);
+            found.push(words.collect::<Vec<_>>().join(" "));
+        }
     }
 }
 
