@@ -201,11 +201,13 @@ async fn action(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     h.post(&format!("/runs/{cancelled}/cancel"), json!({})).await.expect(202);
     let has_ended = |run: &Value| !matches!(run["state"].as_str(), Some("running" | "queued" | "waiting"));
     until(h, &format!("/runs/{cancelled}"), has_ended).await;
-    // A place of an executor, a run that waits for one, and the mark that says so.
+    // Places of executors, a run that waits for one, and the mark that says so.
     let (cx, owner) = (&h.platform.cx, Owner::new("local").unwrap());
     let (now, later) = (cx.clock.now(), cx.clock.now() + SignedDuration::from_hours(24));
     let lease = Lease::take(cx.clock.uuid(), now, SignedDuration::from_mins(1));
-    assert!(cx.store.take_place(&owner, (Purpose::Runs, 3), 0, &lease).await.unwrap().done());
+    for place in [(Purpose::Runs, 3), (Purpose::Messages, 1)] {
+        assert!(cx.store.take_place(&owner, place, 0, &lease).await.unwrap().done());
+    }
     let waiting =
         BacklogRun { action_id: id(&action, "action_id").parse().unwrap(), run_id: run.parse().unwrap() };
     let waits = Store::backlog_write(&owner, &waiting, true, now, now).unwrap();
