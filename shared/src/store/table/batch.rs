@@ -30,7 +30,14 @@ impl Store {
         &self,
         keys: &[Key],
     ) -> Result<Vec<(Key, Versioned<T>)>, StoreError> {
-        let mut found: HashMap<Key, Versioned<T>> = HashMap::with_capacity(keys.len());
+        let mut found = self.get_items(keys).await?;
+        let found = keys.iter().filter_map(|key| found.remove_entry(key));
+        found.map(|(key, item)| Ok((key, read(item)?.1))).collect()
+    }
+
+    /// Reads many items. Missing items are left out.
+    pub(super) async fn get_items(&self, keys: &[Key]) -> Result<HashMap<Key, Attributes>, StoreError> {
+        let mut found: HashMap<Key, Attributes> = HashMap::with_capacity(keys.len());
         for chunk in keys.chunks(READS) {
             let mut wanted: Vec<Attributes> = chunk.iter().map(key_of).collect();
             for attempt in 0.. {
@@ -47,9 +54,8 @@ impl Store {
                     .await
                     .map_err(|error| unavailable(&error))?;
                 for item in output.responses.unwrap_or_default().remove(&*self.table).unwrap_or_default() {
-                    let pk = item.get("pk").and_then(|v| v.as_s().ok()).cloned().unwrap_or_default();
-                    let (sk, record) = read(item)?;
-                    found.insert(Key::new(pk, sk), record);
+                    let part = |name| item.get(name).and_then(|v| v.as_s().ok()).cloned().unwrap_or_default();
+                    found.insert(Key::new(part("pk"), part("sk")), item);
                 }
                 let rest = output.unprocessed_keys.unwrap_or_default().remove(&*self.table);
                 match rest.map(|rest| rest.keys).filter(|keys| !keys.is_empty()) {
@@ -60,7 +66,7 @@ impl Store {
                 back_off(attempt).await;
             }
         }
-        Ok(keys.iter().filter_map(|key| found.remove_entry(key)).collect())
+        Ok(found)
     }
 
     /// Reads many records, in the order of `keys`. Missing records are left out.

@@ -155,7 +155,8 @@ impl Store {
         Self { consistent: false, memo: None, ..self.clone() }
     }
 
-    /// The same table for one short piece of work, which reads each item and each part of a partition once. What it has written itself, it
+    /// The same table for one short piece of work, which reads each item and each part of a partition once, and the items that it wants
+    /// at the same time with one request. What it has written itself, it
     /// reads again. What others write meanwhile, it does not see, so it must not wait for anybody. A part of such a piece of work remembers
     /// what the whole does.
     #[must_use]
@@ -190,12 +191,20 @@ impl Store {
     /// # Errors
     /// If the table does not answer, or if the item is not such a record.
     pub async fn get<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<Versioned<T>>, StoreError> {
-        let read_it = self.get_item(key).boxed();
         let item = match &self.memo {
-            Some(memo) => memo.item(key, read_it).await?,
-            None => read_it.await?,
+            Some(memo) => memo.item(key, |keys| self.read_together(keys).boxed()).await?,
+            None => self.get_item(key).boxed().await?,
         };
         item.map(|item| read(item).map(|(_, record)| record)).transpose()
+    }
+
+    /// Reads what a piece of work wants at the same time, with one request.
+    async fn read_together(&self, keys: Vec<Key>) -> Result<Vec<Option<Attributes>>, StoreError> {
+        if let [key] = keys.as_slice() {
+            return Ok(vec![self.get_item(key).await?]);
+        }
+        let mut found = self.get_items(&keys).await?;
+        Ok(keys.iter().map(|key| found.remove(key)).collect())
     }
 
     async fn get_item(&self, key: &Key) -> Result<Option<Attributes>, StoreError> {
