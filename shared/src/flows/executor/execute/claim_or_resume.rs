@@ -42,12 +42,20 @@ pub(super) fn begin<'a>(
         let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence, unstored } = claimed;
         let claimed = &occurrence.value;
         let content = ApprovalContent::now(&action, &agent);
-        let zone = schedules::zone_of_run(cx, owner, &content).await?;
         // A run that goes on keeps what it was told when it began.
-        let recalled = match claimed.steps_done {
-            0 if action.call.is_none() => recall::about_task(cx, owner, &action).await,
-            _ => Vec::new(),
+        let begins_anew = claimed.steps_done == 0;
+        let recalled = async {
+            match begins_anew && action.call.is_none() {
+                true => Ok(recall::about_task(cx, owner, &action).await),
+                false => Ok(Vec::new()),
+            }
         };
+        let is_tainted = async { Ok(begins_anew && since_last::is_tainted(cx, owner, &action).await?) };
+        let (zone, is_tainted, recalled) = tokio::try_join!(
+            Box::pin(schedules::zone_of_run(cx, owner, &content)),
+            Box::pin(is_tainted),
+            Box::pin(recalled),
+        )?;
         let mut tries = Tries::default();
         let mut charge = Charge::Included;
         loop {
@@ -65,7 +73,7 @@ pub(super) fn begin<'a>(
             }
             // A run counts once for the plan: together with its first event.
             let quota = if start.is_first() { Quota::of(cx, owner).await? } else { Quota::NONE };
-            if start.is_first() && since_last::is_tainted(cx, owner, &action).await? {
+            if start.is_first() && is_tainted {
                 start.run.taint(0, start.now);
             }
             let pages = || news.iter().filter_map(|news| news.source.clone());

@@ -29,6 +29,9 @@ const MAX_TOLD: usize = 10;
 const MAX_CHANGES_LOOKED_AT: usize = 25;
 const MAX_CHANGES: usize = 5;
 
+/// How many versions of the notebook are read at once.
+const VERSIONS: usize = 5;
+
 /// Reads what has happened since the last run of `action`, up to `began`.
 pub(super) async fn since_last(
     data: &Data,
@@ -79,9 +82,13 @@ async fn changes(
 
 /// Whether what a run is told at its beginning comes from a run that may have read what strangers have written.
 pub(super) async fn is_tainted(data: &Data, owner: &Owner, action: &Action) -> Result<bool> {
-    let (last, notebook) =
-        tokio::try_join!(data.store.last_outputs(owner, action.id), data.store.notebook(owner, action.id))?;
-    Ok(notebook.tainted || last.outputs.iter().any(|output| output.tainted))
+    let (last, notebook) = tokio::try_join!(
+        data.store.last_outputs(owner, action.id),
+        // The same part as `notebook_at` reads, so that it is read once.
+        data.store.notebook_versions(owner, action.id, None, VERSIONS),
+    )?;
+    let notebook = notebook.items.first().is_some_and(|(_, notebook)| notebook.value.tainted);
+    Ok(notebook || last.outputs.iter().any(|output| output.tainted))
 }
 
 /// An output of an earlier run as it is now. `None` if it was deleted since.
@@ -103,7 +110,7 @@ async fn past_output(data: &Data, owner: &Owner, last: &LastOutput) -> Result<Op
 async fn notebook_at(data: &Data, owner: &Owner, action: &Action, began: Timestamp) -> Result<Notebook> {
     let mut after: Option<String> = None;
     loop {
-        let found = data.store.notebook_versions(owner, action.id, after.as_deref(), 5).await?;
+        let found = data.store.notebook_versions(owner, action.id, after.as_deref(), VERSIONS).await?;
         for (_, Versioned { value, .. }) in found.items {
             if value.written_at.is_none_or(|at| at <= began) {
                 return Ok(value);
