@@ -171,6 +171,8 @@ async fn platform(model: &str, data: &Path, automatic: bool, faults: Option<Faul
     Harness::with(PlatformConfig {
         data: DataLocation::Folder(data.join("data")),
         automatic,
+        // As many as `cargo run` has.
+        executors: 16,
         models,
         faults,
         ..PlatformConfig::in_memory()

@@ -10,6 +10,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
+if (!Promise.withResolvers) {
+    console.error(`Restate's SDK needs Node 22, and this is ${process.version}`);
+    process.exit(1);
+}
+
 const [folder, runs, model] = [process.argv[2], Number(process.argv[3]), process.argv[4]];
 const require = createRequire(join(folder, "package.json"));
 const restate = await import(pathToFileURL(require.resolve("@restatedev/restate-sdk")).href);
@@ -128,7 +133,12 @@ const sender = async () => {
     }
 };
 await Promise.all(Array.from({ length: 100 }, sender));
+const deadline = setTimeout(() => {
+    console.error(`only ${ended.size} of ${runs} runs have ended after five minutes`);
+    process.exit(1);
+}, 300_000);
 await everything;
+clearTimeout(deadline);
 const seconds = (performance.now() - start) / 1000;
 const delays = [...began.values()].map((at) => (at - start) / 1000);
 console.log(

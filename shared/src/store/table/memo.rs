@@ -147,8 +147,8 @@ mod tests {
     }
 
     /// Counts requests. Each finds nothing.
-    fn finds_nothing(requests: &AtomicUsize) -> impl Fn(Vec<Key>) -> Reading<'_> {
-        |keys| {
+    fn finds_nothing<'a>(requests: &'a AtomicUsize) -> impl Fn(Vec<Key>) -> Reading<'a> {
+        move |keys| {
             async move {
                 requests.fetch_add(1, Ordering::Relaxed);
                 tokio::task::yield_now().await;
