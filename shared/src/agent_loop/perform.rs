@@ -9,7 +9,7 @@ use domain::agent_loop::cards::{
 };
 use domain::agent_loop::{Call, CallId, CallResult, results};
 use domain::prompts::of_run;
-use domain::runs::EventKind;
+use domain::runs::{EventKind, RunKind};
 use domain::tools::results::ReadResult;
 use domain::tools::{self, Decision, Effect, ToolCall, ToolDef, decide_about};
 use jiff::{SignedDuration, Timestamp};
@@ -201,9 +201,9 @@ impl<K: Kind> Driver<K> {
         let call_id = pending.call_id;
         self.recorder.begin_step(call_id.step);
         let ruling = cards::ruling(pending, &self.recorder.run().cards).unwrap_or(Ruling::Make);
-        let outside = match &ruling {
+        let (outside, untold) = match &ruling {
             Ruling::Make => self.announce(&call, call_id).await?,
-            Ruling::Told(_) | Ruling::Unanswered(_) => None,
+            Ruling::Told(_) | Ruling::Unanswered(_) => (None, None),
         };
         let mut tries = Tries::default();
         loop {
@@ -217,35 +217,44 @@ impl<K: Kind> Driver<K> {
                 },
                 (Ruling::Make, None) => self.perform(&call, pending).await?,
             };
-            if self.keep(at, &call, call_id, performed).await? {
+            if self.keep(at, &call, (call_id, untold.clone()), performed).await? {
                 return Ok(true);
             }
         }
     }
 
-    /// Tells followers that a call is made. If it acts outside the platform, its mark is stored, and this is its tool.
-    async fn announce(&mut self, call: &Call, id: CallId) -> Result<Option<&'static ToolDef>, CallError> {
+    /// Tells followers that a call is made. If it acts outside the platform, its mark is stored, and this is its tool. Nobody waits for what
+    /// a scheduled run says, so the event of a call within the platform is returned, to be stored with its result.
+    async fn announce(
+        &mut self,
+        call: &Call,
+        id: CallId,
+    ) -> Result<(Option<&'static ToolDef>, Option<Value>), CallError> {
         let announced =
             json!({"tool": call.name, "input": brief(&call.input), "step": id.step, "call_id": id});
         let outside = self.outside_tool(call, id);
         if let Some(tool) = outside {
             self.begin_outside(tool, call, id, announced).await?;
+        } else if call.invalid.is_none() && self.recorder.run().kind == RunKind::Action {
+            return Ok((None, Some(announced)));
         } else if call.invalid.is_none() {
             self.recorder.event(EventKind::ToolRequested, announced).await?;
         }
-        Ok(outside)
+        Ok((outside, None))
     }
 
-    /// Stores what a call has done. `false` if it met another writer: then nothing is stored, and the call is made again from what is
+    /// Stores what a call has done. `untold`: the event that it is made, if followers do not have it. `false` if it met another writer: then nothing is stored, and the call is made again from what is
     /// there now.
     async fn keep(
         &mut self,
         at: usize,
         call: &Call,
-        call_id: CallId,
+        (call_id, untold): (CallId, Option<Value>),
         performed: Performed<K::Change>,
     ) -> Result<bool, CallError> {
-        let Performed { mut result, mut events, mut staged, proposals, agent_draft } = performed;
+        let Performed { mut result, events, mut staged, proposals, agent_draft } = performed;
+        let mut events: Vec<_> =
+            untold.map(|data| (EventKind::ToolRequested, data)).into_iter().chain(events).collect();
         result.content = results::stored(result.content);
         if let Some(reason) = &call.invalid {
             events.push((EventKind::DeliverableInvalid, json!({"kind": call.name, "reason": reason})));

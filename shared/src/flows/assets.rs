@@ -206,9 +206,12 @@ pub async fn output_writes(
     id: AssetId,
     output: NewAsset,
 ) -> Result<Vec<Write>> {
-    match data.store.asset(owner, id).await? {
+    // One request reads both.
+    let store = data.store.remembering();
+    let (found, agent_found) = tokio::try_join!(store.asset(owner, id), store.agent(owner, agent))?;
+    match found {
         None => {
-            existing::agent(data, owner, agent).await?;
+            agent_found.ok_or(Error::NotFound("agent"))?;
             let WithContent { asset, content } = output.into_asset(id, agent, Some(run), data.clock.now())?;
             upload(data, owner, &asset, content).await?;
             Ok(Store::asset_writes(owner, &asset)?)

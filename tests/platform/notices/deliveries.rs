@@ -130,13 +130,13 @@ async fn messages_of_one_person_wait_for_a_place_of_their_own() {
     let delivery = test(&stage, &path).await;
     stage.executors.work().await;
     assert_eq!(read(&stage, &delivery).await["tries"], 0);
-    passes(&stage, 6).await;
+    passes(&stage, 16).await;
     assert_eq!(site.asked().len(), 0);
     // Runs have other places.
     assert_eq!(cx.store.places(&stage.owner, Purpose::Runs).await.unwrap(), []);
 
     assert!(cx.store.free_place(&stage.owner, place, 1).await.unwrap().done());
-    passes(&stage, 12).await;
+    passes(&stage, 32).await;
     let sent = read(&stage, &delivery).await;
     assert_eq!((&sent["state"], &sent["tries"]), (&json!("delivered"), &json!(1)), "{sent:#}");
     assert_eq!(cx.store.places(&stage.owner, Purpose::Messages).await.unwrap(), []);

@@ -18,6 +18,9 @@ pub const KEPT_DAYS: i64 = 30;
 /// How long one try may take, from the write that begins it to the write that ends it. If its process dies, the next try begins then.
 pub const LONGEST_TRY: SignedDuration = SignedDuration::from_secs(60);
 
+/// How much later a message is sent if its owner's others keep all executors busy that may send them: as long as a receiver may hang.
+const PUT_OFF: SignedDuration = SignedDuration::from_secs(15);
+
 /// The longest error that is kept, in bytes.
 const MAX_ERROR: usize = 300;
 
@@ -119,6 +122,12 @@ impl DeliveryRecord {
         let is_due = self.state == DeliveryState::Waiting && self.next_at.is_some_and(|at| at <= now);
         let next_at = now.checked_add(LONGEST_TRY).ok();
         is_due.then(|| Self { tries: self.tries.saturating_add(1), next_at, ..self.clone() })
+    }
+
+    /// The record of a delivery that no executor may send now.
+    #[must_use]
+    pub fn put_off(&self, now: Timestamp) -> Self {
+        Self { next_at: now.checked_add(PUT_OFF).ok(), ..self.clone() }
     }
 
     /// The record after a try, and what follows for the channel. `why`: what went wrong, for a person.

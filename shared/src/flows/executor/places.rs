@@ -163,7 +163,7 @@ async fn take(
         if cx.store.take_place(owner, (purpose, number), version, &lease).await?.done() {
             let renews = tokio::spawn(renew(
                 cx.clock.clone(),
-                cx.store.clone(),
+                cx.store.direct(),
                 (owner.clone(), purpose),
                 Arc::downgrade(of),
                 lease.holder,

@@ -39,7 +39,7 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
     }
     // A message of the watchdog has many owners. The look at each of them checks what follows.
     if item.target == DueTarget::Watchdog {
-        return work(cx, item, deadline).await;
+        return work(cx, cx, item, deadline).await;
     }
     if cx.stopping.is_set() {
         // The item stays due, so another process will find it.
@@ -51,24 +51,38 @@ pub async fn process(cx: &Cx, item: &DueItem, deadline: Timestamp) -> Result<()>
     {
         return Ok(());
     }
-    // While the account is stopped, nothing is decided and nothing begins. The item stays due, and is sent again when its lease ends.
-    if matches!(
-        item.target,
-        DueTarget::Action(_) | DueTarget::Backlog | DueTarget::Memory | DueTarget::Docs(_)
-    ) && cx.store.account(&item.owner).await?.value.stop.is_some()
-    {
+    let beginning = cx.remembering();
+    if is_stopped(&beginning, item).await? {
         return Ok(());
     }
     // What an executor works on is something that can be watched. The work does not wait for it.
-    let (done, ()) = futures::join!(work(cx, item, deadline), watchdog::follow(cx, item));
+    let (done, ()) = futures::join!(work(cx, &beginning, item, deadline), watchdog::follow(cx, item));
     done
 }
 
-/// The futures are large. This function builds them and returns before they are polled, so none of them lies on the stack.
-fn work<'a>(cx: &'a Cx, item: &'a DueItem, deadline: Timestamp) -> BoxFuture<'a, Result<()>> {
+/// While the account is stopped, nothing is decided and nothing begins. The item stays due, and is sent again when its lease ends.
+async fn is_stopped(cx: &Cx, item: &DueItem) -> Result<bool> {
+    let account = cx.store.account(&item.owner);
+    let account = match item.target {
+        // The action is read with the same request.
+        DueTarget::Action(id) => tokio::try_join!(account, cx.store.action(&item.owner, id))?.0,
+        DueTarget::Backlog | DueTarget::Memory | DueTarget::Docs(_) => account.await?,
+        _ => return Ok(false),
+    };
+    Ok(account.value.stop.is_some())
+}
+
+/// The futures are large. This function builds them and returns before they are polled, so none of them lies on the stack. `beginning`
+/// remembers what was read of the item.
+fn work<'a>(
+    cx: &'a Cx,
+    beginning: &'a Cx,
+    item: &'a DueItem,
+    deadline: Timestamp,
+) -> BoxFuture<'a, Result<()>> {
     let owner = &item.owner;
     match item.target {
-        DueTarget::Action(id) => wake::wake(cx, owner, id, deadline).boxed(),
+        DueTarget::Action(id) => wake::wake(cx, beginning, owner, id, deadline).boxed(),
         DueTarget::Run(id) => go_on(cx, owner, id, deadline).boxed(),
         DueTarget::Backlog => drain::drain(cx, owner, deadline).boxed(),
         DueTarget::Deletion => deletion::go_on(cx, owner, deadline).boxed(),

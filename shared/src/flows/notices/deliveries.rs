@@ -13,7 +13,7 @@ use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use domain::secrets::signature::{self, SigningSecret};
 use futures::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use url::Url;
@@ -28,9 +28,6 @@ use crate::flows::page::{self, Page, PageQuery};
 use crate::process::metrics;
 use crate::store::notices::{ChannelState, Mail, StoredChannel};
 use crate::store::{DueItem, Once, Store, Tries};
-
-/// How much later a message is sent that finds no executor.
-const NO_PLACE: SignedDuration = SignedDuration::from_secs(5);
 
 /// Where Telegram takes messages.
 const TELEGRAM: &str = "https://api.telegram.org";
@@ -195,8 +192,10 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, id: DeliveryId) -> Result<()> 
     let Some(begun) = found.value.begin(cx.clock.now()) else { return Ok(()) };
     let Ok(place) = cx.places.enter_to_send(cx, owner).await? else {
         // Other messages of this owner keep as many executors busy as they may.
-        let later = cx.clock.now().saturating_add(NO_PLACE).unwrap_or(Timestamp::MAX);
-        due::dispatch_at(cx, &DueItem::delivery(owner, id), Some(later)).await;
+        let later = found.value.put_off(cx.clock.now());
+        if cx.store.write_all(vec![Store::delivery_write(owner, &later, found.version)?]).await?.done() {
+            due::dispatch_at(cx, &DueItem::delivery(owner, id), later.next_at).await;
+        }
         return Ok(());
     };
     let tried = deliver(cx, owner, begun, found.version).await;

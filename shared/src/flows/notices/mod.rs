@@ -35,6 +35,7 @@ use crate::error::Result;
 use crate::process::metrics::{self, Work};
 use crate::request::caller::IfMatch;
 use crate::store::notices::{ChannelState, StoredChannel};
+use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};
 use crate::store::{DueItem, Store, Tries, Versioned};
 
@@ -164,21 +165,23 @@ pub async fn tell(cx: &Cx, owner: &Owner, occurrence: &Occurrence) {
     }
 }
 
-/// Like [`tell`], by the executor that has just stored how the run came to rest. So it knows the occurrence and the action, and reads them
-/// only if somebody else has changed the occurrence meanwhile.
-pub(crate) async fn tell_ended(cx: &Cx, owner: &Owner, occurrence: Versioned<Occurrence>, action: Action) {
-    if occurrence.value.untold().is_some() {
-        let run = (action.id, occurrence.value.run_id);
-        tell_or_log(cx, owner, run, Some((occurrence, action))).await;
+/// What the executor knows that has just stored how a run came to rest.
+pub(crate) struct Ended {
+    pub occurrence: Versioned<Occurrence>,
+    pub action: Action,
+    pub outputs: Vec<RunOutput>,
+}
+
+/// Like [`tell`], by the executor that has just stored how the run came to rest. So the occurrence and the action are read only if somebody
+/// else has changed the occurrence meanwhile.
+pub(crate) async fn tell_ended(cx: &Cx, owner: &Owner, ended: Ended) {
+    if ended.occurrence.value.untold().is_some() {
+        let run = (ended.action.id, ended.occurrence.value.run_id);
+        tell_or_log(cx, owner, run, Some(ended)).await;
     }
 }
 
-async fn tell_or_log(
-    cx: &Cx,
-    owner: &Owner,
-    run: (ActionId, RunId),
-    known: Option<(Versioned<Occurrence>, Action)>,
-) {
+async fn tell_or_log(cx: &Cx, owner: &Owner, run: (ActionId, RunId), known: Option<Ended>) {
     if let Err(error) = Box::pin(tell_known(cx, owner, run, known)).await {
         tracing::warn!(cause = %error.causes(), "nobody was told of a run; the next sweep tries again");
     }
@@ -192,13 +195,17 @@ pub(crate) async fn tell_of(cx: &Cx, owner: &Owner, action: ActionId, run: RunId
     tell_known(cx, owner, (action, run), None).await
 }
 
-/// `known`: the occurrence and the action, if the caller has just stored them.
+/// `known`: what the caller has just stored.
 async fn tell_known(
     cx: &Cx,
     owner: &Owner,
     (action, run): (ActionId, RunId),
-    mut known: Option<(Versioned<Occurrence>, Action)>,
+    known: Option<Ended>,
 ) -> Result<()> {
+    let (mut known, outputs) = match known {
+        Some(Ended { occurrence, action, outputs }) => (Some((occurrence, action)), Some(outputs)),
+        None => (None, None),
+    };
     let mut tries = Tries::default();
     let mut published = None;
     loop {
@@ -224,7 +231,11 @@ async fn tell_known(
             if let Some(event) = RunEvent::of(owner, of.agent_id, &found.value) {
                 let mut events = vec![BusEvent::Run(event)];
                 if found.value.state.is_final() {
-                    events.extend(events_of_assets(cx, owner, run).await?);
+                    let outputs = match &outputs {
+                        Some(outputs) => outputs.clone(),
+                        None => cx.store.run_outputs(owner, run).await?,
+                    };
+                    events.extend(events_of_assets(cx, owner, &outputs).await?);
                 }
                 cx.bus.publish(&events).await?;
             }
@@ -484,8 +495,7 @@ const _: () = assert!(LEASE.as_secs() > domain::notices::deliveries::LONGEST_TRY
 
 /// The events of the outputs that a run has saved, those that still exist. They are published when the run has ended, together with its
 /// own event.
-async fn events_of_assets(cx: &Cx, owner: &Owner, run: RunId) -> Result<Vec<BusEvent>> {
-    let outputs = cx.store.run_outputs(owner, run).await?;
+async fn events_of_assets(cx: &Cx, owner: &Owner, outputs: &[RunOutput]) -> Result<Vec<BusEvent>> {
     let read = outputs.iter().map(|output| cx.store.asset(owner, output.asset_id));
     let assets = futures::future::try_join_all(read).await?.into_iter().flatten();
     Ok(assets.map(|asset| BusEvent::AssetSaved(AssetSaved::of(owner, &asset.value))).collect())

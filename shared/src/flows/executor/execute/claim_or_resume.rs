@@ -1,5 +1,7 @@
 //! Takes a claimed run up: for the first time, or after its last stored step.
 
+use std::collections::BTreeMap;
+
 use domain::accounts::quota::Charge;
 use domain::actions::{Action, ApprovalContent, Occurrence, OccurrenceCommand, ReasonCode};
 use domain::agent_loop::{Purpose, Reply, Step};
@@ -29,15 +31,15 @@ use crate::store::runs::RunOutput;
 use crate::store::table::{Write, Written};
 use crate::store::{Store, Tries, Versioned};
 
-/// Begins a run, or continues it after its last stored step. `news`: what it is told of changes. `None` if another executor was faster, or the run has ended.
+/// Begins a run, or continues it after its last stored step. `news`: what it is told of changes. `beginning` remembers what
+/// is read for it. `None` if another executor was faster, or the run has ended.
 pub(super) fn begin<'a>(
-    cx: &'a Cx,
+    (process, beginning): (&'a Cx, Cx),
     owner: &'a Owner,
     (claimed, news): (ClaimedRun, Vec<News>),
     deadline: Timestamp,
 ) -> BoxFuture<'a, Result<Option<Driver<ActionRun>>>> {
     Box::pin(async move {
-        let (process, beginning) = (cx, cx.remembering());
         let cx = &beginning;
         let ClaimedRun { agent, action: Versioned { value: action, .. }, occurrence, unstored } = claimed;
         let claimed = &occurrence.value;
@@ -111,6 +113,7 @@ pub(super) fn begin<'a>(
                         zone,
                         news,
                         outputs,
+                        texts: BTreeMap::new(),
                         settled,
                         began_at_cost,
                         not_before: None,

@@ -173,7 +173,8 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
                     due::dispatch_at(&cx, &item, actions::wake_after(&after, &next, now)).await;
                     actions::tell_pause(&cx, &owner, &action.value, &after).await;
                     let ended = Versioned { value: next, version: kind.occurrence.version + 1 };
-                    notices::tell_ended(&cx, &owner, ended, after).await;
+                    let ended = notices::Ended { occurrence: ended, action: after, outputs: kind.outputs };
+                    notices::tell_ended(&cx, &owner, ended).await;
                     if new_cost > 0 {
                         alerts::check(&cx, &owner, RunKind::Action).await;
                     }

@@ -1,5 +1,7 @@
 //! What a run of an action sends to the model, and what the model's calls do.
 
+use std::collections::BTreeMap;
+
 use domain::actions::conditions::{self, Report};
 use domain::actions::{Action, ApprovalContent, Notebook, Occurrence, OccurrenceCommand, Reason, ReasonCode};
 use domain::agent_loop::{Call, CallResult, Policy, Reply, Revisions};
@@ -60,6 +62,8 @@ pub(super) struct ActionRun {
     /// What has changed of the things that the action watches.
     pub news: Vec<News>,
     pub outputs: Vec<RunOutput>,
+    /// The texts of those that this process has saved, if they are short.
+    pub texts: BTreeMap<AssetId, String>,
     /// The usage and cost that are stored in the occurrence.
     pub settled: (Usage, i64),
     /// What the run had cost when this executor claimed it.
@@ -74,8 +78,8 @@ pub(super) enum Change {
         next: Box<Occurrence>,
         settled: (Usage, i64),
     },
-    /// An output was saved: a new one, or a new version of the one at this index.
-    Output(usize, RunOutput),
+    /// An output was saved with this text: a new one, or a new version of the one at this index.
+    Output(usize, RunOutput, String),
 }
 
 /// What holds for a run of this content. `agent_month`: the ceiling of a month of its agent.
@@ -150,7 +154,7 @@ impl Kind for ActionRun {
     async fn to_check(&self, cx: KindCx<'_>) -> Result<String> {
         let mut outputs = String::new();
         for output in &self.outputs {
-            let content = assets::content(&cx, cx.owner, output.asset_id, None).await?.text;
+            let content = self.text(cx, output).await?;
             outputs.push_str(&format!("## {}\n{content}\n\n", output.title));
             if outputs.len() >= MAX_CHECKED {
                 break;
@@ -166,7 +170,7 @@ impl Kind for ActionRun {
         let mut check = conditions::Check::new(&self.content.conditions, today);
         // One output at a time, because an output may have four megabytes.
         for output in &self.outputs {
-            let content = assets::content(&cx, cx.owner, output.asset_id, None).await?.text;
+            let content = self.text(cx, output).await?;
             let title = output.title.clone();
             // Long outputs take long to check, and other runs must go on meanwhile.
             let checked = tokio::task::spawn_blocking(move || {
@@ -212,8 +216,16 @@ impl Kind for ActionRun {
                 self.occurrence = Versioned { value: *next, version: self.occurrence.version + 1 };
                 self.settled = settled;
             }
-            Change::Output(at, saved) if at < self.outputs.len() => self.outputs[at] = saved,
-            Change::Output(_, saved) => self.outputs.push(saved),
+            Change::Output(at, saved, text) => {
+                self.texts.remove(&saved.asset_id);
+                if text.len() + self.texts.values().map(String::len).sum::<usize>() <= MAX_CHECKED {
+                    self.texts.insert(saved.asset_id, text);
+                }
+                match self.outputs.get_mut(at) {
+                    Some(output) => *output = saved,
+                    None => self.outputs.push(saved),
+                }
+            }
         }
     }
 
@@ -279,6 +291,14 @@ impl Kind for ActionRun {
 }
 
 impl ActionRun {
+    /// The text of an output. What this process has saved, it does not read.
+    async fn text(&self, cx: KindCx<'_>, output: &RunOutput) -> Result<String> {
+        match self.texts.get(&output.asset_id) {
+            Some(text) => Ok(text.clone()),
+            None => Ok(assets::content(&cx, cx.owner, output.asset_id, None).await?.text),
+        }
+    }
+
     fn reach(&self) -> Reach {
         Reach::of_run(self.agent.agent_id, &self.content)
     }
@@ -335,10 +355,10 @@ impl ActionRun {
         let saved = RunOutput { asset_id: id, title, bytes: output.content.len() as u64, tainted };
         let told = format!("saved \"{}\" ({id})", saved.title);
         let mut performed = Performed::from(CallResult::told(told));
-        let agent = self.agent.agent_id;
+        let (agent, text) = (self.agent.agent_id, output.content.clone());
         let mut writes = assets::output_writes(&cx, cx.owner, agent, run, id, output).await?;
         writes.push(Store::output_write(cx.owner, run, slot as u32 + 1, &saved)?);
-        performed.staged = Staged { writes, changes: vec![Change::Output(slot, saved)] };
+        performed.staged = Staged { writes, changes: vec![Change::Output(slot, saved, text)] };
         Ok(performed)
     }
 }

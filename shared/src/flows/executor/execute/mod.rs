@@ -47,12 +47,13 @@ pub fn begins_at_once(action: &Action) -> bool {
 }
 
 /// Runs a claimed occurrence until it ends, waits, or is handed on. `false` if a claim that was not stored yet was refused. Then nothing is
-/// stored.
+/// stored. `beginning` remembers what was read for the claim.
 ///
 /// # Errors
 /// If its end can't be stored. Then another executor takes it over when its lease ends.
 pub fn run<'a>(
     cx: &'a Cx,
+    beginning: &'a Cx,
     owner: &'a Owner,
     claimed: ClaimedRun,
     deadline: Timestamp,
@@ -62,8 +63,13 @@ pub fn run<'a>(
         let span = tracing::info_span!("run", %run_id, action_id = %claimed.action.value.id);
         let work = async {
             let is_stored = claimed.unstored.is_empty();
+            // What was read before a look at pages is old after it.
+            let beginning = match begins_at_once(&claimed.action.value) {
+                true => beginning.clone(),
+                false => cx.remembering(),
+            };
             let Some(news) = watched::begins(cx, owner, &claimed).await? else { return Ok(true) };
-            let begun = claim_or_resume::begin(cx, owner, (claimed, news), deadline).await?;
+            let begun = claim_or_resume::begin((cx, beginning), owner, (claimed, news), deadline).await?;
             let Some(mut run) = begun else { return Ok(is_stored) };
             let fence = run.kind.occurrence.value.fence;
             let ending = if run.recorder.run().charge == Charge::Refused {

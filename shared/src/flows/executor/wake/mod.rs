@@ -20,16 +20,16 @@ use crate::store::Tries;
 /// The longest lease that any executor takes.
 pub(super) const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(17);
 
-/// Processes an action.
+/// Processes an action. `beginning` remembers what is read until a run begins, or until it is clear that none does.
 ///
 /// # Errors
 /// If the table does not answer, or if other writers change the action again and again. Then the message is delivered again.
-pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
+pub async fn wake(cx: &Cx, beginning: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
     // The futures of a run are large. In a debug build, each future that a function builds has a place on the function's stack, also if it is
     // boxed there. So `decide`, `claim`, `run` and what they call build their futures themselves, and return before these are polled.
     let mut storing = Storing::WithTheClaim;
     let mut tries = Tries::default();
-    while !wake_once(cx, owner, id, storing, deadline).await? {
+    while !wake_once((cx, beginning), owner, id, storing, deadline).await? {
         tries.next().await?;
         storing = Storing::AtOnce;
     }
@@ -38,13 +38,15 @@ pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> 
 
 /// `false` if a decision that was not stored yet was refused, so that it must be decided again.
 async fn wake_once(
-    cx: &Cx,
+    (cx, beginning): (&Cx, &Cx),
     owner: &Owner,
     id: ActionId,
     storing: Storing,
     deadline: Timestamp,
 ) -> Result<bool> {
-    let Some(decided) = decide::decide(cx, owner, id, storing, deadline).await? else { return Ok(true) };
+    let Some(decided) = decide::decide(beginning, owner, id, storing, deadline).await? else {
+        return Ok(true);
+    };
     if decided.loaded.action.value.preflight_due(cx.clock.now()).is_some() {
         // Then no run is due.
         Box::pin(preflight::check(cx, owner, decided.loaded.action, &decided.agent)).await?;
@@ -52,10 +54,10 @@ async fn wake_once(
     }
     let mut place = None;
     let ran = async {
-        match claim::claim(cx, owner, decided, deadline, &mut place).await? {
+        match claim::claim(beginning, owner, decided, deadline, &mut place).await? {
             Claim::Nothing => Ok(true),
             Claim::Refused => Ok(false),
-            Claim::Run(claimed) => execute::run(cx, owner, *claimed, deadline).await,
+            Claim::Run(claimed) => execute::run(cx, beginning, owner, *claimed, deadline).await,
         }
     };
     let ran = ran.await;
