@@ -55,8 +55,7 @@ async fn drive(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<()> {
 
 /// Drives a run of the backlog. If that fails, the run gets a message of its own.
 async fn run(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) {
-    if let Err(error) = caught(wake::wake(cx, &cx.remembering(), owner, id, deadline).boxed()).await.flatten()
-    {
+    if let Err(error) = caught(wake::wake(cx, owner, id, deadline).boxed()).await.flatten() {
         let error: Error = error;
         tracing::error!(code = error.code(), cause = %error.causes(), "a run of the backlog failed; it is dispatched again");
         due::dispatch(cx, &DueItem::action(owner, id)).await;

@@ -82,7 +82,7 @@ fn work<'a>(
 ) -> BoxFuture<'a, Result<()>> {
     let owner = &item.owner;
     match item.target {
-        DueTarget::Action(id) => wake::wake(cx, beginning, owner, id, deadline).boxed(),
+        DueTarget::Action(id) => wake::wake_with(cx, beginning, owner, id, deadline).boxed(),
         DueTarget::Run(id) => go_on(cx, owner, id, deadline).boxed(),
         DueTarget::Backlog => drain::drain(cx, owner, deadline).boxed(),
         DueTarget::Deletion => deletion::go_on(cx, owner, deadline).boxed(),

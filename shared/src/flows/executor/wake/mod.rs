@@ -20,11 +20,25 @@ use crate::store::Tries;
 /// The longest lease that any executor takes.
 pub(super) const LONGEST_LEASE: SignedDuration = SignedDuration::from_mins(17);
 
-/// Processes an action. `beginning` remembers what is read until a run begins, or until it is clear that none does.
+/// Processes an action.
+///
+/// # Errors
+/// As [`wake_with`].
+pub async fn wake(cx: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
+    wake_with(cx, &cx.remembering(), owner, id, deadline).await
+}
+
+/// Processes an action. `beginning` remembers what was read before, and what is read until a run begins.
 ///
 /// # Errors
 /// If the table does not answer, or if other writers change the action again and again. Then the message is delivered again.
-pub async fn wake(cx: &Cx, beginning: &Cx, owner: &Owner, id: ActionId, deadline: Timestamp) -> Result<()> {
+pub async fn wake_with(
+    cx: &Cx,
+    beginning: &Cx,
+    owner: &Owner,
+    id: ActionId,
+    deadline: Timestamp,
+) -> Result<()> {
     // The futures of a run are large. In a debug build, each future that a function builds has a place on the function's stack, also if it is
     // boxed there. So `decide`, `claim`, `run` and what they call build their futures themselves, and return before these are polled.
     let mut storing = Storing::WithTheClaim;
