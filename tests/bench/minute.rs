@@ -137,10 +137,11 @@ async fn main() -> ExitCode {
     }
 
     let ends = due::occurrences(cx, &due).await;
-    let begun = ends.iter().filter_map(|occurrence| occurrence.started_at).filter(|at| *at <= first_wave);
+    let first = |occurrence: &&Occurrence| occurrence.started_at.is_some_and(|at| at <= first_wave);
+    let begun: Vec<Occurrence> = ends.iter().filter(first).cloned().collect();
     println!(
         "  from due to begun  {}, with {EXECUTORS} executors in {:.1} s",
-        percentiles(&begun.map(|at| at.duration_since(noon).as_secs_f64()).collect::<Vec<_>>()),
+        percentiles(&due::lags(&begun)),
         worked_in.as_secs_f64()
     );
     println!(

@@ -52,9 +52,10 @@ impl Process {
         began.await.unwrap().unwrap().run()
     }
 
-    /// Ends all its tasks at once.
+    /// Ends all its tasks where they wait. Returns when none of them can write any more: a test may set its clock right after.
     pub fn kill(self) {
-        self.runtime.shutdown_background();
+        let ended = std::thread::spawn(move || self.runtime.shutdown_timeout(Duration::from_secs(10)));
+        ended.join().expect("ending a runtime does not panic");
     }
 }
 

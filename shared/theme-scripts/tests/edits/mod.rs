@@ -150,7 +150,7 @@ fn every_number_of_threads_reads_the_same() {
         assert_eq!(theme.findings(), expected, "{threads} threads");
         // Several files can't be read. The first of them is named.
         let fails = |(path, _): &(&String, &String)| match path.starts_with("s") {
-            true => Err(path.to_string()),
+            true => Err((*path).clone()),
             false => Ok(((*path).clone(), CheckedFile::unread(path, 0))),
         };
         let first = files.iter().map(|(path, _)| (*path).clone()).find(|path| path.starts_with('s'));

@@ -64,15 +64,8 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
         let start = here + (line.len() - unindented.len());
         // Most lines begin with a byte that begins none of these.
         match first {
-            b'`' | b'~' => {
-                if !in_raw_block
-                    && (trimmed.starts_with("```") || trimmed.starts_with("~~~"))
-                    && trimmed[3..]
-                        .chars()
-                        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.' | '/' | ':'))
-                {
-                    notes.add(start, Error, CODE, "a Markdown fence stands in the file");
-                }
+            b'`' | b'~' if !in_raw_block && is_fence(trimmed) => {
+                notes.add(start, Error, CODE, "a Markdown fence stands in the file");
             }
             b'<' | b'>' | b'=' => {
                 let is_end = ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark))
@@ -101,7 +94,11 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
             _ => {}
         }
         if !in_raw_block {
-            let has_comment = comments.iter_mut().fold(false, |has, mark| mark.is_within(here, at) || has);
+            let mut has_comment = false;
+            // Each mark must see each line.
+            for mark in &mut comments {
+                has_comment |= mark.is_within(here, at);
+            }
             placeholder(kind, trimmed, start, (has_comment, has_dots), notes);
         }
         talk(trimmed, start, notes);
@@ -169,6 +166,13 @@ fn diff_sign(line: &str) -> bool {
     let is_name = line.starts_with('-')
         && rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '%' || c == '}');
     is_code && !is_name
+}
+
+/// Whether a line opens or closes a block of code of Markdown.
+fn is_fence(line: &str) -> bool {
+    let info = line.strip_prefix("```").or_else(|| line.strip_prefix("~~~"));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.' | '/' | ':');
+    info.is_some_and(|info| info.chars().all(is_plain))
 }
 
 fn numbered_line(line: &str) -> bool {
