@@ -4,6 +4,7 @@
 #   pip_packages NAME==VERSION...     install from PyPI into $WORK/venv ($PYTHON is its interpreter)
 #   probe COMMAND...                  run with a time limit, in $WORK; what it prints is shown and kept
 #   expect TITLE <<'END'              compare what the probes printed so far with the text, exit 1 if it differs
+#   new_york_calendar                 write calendar.json: what stands before and after the lines of an event in New York's zone
 
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
@@ -43,4 +44,11 @@ expect() {
         exit 1
     fi
     : > "$WORK/seen"
+}
+
+new_york_calendar() {
+    cat > "$WORK/calendar.json" <<'END'
+["BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:test\nBEGIN:VTIMEZONE\nTZID:America/New_York\nBEGIN:DAYLIGHT\nDTSTART:20070311T020000\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=2SU\nTZOFFSETFROM:-0500\nTZOFFSETTO:-0400\nEND:DAYLIGHT\nBEGIN:STANDARD\nDTSTART:20071104T020000\nRRULE:FREQ=YEARLY;BYMONTH=11;BYDAY=1SU\nTZOFFSETFROM:-0400\nTZOFFSETTO:-0500\nEND:STANDARD\nEND:VTIMEZONE\nBEGIN:VEVENT\nUID:1\nDTSTAMP:20261101T000000Z\n",
+ "\nEND:VEVENT\nEND:VCALENDAR\n"]
+END
 }

