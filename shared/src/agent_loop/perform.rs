@@ -243,8 +243,8 @@ impl<K: Kind> Driver<K> {
         Ok((outside, None))
     }
 
-    /// Stores what a call has done. `untold`: the event that it is made, if followers do not have it. `false` if it met another writer: then nothing is stored, and the call is made again from what is
-    /// there now.
+    /// Stores what a call has done, with the event that it is made, if that is still `untold`. `false` if it met another writer: then
+    /// nothing is stored, and the call is made again from what is there now.
     async fn keep(
         &mut self,
         at: usize,

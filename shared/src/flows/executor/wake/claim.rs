@@ -44,7 +44,7 @@ pub(super) enum Claim {
 pub(super) fn claim<'a>(
     cx: &'a Cx,
     owner: &'a Owner,
-    Decided { loaded, agent, is_stored }: Decided,
+    Decided { loaded, agent }: Decided,
     deadline: Timestamp,
     place: &'a mut Option<Entered>,
 ) -> BoxFuture<'a, Result<Claim>> {
@@ -67,6 +67,7 @@ pub(super) fn claim<'a>(
                 }
                 continue;
             };
+            let is_stored = occurrence.version > 0;
             let by_hand = occurrence.value.kind == OccurrenceKind::Manual;
             let may_begin = by_hand || agent.status == AgentStatus::Active;
             let lease_until = deadline + LEASE_BEYOND;

@@ -25,13 +25,11 @@ const AT_ONCE: usize = 40;
 /// A person is told at once of at most so many due times that never run. After an outage there may be more, and sweeps tell of those.
 const TOLD_AT_ONCE: usize = 3;
 
-/// An action without undecided due times, in the state that was last read or written.
+/// An action without undecided due times, in the state that was last read or written. If the live occurrence has version 0, the decision
+/// is not stored: whoever writes the occurrence and the action stores it with them.
 pub(super) struct Decided {
     pub loaded: Loaded,
     pub agent: Agent,
-    /// Whether the table has the decision. If not, `loaded` has the action at the version that the table has, and the live
-    /// occurrence at version 0: whoever writes them stores the decision with them.
-    pub is_stored: bool,
 }
 
 /// When a decision is stored.
@@ -73,18 +71,18 @@ pub(super) fn decide<'a>(
                 Action { held: action.value.held.filter(|_| series.is_some()), ..action.value.clone() };
             let plan = plan(&to_plan, &agent, now, live.as_ref(), &on_record.decided);
             if plan.changes_nothing(&action.value) {
-                return Ok(Some(Decided { loaded, agent, is_stored: true }));
+                return Ok(Some(Decided { loaded, agent }));
             }
             // If this is refused, nothing is due for an action in this state: the entry of the index was out of date.
             let Ok(next) = transition(&action.value, Command::Planned { plan: &plan }, now) else {
-                return Ok(Some(Decided { loaded, agent, is_stored: true }));
+                return Ok(Some(Decided { loaded, agent }));
             };
             if storing == Storing::WithTheClaim
                 && let Some(occurrence) = only_a_run(&loaded, &next, &plan, now)
             {
                 let action = Versioned { value: next, version: action.version };
                 let live = Some(Versioned { value: occurrence, version: 0 });
-                return Ok(Some(Decided { loaded: Loaded { action, live }, agent, is_stored: false }));
+                return Ok(Some(Decided { loaded: Loaded { action, live }, agent }));
             }
             let Decisions { writes, live, replaced, at_rest } =
                 decisions(owner, &loaded, &next, &plan, (&on_record, series), now)?;
@@ -101,7 +99,7 @@ pub(super) fn decide<'a>(
             }
             if !plan.more {
                 let action = actions::stored(Versioned { value: next, version: action.version + 1 });
-                return Ok(Some(Decided { loaded: Loaded { action, live }, agent, is_stored: true }));
+                return Ok(Some(Decided { loaded: Loaded { action, live }, agent }));
             }
         }
     })
