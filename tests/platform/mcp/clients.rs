@@ -70,14 +70,13 @@ async fn the_python_client_is_served() {
 }
 
 /// The suite's server scenarios that only need a server. The others call tools, resources and prompts of the suite's
-/// own example server, or need logging, subscriptions, sampling and elicitation, which a server without sessions does
-/// not offer.
+/// own example server, or need completions, logging, subscriptions, sampling and elicitation, which this server does not
+/// offer.
 #[tokio::test]
 async fn the_conformance_suite_passes() {
     const SCENARIOS: &[&str] = &[
         "server-initialize",
         "ping",
-        "completion-complete",
         "tools-list",
         "resources-list",
         "prompts-list",
