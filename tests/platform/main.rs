@@ -135,6 +135,7 @@ mod notices {
     mod foreign;
     mod mails;
     mod preflights;
+    mod results;
     mod told;
     mod waits;
 }

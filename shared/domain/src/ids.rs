@@ -258,6 +258,12 @@ impl DeliveryId {
             .finalize();
         Self(derived(millis_of(message.uuid()), &hash))
     }
+
+    /// The last id that a delivery of a message of this time can have.
+    #[must_use]
+    pub fn last_at(at: Timestamp) -> Self {
+        Self(derived(at.as_millisecond().max(0) as u64, &[0xff; 10]))
+    }
 }
 
 impl ProjectId {

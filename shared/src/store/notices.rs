@@ -40,6 +40,13 @@ struct Untold {
     run_id: RunId,
 }
 
+/// A message that told a person of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ToldOf {
+    message: NoticeId,
+    channels: Vec<ChannelId>,
+}
+
 /// The mark that a digest is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DigestDue {
@@ -360,7 +367,7 @@ impl Store {
         self.get(&keys::delivery(owner, id)).await
     }
 
-    /// Newest first.
+    /// Newest first, before the id `after`.
     pub async fn deliveries(
         &self,
         owner: &Owner,
@@ -368,6 +375,35 @@ impl Store {
         limit: usize,
     ) -> Result<QueryPage<DeliveryRecord>, StoreError> {
         self.query(&keys::deliveries(owner), after, limit, Order::Newest).await
+    }
+
+    /// The write that notes with a run that a message tells of it, for the transaction that stores the message.
+    pub fn run_told_write(
+        owner: &Owner,
+        run: RunId,
+        message: NoticeId,
+        channels: Vec<ChannelId>,
+    ) -> Result<Write, StoreError> {
+        let kept = Extras::expiring(run.instant() + super::runs::LIFETIME);
+        Ok(Write::Put {
+            key: keys::run_told(owner, run, message),
+            item: item(&ToldOf { message, channels }, &kept)?,
+        })
+    }
+
+    /// The deliveries of the messages that told of a run.
+    pub async fn deliveries_of_run(
+        &self,
+        owner: &Owner,
+        run: RunId,
+    ) -> Result<Vec<DeliveryRecord>, StoreError> {
+        let tellings: Vec<Versioned<ToldOf>> = self.all_of(&keys::run_tellings(owner, run)).await?;
+        let of = |told: ToldOf| {
+            let key = move |channel| keys::delivery(owner, DeliveryId::of(told.message, channel));
+            told.channels.into_iter().map(key).collect::<Vec<_>>()
+        };
+        let keys: Vec<_> = tellings.into_iter().flat_map(|told| of(told.value)).collect();
+        self.get_many(&keys).await
     }
 
     /// The write of a delivery over the one that was read at `version` (0: it is new).

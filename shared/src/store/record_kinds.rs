@@ -460,6 +460,8 @@ macro_rules! records {
             run_step(step: u32, call: Option<u32>) = "STEP#{step:04}{call}"
                 with (call = call.map(|call| format!("#{call:04}")).unwrap_or_default()) guards RunStep
                 lists run_steps("STEP#") deleted "30 days" => [restored by runs::step];
+            /// A message that told a person of a run, and its channels.
+            run_told(message: NoticeId) = "TOLD#{message}" lists run_tellings("TOLD#") deleted "30 days" => [left out];
         }
         Secrets = "SECRET" (kind: "secrets", exported: false, setting: true) {
             /// A secret for the calls of actions, encrypted.

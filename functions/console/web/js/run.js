@@ -64,6 +64,7 @@ export const runPage = {
       runHead(ctx, whole, action, isLive),
       action && !isLive && stoppedNote(ctx, "it cannot run again"),
       h("p", { class: "verdict" }, runVerdict(whole, outputs, isLive)),
+      !isLive && toldView(occurrence?.told),
       !isLive && outputs?.data.length > 0 && h("div", { class: "quick to-read", key: "to read" }, outputs.data.slice(0, MOST_TO_READ).map((output) => press(outputs.data.length === 1 ? "Read the output" : `Read “${output.title}”`, () => readOutput(ctx, output), { key: output.asset_id, kind: "primary" }))),
       run?.error && h("p", { class: "advice" }, adviceFor(run.error, action)),
       others && others.data.length > 1 && otherRuns(others.data, runId, ctx),
@@ -91,6 +92,20 @@ export const runPage = {
     );
   },
 };
+
+/** Whether the person was told, and where; or why not. */
+function toldView(told) {
+  if (!told) return null;
+  const failed = told.deliveries.some((delivery) => delivery.state === "undelivered");
+  return h(
+    "p",
+    { class: failed || told.state === "no_channel" ? "told warn" : "told muted", key: "told" },
+    told.sentence,
+    told.state === "no_channel" && [" ", h("a", { href: "#/notices" }, "Say where to tell you")],
+    told.state === "off" && [" ", h("a", { href: "#/notices" }, "Change it")],
+    failed && [" ", h("a", { href: "#/notices" }, "See the messages")],
+  );
+}
 
 /** The steps, described again only when an event has come. */
 function stepsSoFar(stream, kind) {

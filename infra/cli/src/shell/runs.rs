@@ -127,6 +127,7 @@ fn shown(api: &Api, run: &Value) -> String {
     if run["error"].is_object() {
         row("error", line(&format!("{} ({})", run["error"].text("detail"), run["error"].text("code"))));
     }
+    row("told", line(run["told"].text("sentence")));
     if run["tainted"].is_object() {
         row("careful", "it has read what strangers wrote; what it says may be false".to_owned());
     }

@@ -20,6 +20,9 @@ pub fn run(api: &Api, args: &Why) -> Result<(), Failure> {
         return print_json(&why);
     }
     let mut text = format!("{}\n", line(why.text("sentence")));
+    if let Some(told) = why["told"].some("sentence") {
+        text.push_str(&format!("{}\n", line(told)));
+    }
     if let Some(run) = why.some("run_id") {
         text.push_str(&format!("→ lamplighter runs {}\n", line(run)));
     }

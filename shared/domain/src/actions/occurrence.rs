@@ -24,6 +24,7 @@ use super::reason::ReasonCode;
 use crate::ids::{ActionId, RunId};
 use crate::lease::Lease;
 use crate::models::Usage;
+use crate::notices::told::Telling;
 use crate::witness::Report;
 
 /// A run that is found, or begins, at least this long after its due time is late.
@@ -106,6 +107,10 @@ pub struct Occurrence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub told: Option<String>,
+    /// How the person was told of that, or why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub telling: Option<Telling>,
 }
 
 /// The due times that share one record.
@@ -260,6 +265,7 @@ impl Occurrence {
             covers: None,
             open_effect: None,
             told: None,
+            telling: None,
         }
     }
 

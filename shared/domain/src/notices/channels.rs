@@ -83,6 +83,20 @@ pub enum ChannelKind {
     Telegram,
 }
 
+impl ChannelKind {
+    /// As people write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Email => "e-mail",
+            Self::Webhook => "webhook",
+            Self::Slack => "Slack",
+            Self::Discord => "Discord",
+            Self::Telegram => "Telegram",
+        }
+    }
+}
+
 /// A channel as it may be shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ShownChannel {

@@ -213,6 +213,7 @@ mod tests {
             last_at: at(0),
             is_over: false,
             at: at(0),
+            runs: Vec::new(),
         };
         let channel = ChannelId::from_uuid(Uuid::from_u128(5));
         let to = (channel, ChannelKind::Webhook, "https://example.com/…");

@@ -23,6 +23,8 @@ pub mod plan;
 #[cfg(test)]
 mod plan_tests;
 pub mod render;
+pub mod result;
+pub mod told;
 pub mod waits;
 
 use std::collections::BTreeMap;
@@ -327,6 +329,8 @@ pub struct Preferences {
     /// When the digest of a day is sent. Default: 08:00.
     #[schema(value_type = String, example = "08:00")]
     pub digest_at: TimeOfDay,
+    /// Whether messages have the words of results. Otherwise they only say that there is one. Default: true.
+    pub result_texts: bool,
 }
 
 impl Default for Preferences {
@@ -338,6 +342,7 @@ impl Default for Preferences {
             urgent_in_quiet_hours: false,
             snoozed_until: None,
             digest_at: TimeOfDay::EIGHT,
+            result_texts: true,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! A *row* is everything from the first time that something happened until it is over. Three rules make it calm:
 //! - the first event of a row is said at once, and later ones at most every six hours, with a count. This also holds if rows follow each
 //!   other quickly, so something that breaks and recovers every minute does not send two notices a minute. Only what is pressing is
-//!   said at once in any case;
+//!   said at once in any case. So is a result: each is another one, and the notice has its words;
 //! - "right again" is said only if the row was said. If a row begins and ends while nothing may be sent, one notice says both;
 //! - if something happens again before "right again" was sent, the row goes on.
 
@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::DigestItem;
 use super::hours::{may_be_sent, next_digest};
-use super::{About, Delivery, NoticeKey, NoticeKind, Preferences};
-use crate::ids::NoticeId;
+use super::result::MAX_RUNS;
+use super::{About, Delivery, LeadsTo, NoticeKey, NoticeKind, Preferences};
+use crate::ids::{NoticeId, RunId};
 
 /// How long after a notice the next one with the same key is sent.
 pub const AGAIN_AFTER: SignedDuration = SignedDuration::from_hours(6);
@@ -42,12 +43,15 @@ pub struct Event {
     /// It changes what the person must do, so it is said at once, also if the same was said a moment ago.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_pressing: bool,
+    /// It is the first result of its action, so it is said at once, also if later ones are said in a digest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_first: bool,
 }
 
 impl Event {
     #[must_use]
     pub const fn new(key: NoticeKey, happening: Happening, about: About) -> Self {
-        Self { key, happening, about, is_pressing: false }
+        Self { key, happening, about, is_pressing: false, is_first: false }
     }
 }
 
@@ -90,6 +94,12 @@ pub struct NoticeState {
     pub wake_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<InDigest>,
+    /// The runs that wait for a notice, the oldest first, at most [`MAX_RUNS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<RunId>,
+    /// The first result of the action is among them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_first: bool,
 }
 
 /// A message to a person.
@@ -109,6 +119,9 @@ pub struct Notice {
     pub is_over: bool,
     /// When it was sent.
     pub at: Timestamp,
+    /// The runs that it tells of, the oldest first, at most [`MAX_RUNS`]. Earlier versions did not write them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunId>,
 }
 
 /// What is to be done with an event.
@@ -150,6 +163,8 @@ impl NoticeState {
             said: 0,
             wake_at: None,
             digest: None,
+            runs: Vec::new(),
+            has_first: false,
         }
     }
 
@@ -157,6 +172,7 @@ impl NoticeState {
     fn settle(&mut self) {
         (self.total, self.unsaid, self.told, self.over) = (0, 0, false, false);
         (self.wake_at, self.digest) = (None, None);
+        (self.runs, self.has_first) = (Vec::new(), false);
     }
 
     /// The date of the digest that it waits for.
@@ -179,6 +195,10 @@ impl NoticeState {
 
     /// From when on the next notice may follow the last one.
     fn again_from(&self, now: Timestamp) -> Timestamp {
+        // Each result is another one.
+        if self.key.kind == NoticeKind::Succeeded {
+            return now;
+        }
         // A clock that was ahead does not silence anything for longer than the pause.
         self.said_at.map_or(now, |said| said.min(now).saturating_add(AGAIN_AFTER).unwrap_or(now).max(now))
     }
@@ -208,6 +228,12 @@ pub fn note(
             if event.is_pressing {
                 state.said_at = None;
             }
+            if let LeadsTo::Run { run_id } = event.about.leads_to {
+                state.runs.push(run_id);
+                let over = state.runs.len().saturating_sub(MAX_RUNS);
+                state.runs.drain(..over);
+            }
+            state.has_first |= event.is_first;
         }
         Happening::Over => match state.key.kind {
             _ if state.total == 0 => return (state, Decision::Nothing(Silence::NotTold)),
@@ -281,7 +307,8 @@ fn plan(
 ) -> (NoticeState, Decision) {
     let kind = state.key.kind;
     state.wake_at = None;
-    match preferences.delivery(kind, state.key.action_id) {
+    let wanted = preferences.delivery(kind, state.key.action_id);
+    match if wanted == Delivery::Digest && state.has_first { Delivery::AtOnce } else { wanted } {
         Delivery::Off => {
             (state.unsaid, state.digest) = (0, None);
             if state.over || !kind.recovers() {
@@ -322,8 +349,10 @@ fn plan(
 fn say(state: &mut NoticeState, now: Timestamp) -> Notice {
     let is_over = state.over;
     let is_recovery = is_over && state.told;
+    // A state with nothing left to say is not kept, so the number alone does not tell results apart.
+    let run = state.runs.last().map(|run| format!("/{run}")).unwrap_or_default();
     let notice = Notice {
-        notice_id: NoticeId::of(&format!("{}#{}", state.key, state.said), now),
+        notice_id: NoticeId::of(&format!("{}#{}{run}", state.key, state.said), now),
         key: state.key.clone(),
         about: state.about.clone(),
         count: if is_over { state.total } else { state.unsaid },
@@ -331,6 +360,7 @@ fn say(state: &mut NoticeState, now: Timestamp) -> Notice {
         last_at: state.last_at,
         is_over,
         at: now,
+        runs: std::mem::take(&mut state.runs),
     };
     state.said = state.said.saturating_add(1);
     if !is_recovery {

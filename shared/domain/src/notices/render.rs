@@ -6,7 +6,8 @@
 //! - become a link or mention anybody: addresses and `@` are broken up so that no client recognises them;
 //! - format anything: what has a meaning in the format of a channel is escaped.
 //!
-//! The only link is the one that the platform builds from its own address and an id.
+//! The only link is the one that the platform builds from its own address and an id. Results ([`super::result`]) have the addresses that
+//! their run has written, unless it may have read what strangers have written.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -17,7 +18,10 @@ use super::codes::Code;
 use super::digest::{Digest, DigestItem};
 use super::of_run::MISSED;
 use super::plan::Notice;
+use super::result::{Output, Part, Results, RunResult, excerpt, parts, sources};
 use super::{About, LeadsTo, NoticeKey, NoticeKind};
+use crate::actions::cost::dollars;
+use crate::ids::RunId;
 use crate::quoting::{breaks_line, is_invisible};
 
 /// The longest subject of an e-mail, in characters.
@@ -31,6 +35,9 @@ pub const TELEGRAM_MAX: usize = 4_096;
 
 /// The longest message for Slack, in characters. Slack takes 40,000, and folds long ones.
 pub const SLACK_MAX: usize = 10_000;
+
+/// What a text says that is longer than its channel takes.
+const GOES_ON: &str = "… It goes on behind the link.";
 
 /// The cause of a message that tries a channel out.
 pub const TEST: &str = "test";
@@ -166,8 +173,9 @@ const fn is_combining(c: char) -> bool {
 }
 
 /// A text as it may be shown, in which no client finds an address or a mention.
-fn inert(text: &str) -> String {
-    let text: Vec<char> = visible(text).chars().take(SHOWN_REASON).collect();
+#[must_use]
+pub fn inert(text: &str) -> String {
+    let text: Vec<char> = visible(text).chars().collect();
     let mut out = String::with_capacity(text.len());
     for (at, &c) in text.iter().enumerate() {
         let before = at.checked_sub(1).map(|at| text[at]);
@@ -197,14 +205,18 @@ fn joins(before: Option<char>, after: Option<char>) -> bool {
 
 /// Whether the dot stands in four numbers, as in the address of a machine.
 fn is_address(text: &[char], at: usize) -> bool {
+    // Longer than any address of a machine.
+    const NEAR: usize = 20;
     let is_part = |c: &char| c.is_ascii_digit() || *c == '.';
-    let begin = text[..at].iter().rposition(|c| !is_part(c)).map_or(0, |at| at + 1);
-    let dots = text[begin..].iter().take_while(|c| is_part(c)).filter(|c| **c == '.').count();
+    let near = at.saturating_sub(NEAR);
+    let begin = text[near..at].iter().rposition(|c| !is_part(c)).map_or(near, |before| near + before + 1);
+    let dots = text[begin..].iter().take(2 * NEAR).take_while(|c| is_part(c)).filter(|c| **c == '.').count();
     dots >= 3
 }
 
 /// At most `max` characters of a text.
-fn cut(text: &str, max: usize) -> String {
+#[must_use]
+pub fn cut(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
     }
@@ -255,16 +267,140 @@ const fn group_name(kind: NoticeKind) -> &'static str {
     }
 }
 
-/// A line, without the format of any channel. `link` is one of ours.
-struct Line {
-    text: String,
-    link: Option<String>,
-    is_heading: bool,
+/// A line, without the format of any channel.
+enum Line {
+    Heading(String),
+    Text(String),
+    /// Lines whose columns are aligned.
+    Fixed(Vec<String>),
+    /// A text, and a link of ours.
+    Link(String, String),
 }
 
-impl Line {
-    fn text(text: String) -> Self {
-        Self { text, link: None, is_heading: false }
+/// The lines of a message. The first and the last ones always fit into a channel.
+struct Lines {
+    first: Vec<Line>,
+    /// What is left out first if a channel has no room.
+    middle: Vec<Line>,
+    last: Vec<Line>,
+}
+
+/// What a channel does with texts.
+struct Style {
+    /// Makes a text harmless.
+    escape: fn(&str) -> String,
+    /// The same for lines with aligned columns.
+    fixed: fn(&[String]) -> String,
+    /// Measures what the channel counts.
+    size: fn(&str) -> usize,
+    max: usize,
+}
+
+/// A text that fits into its channel.
+struct Fitted {
+    text: String,
+    /// Where lines with aligned columns stand in it, in bytes.
+    fixed: Vec<std::ops::Range<usize>>,
+}
+
+impl Style {
+    fn shown(&self, line: &Line) -> String {
+        match line {
+            Line::Heading(text) | Line::Text(text) => (self.escape)(text),
+            Line::Fixed(lines) => (self.fixed)(lines),
+            Line::Link(text, link) => format!("{}: {link}", (self.escape)(text)),
+        }
+    }
+
+    /// The largest beginning of a line whose size is at most `room`. None if a part of it says nothing.
+    fn begin(&self, line: &Line, room: usize) -> Option<String> {
+        let (all, begin): (usize, &dyn Fn(usize) -> String) = match line {
+            Line::Heading(text) | Line::Text(text) => {
+                (text.chars().count(), &|chars| (self.escape)(&cut(text, chars)))
+            }
+            Line::Fixed(lines) => (lines.len(), &|count| (self.fixed)(&lines[..count])),
+            Line::Link(..) => return None,
+        };
+        let (mut fits, mut over) = (0, all + 1);
+        while over - fits > 1 {
+            let half = fits.midpoint(over);
+            if (self.size)(&begin(half)) <= room { fits = half } else { over = half }
+        }
+        (fits > 0).then(|| begin(fits))
+    }
+
+    fn fit(&self, lines: &Lines, rest: impl Fn(usize) -> String) -> Fitted {
+        // "\nand 51 more", or that the rest is behind the link.
+        const REST: usize = 40;
+        let mut fitted = Fitted { text: String::new(), fixed: Vec::new() };
+        for line in &lines.first {
+            fitted.push(&self.shown(line), false);
+        }
+        let last = lines.last.iter().map(|line| (self.size)(&self.shown(line)) + 1).sum::<usize>();
+        let room = self.max.saturating_sub(last + REST);
+        for (at, line) in lines.middle.iter().enumerate() {
+            let shown = self.shown(line);
+            let is_fixed = matches!(line, Line::Fixed(_));
+            let used = (self.size)(&fitted.text) + 1;
+            if used + (self.size)(&shown) <= room {
+                fitted.push(&shown, is_fixed);
+                continue;
+            }
+            if let Some(begin) = self.begin(line, room.saturating_sub(used)) {
+                fitted.push(&begin, is_fixed);
+            }
+            let left_out = lines.middle[at..].iter().filter(|line| matches!(line, Line::Link(..))).count();
+            fitted.push(&(self.escape)(&rest(left_out)), false);
+            break;
+        }
+        for line in &lines.last {
+            fitted.push(&self.shown(line), false);
+        }
+        fitted
+    }
+}
+
+impl Fitted {
+    fn push(&mut self, shown: &str, is_fixed: bool) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        let begin = self.text.len();
+        self.text.push_str(shown);
+        if is_fixed {
+            self.fixed.push(begin..self.text.len());
+        }
+    }
+}
+
+/// The lines of a result.
+fn result_lines(result: &RunResult, lines: &mut Vec<Line>) {
+    for output in &result.outputs {
+        let title = cut(&inert(&output.title), SHOWN_TITLE);
+        let parts = parts(output);
+        let repeats =
+            matches!(parts.first(), Some(Part::Heading(text)) if visible(text) == visible(&output.title));
+        if !repeats && !title.is_empty() {
+            lines.push(Line::Heading(title));
+        }
+        lines.extend(parts.into_iter().map(|part| match part {
+            Part::Heading(text) => Line::Heading(text),
+            Part::Line(text) => Line::Text(text),
+            Part::Fixed(lines) => Line::Fixed(lines),
+        }));
+        if output.is_cut {
+            lines.push(Line::Text(GOES_ON.to_owned()));
+        }
+    }
+    match result.more {
+        0 => {}
+        1 => lines.push(Line::Text("One more output is behind the link.".to_owned())),
+        more => lines.push(Line::Text(format!("{more} more outputs are behind the link."))),
+    }
+    let sources = sources(result);
+    if !sources.is_empty() {
+        lines.push(Line::Heading("Sources".to_owned()));
+        lines.extend(sources.into_iter().map(Line::Text));
     }
 }
 
@@ -282,101 +418,86 @@ impl Message<'_> {
         }
     }
 
-    fn lines(&self, site: &Site) -> Vec<Line> {
-        let mut lines = vec![Line { text: self.subject(), link: None, is_heading: true }];
+    fn lines(&self, site: &Site, results: &Results) -> Lines {
+        let (mut first, mut middle, mut last) = (vec![Line::Heading(self.subject())], Vec::new(), Vec::new());
         match self {
             Self::Notice(Notice { about, count, since, is_over, .. }) => {
                 if !about.reason.is_empty() {
-                    lines.push(Line::text(cut(&inert(&about.reason), SHOWN_REASON)));
+                    first.push(Line::Text(cut(&inert(&about.reason), SHOWN_REASON)));
+                }
+                for result in results.values() {
+                    result_lines(result, &mut middle);
+                }
+                let cost: i64 = results.values().map(|result| result.cost_micros).sum();
+                if cost > 0 {
+                    last.push(Line::Text(format!("It cost {}.", dollars(cost))));
                 }
                 let since = since.strftime("%Y-%m-%d %H:%M UTC");
                 if *is_over {
                     let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
-                    lines.push(Line::text(format!("It began at {since} and happened {times}.")));
+                    last.push(Line::Text(format!("It began at {since} and happened {times}.")));
                 } else if *count > 1 {
-                    lines.push(Line::text(format!("It began at {since}.")));
+                    last.push(Line::Text(format!("It began at {since}.")));
                 }
-                lines.push(Line {
-                    text: "See it".to_owned(),
-                    link: Some(site.link(about.leads_to)),
-                    is_heading: false,
-                });
+                last.push(Line::Link("See it".to_owned(), site.link(about.leads_to)));
             }
             Self::Digest { digest, .. } => {
                 for group in &digest.groups {
-                    let name = group_name(group.kind).to_owned();
-                    lines.push(Line { text: name, link: None, is_heading: true });
-                    lines.extend(group.lines.iter().map(|item| digest_line(item, site)));
+                    middle.push(Line::Heading(group_name(group.kind).to_owned()));
+                    middle.extend(group.lines.iter().map(|item| digest_line(item, site, results)));
                 }
                 if digest.more > 0 {
-                    lines.push(Line::text(format!("and {} more", digest.more)));
+                    middle.push(Line::Text(format!("and {} more", digest.more)));
                 }
             }
             Self::Code { code } => {
-                lines.push(Line::text("Somebody wants notices of Lamplighter to be sent here.".to_owned()));
+                first.push(Line::Text("Somebody wants notices of Lamplighter to be sent here.".to_owned()));
                 if let Some(code) = code {
-                    lines.push(Line::text(format!("If it is you, type this code within one hour: {code}")));
+                    first.push(Line::Text(format!("If it is you, type this code within one hour: {code}")));
                 }
                 let otherwise = "If it is not you, do nothing. Nothing else will be sent here.";
-                lines.push(Line::text(otherwise.to_owned()));
+                last.push(Line::Text(otherwise.to_owned()));
             }
         }
-        lines
+        Lines { first, middle, last }
     }
 
-    /// What is shown without any format: the lines that fit, and how many do not. `escape` makes a text harmless in the channel,
-    /// `size` measures what the channel counts.
-    fn fitted(
-        &self,
-        site: &Site,
-        escape: impl Fn(&str) -> String,
-        size: impl Fn(&str) -> usize,
-        max: usize,
-    ) -> String {
-        // "\nand 51 more"
-        const REST: usize = 20;
-        let lines = self.lines(site);
-        let mut text = String::new();
-        for (at, line) in lines.iter().enumerate() {
-            let shown = match &line.link {
-                Some(link) => format!("{}: {link}", escape(&line.text)),
-                None => escape(&line.text),
-            };
-            let begin = if text.is_empty() { "" } else { "\n" };
-            if size(&text) + size(&shown) + size(begin) + REST > max {
-                let rest = lines[at..].iter().filter(|line| line.link.is_some()).count();
-                let more = match self {
-                    Self::Notice(_) | Self::Code { .. } => 0,
-                    Self::Digest { digest, .. } => digest.more,
-                };
-                text.push_str(&format!("\nand {} more", rest + more));
-                break;
-            }
-            text.push_str(begin);
-            text.push_str(&shown);
-        }
-        text
+    /// The text that fits into a channel. What is left out of a result is behind the link, and of a digest it is counted.
+    fn fitted(&self, site: &Site, results: &Results, style: &Style) -> Fitted {
+        style.fit(&self.lines(site, results), |left_out| match self {
+            Self::Digest { digest, .. } => format!("and {} more", left_out + digest.more),
+            Self::Notice(_) | Self::Code { .. } => GOES_ON.to_owned(),
+        })
     }
 
     /// An e-mail. `unsubscribe` is an address of the platform that ends these e-mails with a single POST.
     #[must_use]
-    pub fn email(&self, site: &Site, unsubscribe: Option<&Url>) -> Email {
+    pub fn email(&self, site: &Site, results: &Results, unsubscribe: Option<&Url>) -> Email {
         let mut text = String::new();
         let mut html = String::from("<!doctype html><html><body>");
-        for line in self.lines(site) {
-            let shown = escape_html(&line.text);
-            match (&line.link, line.is_heading) {
-                (Some(link), _) => {
-                    text.push_str(&format!("{}: {link}\n", line.text));
-                    html.push_str(&format!("<p><a href=\"{}\">{shown}</a></p>", escape_html(link)));
+        let Lines { first, middle, last } = self.lines(site, results);
+        for line in first.iter().chain(&middle).chain(&last) {
+            match line {
+                Line::Link(shown, link) => {
+                    text.push_str(&format!("{shown}: {link}\n"));
+                    let (shown, link) = (escape_html(shown), escape_html(link));
+                    html.push_str(&format!("<p><a href=\"{link}\">{shown}</a></p>"));
                 }
-                (None, true) => {
-                    text.push_str(&format!("\n{}\n", line.text));
-                    html.push_str(&format!("<h3>{shown}</h3>"));
+                Line::Heading(shown) => {
+                    text.push_str(&format!("\n{shown}\n"));
+                    html.push_str(&format!("<h3>{}</h3>", escape_html(shown)));
                 }
-                (None, false) => {
-                    text.push_str(&format!("{}\n", line.text));
-                    html.push_str(&format!("<p>{shown}</p>"));
+                Line::Text(shown) => {
+                    text.push_str(&format!("{shown}\n"));
+                    // Blanks at the begin say how deep an item of a list stands.
+                    let deep = shown.len() - shown.trim_start_matches(' ').len();
+                    let shown = escape_html(&shown[deep..]);
+                    html.push_str(&format!("<p>{}{shown}</p>", "&nbsp;".repeat(deep)));
+                }
+                Line::Fixed(lines) => {
+                    let lines = lines.join("\n");
+                    text.push_str(&format!("{lines}\n"));
+                    html.push_str(&format!("<pre>{}</pre>", escape_html(&lines)));
                 }
             }
         }
@@ -404,40 +525,71 @@ impl Message<'_> {
 
     /// The body for an incoming webhook of Slack.
     #[must_use]
-    pub fn slack(&self, site: &Site) -> Value {
-        let text = self.fitted(site, escape_slack, |text| text.chars().count(), SLACK_MAX);
-        json!({"text": text})
+    pub fn slack(&self, site: &Site, results: &Results) -> Value {
+        let style = Style {
+            escape: escape_slack,
+            fixed: |lines| fenced(&escape_slack(&lines.join("\n"))),
+            size: |text| text.chars().count(),
+            max: SLACK_MAX,
+        };
+        json!({"text": self.fitted(site, results, &style).text})
     }
 
     /// The body for a webhook of Discord.
     #[must_use]
-    pub fn discord(&self, site: &Site) -> Value {
-        let content = self.fitted(site, escape_markdown, |text| text.chars().count(), DISCORD_MAX);
-        json!({"content": content, "allowed_mentions": {"parse": []}})
+    pub fn discord(&self, site: &Site, results: &Results) -> Value {
+        let style = Style {
+            escape: escape_markdown,
+            fixed: |lines| fenced(&lines.join("\n")),
+            size: |text| text.chars().count(),
+            max: DISCORD_MAX,
+        };
+        json!({"content": self.fitted(site, results, &style).text, "allowed_mentions": {"parse": []}})
     }
 
-    /// The body for `sendMessage` of Telegram. It names no `parse_mode`, so Telegram takes the text as it is.
+    /// The body for `sendMessage` of Telegram. It names no `parse_mode`, so Telegram takes the text as it is. What has aligned columns is
+    /// an entity of the type `pre`.
     #[must_use]
-    pub fn telegram(&self, site: &Site, chat_id: &str) -> Value {
-        let size = |text: &str| text.encode_utf16().count();
-        let text = self.fitted(site, str::to_owned, size, TELEGRAM_MAX);
-        json!({"chat_id": chat_id, "text": text, "link_preview_options": {"is_disabled": true}})
+    pub fn telegram(&self, site: &Site, results: &Results, chat_id: &str) -> Value {
+        let units = |text: &str| text.encode_utf16().count();
+        let style =
+            Style { escape: str::to_owned, fixed: |lines| lines.join("\n"), size: units, max: TELEGRAM_MAX };
+        let Fitted { text, fixed } = self.fitted(site, results, &style);
+        let entity = |place: &std::ops::Range<usize>| {
+            let (offset, length) = (units(&text[..place.start]), units(&text[place.clone()]));
+            json!({"type": "pre", "offset": offset, "length": length})
+        };
+        let entities: Vec<Value> = fixed.iter().map(entity).collect();
+        let mut body =
+            json!({"chat_id": chat_id, "text": text, "link_preview_options": {"is_disabled": true}});
+        if !entities.is_empty() {
+            body["entities"] = json!(entities);
+        }
+        body
     }
 
     /// The body of a webhook. Its texts are visible, and are not changed otherwise: the receiver knows what it does with them.
     #[must_use]
-    pub fn webhook(&self, site: &Site) -> Value {
+    pub fn webhook(&self, site: &Site, results: &Results) -> Value {
         match self {
             Self::Notice(notice) => {
                 let mut data =
                     told(&notice.key, &notice.about, (notice.count, notice.last_at, notice.is_over), site);
                 data["notice_id"] = json!(notice.notice_id);
                 data["since"] = json!(notice.since);
+                if notice.key.kind == NoticeKind::Succeeded {
+                    data["results"] = results.iter().map(|(run, result)| told_result(*run, result)).collect();
+                }
                 json!({"type": format!("notice.{}", notice.key.kind), "timestamp": notice.at, "data": data})
             }
             Self::Digest { date, at, digest } => {
                 let line = |item: &DigestItem| {
-                    told(&item.key, &item.about, (item.count, item.last_at, item.is_over), site)
+                    let mut line =
+                        told(&item.key, &item.about, (item.count, item.last_at, item.is_over), site);
+                    if let Some(excerpt) = excerpt_of(item, results) {
+                        line["excerpt"] = json!(excerpt);
+                    }
+                    line
                 };
                 let lines: Vec<Value> =
                     digest.groups.iter().flat_map(|group| &group.lines).map(line).collect();
@@ -469,13 +621,44 @@ fn told(
     })
 }
 
-fn digest_line(item: &DigestItem, site: &Site) -> Line {
+/// What a webhook is told of a result. The texts are what the run has saved, without what nobody sees.
+fn told_result(run: RunId, result: &RunResult) -> Value {
+    let output = |output: &Output| {
+        let text: String = output
+            .text
+            .chars()
+            .filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(*c)))
+            .collect();
+        json!({
+            "title": visible(&output.title),
+            "text": text,
+            "is_cut": output.is_cut,
+            "is_markdown": output.is_markdown,
+            "tainted": output.tainted,
+        })
+    };
+    let outputs: Vec<Value> = result.outputs.iter().map(output).collect();
+    json!({"run_id": run, "outputs": outputs, "more": result.more, "cost_micros": result.cost_micros, "sources": result.sources})
+}
+
+/// The beginning of the result that a line of a digest is about.
+fn excerpt_of(item: &DigestItem, results: &Results) -> Option<String> {
+    match item.about.leads_to {
+        LeadsTo::Run { run_id } if item.key.kind == NoticeKind::Succeeded => excerpt(results.get(&run_id)?),
+        _ => None,
+    }
+}
+
+fn digest_line(item: &DigestItem, site: &Site, results: &Results) -> Line {
     let mut head = headline(&item.key, &item.about, item.count, item.is_over);
     // A line has no reason, and this one needs a person.
     if item.about.has_paused && !item.is_over {
         head.push_str(", and is paused");
     }
-    Line { text: head, link: Some(site.link(item.about.leads_to)), is_heading: false }
+    if let Some(excerpt) = excerpt_of(item, results) {
+        head.push_str(&format!(". {excerpt}"));
+    }
+    Line::Link(head, site.link(item.about.leads_to))
 }
 
 fn escape_html(text: &str) -> String {
@@ -496,6 +679,11 @@ fn escape_html(text: &str) -> String {
 /// Slack reads `&`, `<` and `>`: links, mentions and names of channels need them.
 fn escape_slack(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Lines of a code block. Three of its marks in it would end it.
+fn fenced(text: &str) -> String {
+    format!("```\n{}\n```", text.replace("```", "'''"))
 }
 
 fn escape_markdown(text: &str) -> String {

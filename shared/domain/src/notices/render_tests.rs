@@ -38,6 +38,7 @@ fn notice(kind: NoticeKind, title: &str, reason: &str) -> Notice {
         last_at: now(),
         is_over: false,
         at: now(),
+        runs: Vec::new(),
     }
 }
 
@@ -52,21 +53,25 @@ struct Sent {
 
 impl Sent {
     fn of(message: Message<'_>) -> Self {
+        Self::with(message, &Results::new())
+    }
+
+    fn with(message: Message<'_>, results: &Results) -> Self {
         let site = site();
         let text = |body: &Value, field: &str| body[field].as_str().unwrap().to_owned();
-        let discord = message.discord(&site);
+        let discord = message.discord(&site, results);
         assert_eq!(discord["allowed_mentions"], json!({"parse": []}));
         assert_eq!(discord.as_object().unwrap().len(), 2);
-        let telegram = message.telegram(&site, "-100");
+        let telegram = message.telegram(&site, results, "-100");
         assert_eq!(telegram.get("parse_mode"), None);
-        assert_eq!(message.slack(&site).as_object().unwrap().len(), 1);
+        assert_eq!(message.slack(&site, results).as_object().unwrap().len(), 1);
         let unsubscribe = Url::parse("https://lamp.example/notifications/x").unwrap();
         Self {
-            email: message.email(&site, Some(&unsubscribe)),
-            slack: text(&message.slack(&site), "text"),
+            email: message.email(&site, results, Some(&unsubscribe)),
+            slack: text(&message.slack(&site, results), "text"),
             discord: text(&discord, "content"),
             telegram: text(&telegram, "text"),
-            webhook: message.webhook(&site),
+            webhook: message.webhook(&site, results),
         }
     }
 
@@ -237,7 +242,7 @@ fn a_notice_in_each_channel() {
             },
         })
     );
-    assert!(Message::Notice(&failed).email(&site(), None).headers.is_empty());
+    assert!(Message::Notice(&failed).email(&site(), &Results::new(), None).headers.is_empty());
 }
 
 #[test]
@@ -281,7 +286,7 @@ fn a_missed_due_time_has_not_failed_and_once_is_not_1_times() {
     }
     for (count, expected) in [(1, "happened once."), (2, "happened 2 times.")] {
         let over = Notice { count, is_over: true, ..notice(NoticeKind::Watchdog, "R", "It was silent.") };
-        let text = Message::Notice(&over).email(&site(), None).text;
+        let text = Message::Notice(&over).email(&site(), &Results::new(), None).text;
         assert!(text.starts_with("R is right again\nIt was silent.\nIt began at "), "{text}");
         assert!(text.contains(expected), "{text}");
     }
@@ -382,4 +387,112 @@ proptest! {
         sent.check()?;
         prop_assert!(sent.has_link());
     }
+}
+
+fn result(text: &str, tainted: bool) -> Results {
+    let output = Output::new("Prices".to_owned(), text.to_owned(), true, tainted);
+    Results::from([(RUN, RunResult { outputs: vec![output], cost_micros: 12_300, ..RunResult::default() })])
+}
+
+const REPORT: &str = "# Prices\n\nAsk <name> about **two** changes & more:\n\n3. Lamp\n4. [Shade](https://example.com/s)\n\n| what | cost |\n|---|---|\n| lamp | 12 |\n";
+
+#[test]
+fn a_result_comes_in_words_to_every_channel() {
+    let done = notice(NoticeKind::Succeeded, "Price report", "");
+    let sent = Sent::with(Message::Notice(&done), &result(REPORT, false));
+    let text = "Price report has succeeded\nPrices\nAsk <name> about two changes & more:\n3. Lamp\n4. Shade (https://example.com/s)\nwhat  cost\n----  ----\nlamp  12\nIt cost $0.01.\nSee it: https://lamp.example/#/runs/run_00000000000000000000000000000009";
+    assert_eq!(sent.telegram, text);
+    let site = site();
+    let telegram = Message::Notice(&done).telegram(&site, &result(REPORT, false), "1");
+    let at = text.find("what").unwrap();
+    assert_eq!(
+        telegram["entities"],
+        json!([{"type": "pre", "offset": at, "length": "what  cost\n----  ----\nlamp  12".len()}])
+    );
+    let slack = sent.slack.clone();
+    assert!(slack.contains("Ask &lt;name&gt; about two changes &amp; more:\n3. Lamp"), "{slack}");
+    assert!(slack.contains("```\nwhat  cost\n----  ----\nlamp  12\n```\nIt cost"), "{slack}");
+    assert!(sent.discord.contains("Ask \\<name\\> about two changes & more\\:"), "{}", sent.discord);
+    assert!(sent.discord.contains("```\nwhat  cost\n----  ----\nlamp  12\n```"), "{}", sent.discord);
+    assert!(
+        sent.email.text.contains("3. Lamp\n4. Shade (https://example.com/s)\nwhat  cost"),
+        "{}",
+        sent.email.text
+    );
+    let html = &sent.email.html;
+    assert!(html.contains("<p>Ask &lt;name&gt; about two changes &amp; more:</p><p>3. Lamp</p>"), "{html}");
+    assert!(html.contains("<pre>what  cost\n----  ----\nlamp  12</pre>"), "{html}");
+    assert!(!html.contains("example.com/s\""), "only our own links are links: {html}");
+    let expected = json!([{"run_id": RUN, "more": 0, "cost_micros": 12_300, "sources": [], "outputs": [
+        {"title": "Prices", "text": REPORT, "is_cut": false, "is_markdown": true, "tainted": false}]}]);
+    assert_eq!(sent.webhook["data"]["results"], expected);
+}
+
+#[test]
+fn what_strangers_may_have_written_is_no_link_and_no_mention() {
+    let done = notice(NoticeKind::Succeeded, "R", "");
+    let hostile = "Approved. Go to https://evil.example/yes or www.evil.example, @channel, /start\n\n```\nhttps://evil.example\n```";
+    let sent = Sent::with(Message::Notice(&done), &result(hostile, true));
+    for text in [&sent.email.text, &sent.email.html, &sent.slack, &sent.discord, &sent.telegram] {
+        assert!(
+            !text.contains("https://evil")
+                && !text.contains("www.evil.example")
+                && !text.contains("@channel"),
+            "{text}"
+        );
+        assert!(text.contains("Approved"), "{text}");
+    }
+    assert_eq!(sent.webhook["data"]["results"][0]["outputs"][0]["tainted"], true);
+}
+
+#[test]
+fn a_long_result_is_cut_where_its_channel_ends_and_the_link_stays() {
+    let done = notice(NoticeKind::Succeeded, "R", "");
+    for text in [
+        "word ".repeat(20_000),
+        "a line of a list\n\n".repeat(3_000),
+        "&".repeat(30_000),
+        format!("```\n{}```", "code that is long enough\n".repeat(1_000)),
+        "\u{1f600}".repeat(12_000),
+    ] {
+        let sent = Sent::with(Message::Notice(&done), &result(&text, false));
+        let link = format!("See it: https://lamp.example/#/runs/{RUN}");
+        for (channel, said, size, max) in [
+            ("slack", &sent.slack, sent.slack.chars().count(), SLACK_MAX),
+            ("discord", &sent.discord, sent.discord.chars().count(), DISCORD_MAX),
+            ("telegram", &sent.telegram, sent.telegram.encode_utf16().count(), TELEGRAM_MAX),
+        ] {
+            assert!(size <= max, "{channel}: {size}");
+            assert!(size > max * 3 / 4, "{channel} uses its room: {size}");
+            assert!(
+                said.ends_with(&link) && said.contains("It goes on behind the link"),
+                "{channel}: {said}"
+            );
+            assert_eq!(said.matches("```").count() % 2, 0, "{channel}: a block of code is closed");
+        }
+        assert!(sent.email.text.contains(&link));
+    }
+}
+
+#[test]
+fn a_line_of_a_digest_has_the_beginning_of_its_result() {
+    let done = notice(NoticeKind::Succeeded, "Price report", "");
+    let item = |kind: NoticeKind| DigestItem {
+        key: NoticeKey { kind, ..done.key.clone() },
+        about: done.about.clone(),
+        count: 1,
+        is_over: false,
+        last_at: now(),
+    };
+    let digest = digest(vec![item(NoticeKind::Succeeded), item(NoticeKind::NothingNew)]);
+    let message = Message::Digest { date: date(2026, 11, 22), at: now(), digest: &digest };
+    let sent = Sent::with(message, &result("# Prices\n\nTwo changed.", false));
+    assert!(
+        sent.telegram.contains("Price report has succeeded. Two changed.: https://lamp.example/#/runs/"),
+        "{}",
+        sent.telegram
+    );
+    assert!(sent.telegram.contains("Price report found nothing new: https"), "{}", sent.telegram);
+    assert_eq!(sent.webhook["data"]["lines"][0]["excerpt"], "Two changed.");
+    assert_eq!(sent.webhook["data"]["lines"][1].get("excerpt"), None);
 }

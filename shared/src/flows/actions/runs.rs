@@ -8,6 +8,7 @@ use domain::agents::{Agent, AgentStatus};
 use domain::history::{Change, ChangeCommand, Effect};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
+use domain::notices::told::Told;
 use domain::validate::FieldErrors;
 use domain::witness::Report;
 use futures::FutureExt;
@@ -20,6 +21,7 @@ use super::records::end_run_because;
 use super::{ActionView, Changed, action_writes, apply, dispatch_at, load, wake_at};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
+use crate::flows::notices::told;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::flows::{existing, schedules};
 use crate::money::quota::Quota;
@@ -79,6 +81,9 @@ pub struct OccurrenceView {
     /// What the server has reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<CallReport>,
+    /// Whether and how the person was told of it. Left out in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Told>,
 }
 
 /// What the server of a call has reported.
@@ -135,6 +140,7 @@ impl From<Occurrence> for OccurrenceView {
             tainted,
             report_by,
             report: report.map(|report| CallReport { report, late }),
+            told: None,
         }
     }
 }
@@ -256,7 +262,8 @@ pub async fn occurrences(
 /// 404 if the action has no such run.
 pub async fn occurrence(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result<OccurrenceView> {
     let found = cx.store.occurrence(owner, id, run).await?.ok_or(Error::NotFound("run"))?;
-    Ok(found.value.into())
+    let told = told::of_run(cx, owner, &found.value).await?;
+    Ok(OccurrenceView { told, ..found.value.into() })
 }
 
 /// # Errors
@@ -309,7 +316,11 @@ pub async fn why(data: &Data, owner: &Owner, id: ActionId, at: Option<Timestamp>
         now,
     };
     let account = AtAccount { stopped_at, before: before.as_ref(), was_approved };
-    Ok(explain(&action, circumstances, occurrence.as_ref(), at, account))
+    let told = match &occurrence {
+        Some(occurrence) => told::of_run(data, owner, occurrence).await?,
+        None => None,
+    };
+    Ok(Why { told, ..explain(&action, circumstances, occurrence.as_ref(), at, account) })
 }
 
 /// When the last approval of an action was given and withdrawn. `None` if the newest changes do not say it.

@@ -20,7 +20,7 @@ use url::Url;
 use utoipa::ToSchema;
 
 use super::channels::{code, code_to_send, load, opened, secrets, suspend};
-use super::mail;
+use super::{mail, results};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::due;
@@ -139,6 +139,7 @@ pub async fn test_channel(cx: &Cx, owner: &Owner, once: &Once, id: ChannelId) ->
         last_at: now,
         is_over: false,
         at: now,
+        runs: Vec::new(),
     };
     let to = (channel.channel_id, channel.kind, channel.target.as_str());
     let delivery = DeliveryRecord::new(notice.notice_id, Said::Notice { notice }, to, now);
@@ -252,28 +253,35 @@ async fn send(
 ) -> Result<(Answer, String)> {
     let to = opened(cx, owner, channel).await?;
     let site = &cx.config.notices.site;
+    let results = results::of(cx, owner, &delivery.said).await?;
     let now = cx.clock.now();
     let (url, body) = match &to {
         Channel::Email { to } => {
             let email = match &delivery.said {
                 Said::Code => match code(cx, owner, channel).await? {
-                    Some(code) => Message::Code { code: Some(&code) }.email(site, None),
+                    Some(code) => Message::Code { code: Some(&code) }.email(site, &results, None),
                     None => return Ok((Answer::None, "the code no longer works".to_owned())),
                 },
                 said => {
                     let token = cx.provider_keys.token_of_channel(owner, channel.channel_id).await?;
                     let unsubscribe = Url::parse(&site.api(&format!("/unsubscribe/{token}")));
                     let unsubscribe = unsubscribe.map_err(|error| Error::internal(error.to_string()))?;
-                    said.render(|message| message.email(site, Some(&unsubscribe)))
+                    said.render(|message| message.email(site, &results, Some(&unsubscribe)))
                 }
             };
             return mail::send(cx, owner, delivery.delivery_id, to, &email).await;
         }
-        Channel::Webhook { url } => (url.clone(), rendered(&delivery.said, |message| message.webhook(site))),
-        Channel::Slack { url } => (url.clone(), rendered(&delivery.said, |message| message.slack(site))),
-        Channel::Discord { url } => (url.clone(), rendered(&delivery.said, |message| message.discord(site))),
+        Channel::Webhook { url } => {
+            (url.clone(), rendered(&delivery.said, |message| message.webhook(site, &results)))
+        }
+        Channel::Slack { url } => {
+            (url.clone(), rendered(&delivery.said, |message| message.slack(site, &results)))
+        }
+        Channel::Discord { url } => {
+            (url.clone(), rendered(&delivery.said, |message| message.discord(site, &results)))
+        }
         Channel::Telegram { token, chat_id } => {
-            let body = rendered(&delivery.said, |message| message.telegram(site, chat_id));
+            let body = rendered(&delivery.said, |message| message.telegram(site, &results, chat_id));
             (format!("{TELEGRAM}/bot{token}/sendMessage"), body)
         }
     };

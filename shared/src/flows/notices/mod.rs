@@ -10,6 +10,8 @@
 pub mod channels;
 pub mod deliveries;
 pub mod mail;
+mod results;
+pub mod told;
 mod waits;
 
 use domain::actions::{Action, Occurrence, OccurrenceState};
@@ -19,9 +21,10 @@ use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::digest::DigestItem;
 use domain::notices::hours::digest_time;
 use domain::notices::of_run::of_run;
-use domain::notices::plan::{Decision, Event, NoticeState, answered, due, note, take_digest};
+use domain::notices::plan::{Decision, Event, Happening, NoticeState, answered, due, note, take_digest};
+use domain::notices::told::Telling;
 use domain::notices::waits::{Waiting, again as waits_again};
-use domain::notices::{NoticeKey, Preferences};
+use domain::notices::{Delivery, NoticeKey, NoticeKind, Preferences};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -34,6 +37,7 @@ use crate::context::Cx;
 use crate::error::Result;
 use crate::process::metrics::{self, Work};
 use crate::request::caller::IfMatch;
+use crate::store::notebooks::LAST_OUTPUTS;
 use crate::store::notices::{ChannelState, StoredChannel};
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};
@@ -66,6 +70,11 @@ impl Recipient {
         Ok(Some(Self { preferences, zone, channels }))
     }
 
+    /// Whether this waits for the digest of a day.
+    fn wants_digest(&self, key: &NoticeKey) -> bool {
+        self.preferences.delivery(key.kind, key.action_id) == Delivery::Digest
+    }
+
     /// The deliveries of a message to each channel.
     fn deliveries(&self, id: NoticeId, said: &Said, now: Timestamp) -> Vec<DeliveryRecord> {
         let to = |channel: &StoredChannel| {
@@ -88,6 +97,11 @@ impl Planned {
     fn add(&mut self, owner: &Owner, to: &Recipient, decision: Decision, now: Timestamp) -> Result<()> {
         match decision {
             Decision::SendNow(notice) => {
+                let channels: Vec<_> = to.channels.iter().map(|channel| channel.channel_id).collect();
+                for run in &notice.runs {
+                    let write = Store::run_told_write(owner, *run, notice.notice_id, channels.clone())?;
+                    self.writes.push(write);
+                }
                 let (id, said) = (notice.notice_id, Said::Notice { notice: *notice });
                 self.deliver(owner, to.deliveries(id, &said, now))?;
             }
@@ -128,7 +142,7 @@ impl Planned {
     }
 }
 
-/// Notes events one after another, and adds the states and what follows to the plan.
+/// Notes events one after another, and adds the states and what follows to the plan. Returns how the last of what happened is told.
 fn note_all(
     owner: &Owner,
     to: &Recipient,
@@ -136,8 +150,8 @@ fn note_all(
     events: &[Event],
     now: Timestamp,
     planned: &mut Planned,
-) -> Result<()> {
-    let mut changed = Vec::new();
+) -> Result<Option<Telling>> {
+    let (mut changed, mut telling) = (Vec::new(), None);
     for event in events {
         let at = states.iter().position(|state| state.value.key == event.key);
         let (before, version) = match at {
@@ -148,6 +162,9 @@ fn note_all(
             None => (None, 0),
         };
         let (after, decision) = note(before, event, &to.preferences, now, &to.zone);
+        if event.happening == Happening::Happened {
+            telling = Telling::of(&decision);
+        }
         planned.add(owner, to, decision, now)?;
         changed.push(event.key.clone());
         states.push(Versioned { value: after, version });
@@ -155,7 +172,7 @@ fn note_all(
     for state in states.iter().filter(|state| changed.contains(&state.value.key)) {
         planned.writes.extend(Store::notice_state_write(owner, &state.value, state.version, now)?);
     }
-    Ok(())
+    Ok(telling)
 }
 
 /// Tells of a run that has come to rest. A failure is logged: the run stays due, and a sweep tells of it.
@@ -242,15 +259,21 @@ async fn tell_known(
             published = Some(tells.clone());
         }
         let now = cx.clock.now();
-        let told = Occurrence { told: Some(tells), ..found.value.clone() };
+        let mut telling = None;
         let failed = of.as_ref().filter(|_| has_failed(&found.value)).map(work_of);
         let mut planned = Planned::default();
-        planned.writes.push(Store::replace_occurrence(owner, &told, found.version)?);
         planned.writes.push(Store::told_write(owner, action, run));
         // Nobody is told of the runs of an action that was deleted.
-        if let Some(of) = of
-            && let Some(to) = Recipient::of(cx, owner).await?
-        {
+        if let Some(of) = of {
+            let Some(to) = Recipient::of(cx, owner).await? else {
+                let told = Occurrence { told: Some(tells), telling: Some(Telling::NoChannel), ..found.value };
+                planned.writes.push(Store::replace_occurrence(owner, &told, found.version)?);
+                if planned.store(cx, owner).await? {
+                    failed.into_iter().for_each(|work| metrics::failed(work, now));
+                    return Ok(());
+                }
+                continue;
+            };
             let states = cx.store.notice_states_of(owner, action).await?;
             let open: Vec<NoticeKey> = states
                 .iter()
@@ -259,9 +282,14 @@ async fn tell_known(
                 .collect();
             let others_wait =
                 found.value.has_told_a_question() && others_wait(cx, owner, action, run).await?;
-            let events = of_run(&of, &found.value, &open, others_wait);
-            note_all(owner, &to, states, &events, now, &mut planned)?;
+            let mut events = of_run(&of, &found.value, &open, others_wait);
+            if let Some(done) = events.iter_mut().find(|event| event.key.kind == NoticeKind::Succeeded) {
+                done.is_first = to.wants_digest(&done.key) && is_first(cx, owner, action, run).await?;
+            }
+            telling = note_all(owner, &to, states, &events, now, &mut planned)?;
         }
+        let told = Occurrence { told: Some(tells), telling, ..found.value };
+        planned.writes.push(Store::replace_occurrence(owner, &told, found.version)?);
         if planned.store(cx, owner).await? {
             if let Some(work) = failed {
                 metrics::failed(work, now);
@@ -269,6 +297,12 @@ async fn tell_known(
             return Ok(());
         }
     }
+}
+
+/// Whether the outputs of this run are the first ones of its action.
+async fn is_first(cx: &Cx, owner: &Owner, action: ActionId, run: RunId) -> Result<bool> {
+    let last = cx.store.last_outputs(owner, action).await?.outputs;
+    Ok((1..LAST_OUTPUTS).contains(&last.len()) && last.iter().all(|output| output.run_id == run))
 }
 
 /// Whether the run has failed for good. A run whose effect is not known is not tried again either.
@@ -316,7 +350,7 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
             };
             // These events all have the same key. A person may have thousands of other rows.
             let state = cx.store.notice_state(owner, &event.key).await?;
-            note_all(owner, to, state.into_iter().collect(), &events, cx.clock.now(), &mut planned)?;
+            let _ = note_all(owner, to, state.into_iter().collect(), &events, cx.clock.now(), &mut planned)?;
         }
         // If somebody else has planned it, there is nothing left to do.
         let _ = planned.store(cx, owner).await?;

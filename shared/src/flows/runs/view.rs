@@ -6,6 +6,7 @@ use domain::http_call::Sent;
 use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
 use domain::memory::recall::Recalled;
 use domain::models::{Usage, WebSource};
+use domain::notices::told::Told;
 use domain::runs::rehearsal::Rehearsed;
 use domain::runs::{Run, RunError, RunFallback, RunKind, RunModel, RunState, Taint};
 use jiff::Timestamp;
@@ -17,6 +18,7 @@ use crate::agent_loop::journal;
 use crate::context::Cx;
 use crate::error::Result;
 use crate::flows::memory::known;
+use crate::flows::notices::told;
 use crate::flows::proposals::{self, ProposalView};
 
 /// A run and its result.
@@ -78,6 +80,9 @@ pub struct RunView {
     /// Of an action with `call`: what the run has sent, and what came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Sent>,
+    /// Of a run of an action that has come to rest: whether and how the person was told of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Told>,
 }
 
 /// A call that waits for a person, or has waited for one.
@@ -101,6 +106,13 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
             proposals.push(proposals::view(cx, owner, proposal).await?);
         }
     }
+    let told = match run.action_id.filter(|_| run.kind == RunKind::Action) {
+        Some(action) => match cx.store.occurrence(owner, action, run.run_id).await? {
+            Some(occurrence) => told::of_run(cx, owner, &occurrence.value).await?,
+            None => None,
+        },
+        None => None,
+    };
     let recalled = known::still_known(cx, owner, run.recalled).await?;
     let mut arguments = journal::arguments(cx, owner, run.run_id, &run.cards).await?;
     let cards =
@@ -131,5 +143,6 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         call: run.call.map(|sent| *sent),
         model: run.model,
         fallbacks: run.fallbacks,
+        told,
     })
 }

@@ -1,0 +1,50 @@
+//! The results that a message tells. They are read when the message is sent, so what was deleted meanwhile is not sent.
+
+use domain::assets::AssetType;
+use domain::ids::{Owner, RunId};
+use domain::notices::deliveries::Said;
+use domain::notices::result::{MAX_OUTPUTS, Output, Results, RunResult};
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::context::Data;
+use crate::error::{Error, Result};
+use crate::flows::assets;
+use crate::store::runs::RunOutput;
+
+/// How many results are read at once.
+const AT_ONCE: usize = 8;
+
+/// The results of the runs that a message tells. None if its person does not want their words to leave the platform.
+///
+/// # Errors
+/// If the table or the bucket does not answer.
+pub(super) async fn of(data: &Data, owner: &Owner, said: &Said) -> Result<Results> {
+    let runs = said.results();
+    if runs.is_empty() || !data.store.preferences(owner).await?.value.result_texts {
+        return Ok(Results::new());
+    }
+    let read = async |run: RunId| Ok::<_, Error>((run, of_run(data, owner, run).await?));
+    stream::iter(runs.into_iter().map(read)).buffered(AT_ONCE).try_collect().await
+}
+
+async fn of_run(data: &Data, owner: &Owner, run: RunId) -> Result<RunResult> {
+    let (record, outputs) = tokio::try_join!(data.store.run(owner, run), data.store.run_outputs(owner, run))?;
+    let more = outputs.len().saturating_sub(MAX_OUTPUTS);
+    let mut result = RunResult { more, ..RunResult::default() };
+    if let Some(record) = record {
+        result.cost_micros = record.value.cost_micros;
+        result.sources = record.value.sources;
+    }
+    for RunOutput { asset_id, title, tainted, .. } in outputs.into_iter().take(MAX_OUTPUTS) {
+        match assets::content(data, owner, asset_id, None).await {
+            Ok(content) => {
+                let is_markdown = content.version.asset_type == AssetType::Document;
+                result.outputs.push(Output::new(title, content.text, is_markdown, tainted));
+            }
+            // A person has deleted it.
+            Err(Error::NotFound(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(result)
+}
