@@ -310,7 +310,7 @@ def test_the_account_is_deleted_and_the_receipt_is_read(owner):
     # So does every other page: none of them is a dead end.
     for place in ("/", "/agents", "/notices"):
         page.goto(f"{owner.platform.url}/#{place}")
-        expect(page.get_by_text("You can begin anew when the deletion has ended")).to_be_visible()
+        expect(page.get_by_text("You can start again with an empty account when the deletion has ended")).to_be_visible()
         page.get_by_role("link", name="Read the receipt").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Receipt of a deletion")
     # When it has ended, the receipt leads to the empty account.

@@ -284,6 +284,103 @@ def test_the_palette_does_what_is_typed(owner):
     do("run stock", "Run “Stock report” now", "Not done: ")
 
 
+def typed(page, text):
+    """Opens the palette and types."""
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("combobox", name="Search or do")).to_be_focused()
+    page.keyboard.type(text)
+    return page.get_by_role("dialog", name="Search or do")
+
+
+def test_the_palette_finds_pages_by_the_words_people_type(owner):
+    owner.agent("Market watch")
+    page = owner.page()
+    expect(page.get_by_role("link", name="Market watch")).to_be_visible()
+    wanted = {
+        "Notices page": ["notify", "notification", "tell me", "e-mail", "email", "mail", "Slack", "Discord", "Telegram", "webhook", "channel", "digest", "quiet hours"],
+        "Keys and models page": ["key", "keys", "API key"],
+        "Time zone page": ["time zone", "timezone"],
+        "Budget: what a day and a month may cost page": ["budget"],
+        "Export the account do": ["export"],
+        "Usage page": ["usage", "costs"],
+        "Market watch · Settings page": ["settings", "market settings"],
+        "Market watch · Actions page": ["market actions"],
+        "Living documents page": ["living"],
+        "Agent logs page": ["logs"],
+    }
+    palette = typed(page, "")
+    for offered, words in wanted.items():
+        for word in words:
+            palette.get_by_role("combobox").fill(word)
+            expect(palette.get_by_role("option", name=offered, exact=True), word).to_be_visible()
+    # Notices is the best answer, not one of many.
+    palette.get_by_role("combobox").fill("tell me")
+    expect(palette.get_by_role("option").first).to_contain_text("Notices")
+    axe(page)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1, name="Notices")).to_be_visible()
+
+
+def test_the_palette_explains_and_leads_to_the_views_of_what_it_finds(owner):
+    agent = owner.agent("Market watch")
+    report = owner.action(agent, "Price report")
+    page = owner.page()
+    expect(page.get_by_role("link", name="Market watch")).to_be_visible()
+    palette = typed(page, "why price")
+    expect(palette.get_by_role("option")).to_have_count(1)
+    expect(palette.get_by_role("option", name="Why “Price report” ran or did not run")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"#/actions/{report}$"))
+    expect(page.locator(".verdict")).to_contain_text("the action has no schedule")
+    palette = typed(page, "price history")
+    palette.get_by_role("option", name="Price report · History").click()
+    expect(page).to_have_url(re.compile(f"#/actions/{report}/history$"))
+    palette = typed(page, "market settings")
+    expect(palette.get_by_role("option", name="Market watch · Settings")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"#/agents/{agent}/settings$"))
+
+
+def test_the_palette_changes_the_colours(owner):
+    page = owner.page()
+    for word, look in (("theme dark", "dark"), ("theme light", "light")):
+        palette = typed(page, word)
+        expect(palette.get_by_role("option", name=f"Colours: {look}")).to_be_visible()
+        page.keyboard.press("Enter")
+        expect(page.locator("html")).to_have_attribute("data-theme", look)
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    typed(page, "colours system")
+    page.keyboard.press("Enter")
+    expect(page.locator("html")).not_to_have_attribute("data-theme", "light")
+
+
+def test_what_nothing_is_called_is_asked_of_the_agent(owner):
+    agent = owner.agent("Market watch")
+    page = owner.page()
+    expect(page.get_by_role("link", name="Market watch")).to_be_visible()
+    palette = typed(page, "zeppelin prices")
+    expect(palette.get_by_text("Nothing is called “zeppelin prices”.")).to_be_visible()
+    expect(palette.get_by_role("option")).to_have_count(1)
+    expect(palette.get_by_role("option", name="Ask the agent: zeppelin prices Market watch")).to_be_visible()
+    axe(page)
+    page.keyboard.press("Enter")
+    composer = page.get_by_role("textbox", name="Message to Market watch")
+    expect(composer).to_have_value("zeppelin prices")
+    expect(composer).to_be_focused()
+    # In the chat itself, the text comes after what is written there. With several agents, the one that was used last is asked.
+    owner.agent("Another one")
+    page.reload()
+    expect(page.get_by_role("navigation", name="Agents").get_by_role("link", name="Another one")).to_be_visible()
+    expect(composer).to_have_value("zeppelin prices")
+    palette = typed(page, "xylophone")
+    expect(palette.get_by_role("option", name="Ask the agent: xylophone Market watch")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(composer).to_have_value("zeppelin prices\n\nxylophone")
+    expect(composer).to_be_focused()
+    assert owner.get(f"/agents/{agent}/chats")["data"] == [], "nothing is sent"
+
+
 def test_no_key_is_lost_while_the_palette_opens(owner):
     owner.agent("Release notes")
     page = owner.page()

@@ -35,8 +35,7 @@ const NOTICE_KINDS = [
 const NOTICE_WAYS = [["at_once", "At once"], ["digest", "In the digest"], ["off", "Not"]];
 
 export const noticesPage = {
-  nav: "watch",
-  of: "watch",
+  nav: "notices",
   title: () => "Notices",
   reads: (ctx) => ({
     settings: "/notifications",
@@ -49,7 +48,6 @@ export const noticesPage = {
     return h(
       "div",
       { key: "notices", class: "watch" },
-      h("p", { class: "crumb" }, h("a", { href: "#/watch" }, "Watch")),
       head("Notices", "who is told, what about, and when"),
       h("div", { class: "cols" }, h("div", {}, channelsSection(ctx), deliveriesSection(ctx), outboxSection(ctx)), h("div", {}, rulesSection(ctx), timesSection(ctx))),
     );

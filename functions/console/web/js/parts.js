@@ -63,7 +63,7 @@ export function failureOf(ctx, key) {
 /** Errors of which the platform speaks to programs. The page has a button for what they advise. */
 const OWN_WORDS = {
   account_stopped: STOPPED,
-  account_deleted: "This account is being deleted and takes no more calls. You can begin anew when the deletion has ended: its receipt says when.",
+  account_deleted: "This account is being deleted and takes no more calls. You can start again with an empty account when the deletion has ended: its receipt says when.",
 };
 
 /** Why something failed, in the words of the page. */
@@ -276,7 +276,7 @@ export const mayRun = (action) => action.approval?.hash === action.approval_hash
 export const willRunAt = (action) => action.next_due && !action.will_not_run && ["scheduled", "in_progress"].includes(action.state);
 
 /** What can be done in a dialog: on the left leave it, on the right what it is for. */
-export const dialogActs = (ctx, end, more, autofocus) => h("div", { class: "acts" }, press("Go back", () => ctx.close(), { kind: "quiet", autofocus }), more, h("div", { class: "end" }, end));
+export const dialogActs = (ctx, end, more, autofocus, leave = "Cancel") => h("div", { class: "acts" }, press(leave, () => ctx.close(), { kind: "quiet", autofocus }), more, h("div", { class: "end" }, end));
 
 /** Asks before something that cannot be undone. */
 export function confirmation(ctx, { title, text, act, label, key = title, kind = "halt" }) {
@@ -297,6 +297,8 @@ export function confirmation(ctx, { title, text, act, label, key = title, kind =
         }),
         null,
         true,
+        // “Cancel” beside “Cancel the run” would be a riddle.
+        label.startsWith("Cancel") ? "Go back" : "Cancel",
       ),
     ),
   );
