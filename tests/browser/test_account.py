@@ -4,6 +4,7 @@ import datetime
 import os
 import re
 import subprocess
+import zipfile
 import zoneinfo
 
 from playwright.sync_api import expect
@@ -358,3 +359,15 @@ def test_narrow_pages_both_themes_and_axe(owner):
             axe(page)
             shot(page, f"account{view.replace('/', '-')}-{theme}-{width}")
             assert page.evaluate("window.owned") is None
+
+
+def test_the_memory_is_downloaded_as_files_that_people_read(owner):
+    owner.call("PUT", "/memory/long-term", {"markdown": "## About me\n- Lives in Graz\n"})
+    page = owner.page("/account/data")
+    section = page.get_by_role("region", name="Export", exact=True)
+    with page.expect_download() as begun:
+        section.get_by_role("button", name="Download the memory").click()
+    assert begun.value.suggested_filename == "memory.zip"
+    with zipfile.ZipFile(begun.value.path()) as archive:
+        assert "Lives in Graz" in archive.read("MEMORY.md").decode()
+    axe(page)

@@ -128,6 +128,31 @@ fn the_compressed_files_are_the_files() {
     }
 }
 
+/// People are spoken to in plain words. These were used once, and nobody understood them.
+#[test]
+fn the_pages_use_plain_words() {
+    let scripts = FILES.iter().filter(|file| file.kind.contains("javascript"));
+    for script in scripts.map(|file| std::str::from_utf8(file.bytes).unwrap()) {
+        for word in [
+            "egin anew",
+            "begun anew",
+            "ake off its schedule",
+            "aken off its schedule",
+            "idying",
+            "equal failures",
+            "Nothing means",
+            "Smallest grant",
+            "needs no grant",
+            "\"Keep it",
+            "\"Keep and",
+            "Stay stopped",
+            "Comparable within this answer",
+        ] {
+            assert!(!script.contains(word), "{word}");
+        }
+    }
+}
+
 /// The content security policy refuses these in a browser. Here they are found without one.
 #[test]
 fn the_sources_use_nothing_that_the_policy_forbids() {

@@ -1,6 +1,6 @@
 // The account: its time zone, plan and ceilings; usage; keys and models; its data and its end.
 
-import { Problem, del, edit, get, post } from "./api.js";
+import { Problem, del, download, edit, get, post } from "./api.js";
 import { keysReads, keysView } from "./account-keys.js";
 import { usageReads, usageView } from "./account-usage.js";
 import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
@@ -328,6 +328,9 @@ function exportSection(ctx) {
       ),
     failureOf(ctx, "export"),
     h("div", { class: "acts" }, button(ctx, exported ? "Export again" : "Export the account", { key: "export", kind: exported ? "" : "primary", disabled: isRunning, act: begin })),
+    h("p", { class: "pad" }, "The memory alone, as text files that a person can read: what it knows, day by day and week by week."),
+    failureOf(ctx, "export memory"),
+    h("div", { class: "acts" }, button(ctx, "Download the memory", { key: "export memory", act: () => download("/memory/export", "memory.zip") })),
   );
 }
 
@@ -384,7 +387,7 @@ function deleteSection(ctx) {
     "Delete the account",
     { id: "delete" },
     h("p", { class: "pad" }, "Removes everything that the account has, with all versions: agents, chats, assets, actions, runs, themes, logs and keys. It begins at once and cannot be undone. You get a receipt that lists what was removed."),
-    h("div", { class: "acts" }, press("Delete the account…", () => askToDelete(ctx), { kind: "danger" })),
+    h("div", { class: "acts" }, press("Delete the account…", () => askToDelete(ctx))),
   );
 }
 

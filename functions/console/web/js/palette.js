@@ -64,6 +64,7 @@ function commands(ctx, typed, { places, help }) {
     { title: "Budget: what a day and a month may cost", kind: "page", href: "#/account", words: "ceiling limit money spending" },
     { title: "Time zone", kind: "page", href: "#/account", words: "timezone clock" },
     { title: "Export the account", kind: "do", href: "#/account/data", words: "data download archive backup" },
+    { title: "Export the memory", kind: "do", href: "#/account/data", words: "data download facts" },
     { title: "Import an account", kind: "do", href: "#/account/data", words: "data upload archive" },
     { title: "Delete the account", kind: "do", href: "#/account/data", words: "data end" },
     ...LOOKS.map(([look, name]) => ({

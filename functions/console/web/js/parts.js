@@ -25,7 +25,7 @@ export function head(title, note, ...aside) {
   );
 }
 
-const STOPPED = "Everything is stopped, so nothing begins. Start again first: the red banner above has the button.";
+const STOPPED = "Everything is stopped, so nothing begins. Start again first: the banner above has the button.";
 
 /** Whether the person has stopped everything, so that no run and no turn begins. */
 export const isStopped = (ctx) => Boolean(ctx.shared.account?.stopped_at);
@@ -236,6 +236,27 @@ export function field(label, control, { hint, error } = {}) {
 export const choiceOf = (label, value, options, onchange, props = {}) =>
   h("select", { "aria-label": label, value, onchange: (event) => onchange(event.target.value), ...props }, options.map(([name, text]) => h("option", { value: name, key: name }, text)));
 
+/** A menu of what is seldom done. `items` are buttons and links; each closes it. Esc closes it, too, and goes back to its button. */
+export function moreMenu(key, ...items) {
+  return h(
+    "details",
+    {
+      class: "act-menu",
+      key,
+      onkeydown: (event) => {
+        if (event.key !== "Escape") return;
+        event.currentTarget.open = false;
+        event.currentTarget.querySelector("summary").focus();
+      },
+      onclick: (event) => {
+        if (event.target.closest(".btn") && !event.target.closest("summary")) event.currentTarget.open = false;
+      },
+    },
+    h("summary", { class: "btn" }, "More"),
+    h("div", {}, items),
+  );
+}
+
 /** These options, and the value that is chosen already if it is not among them. */
 export const withValue = (options, value) => (value && !options.some(([name]) => name === value) ? [...options, [value, value]] : options);
 
@@ -258,7 +279,9 @@ export function dialog({ title, kind = "", onclose }, ...content) {
           // While it is open, nothing else can take the focus.
           node.onclose = null;
           node.close();
-          if (before instanceof HTMLElement && before.isConnected) before.focus();
+          if (!(before instanceof HTMLElement) || !before.isConnected) return;
+          // What was pressed in a menu is hidden now: the menu is what is left of it.
+          (before.closest("details:not([open])")?.querySelector("summary") ?? before).focus();
         };
       },
     },
