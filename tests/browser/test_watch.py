@@ -137,6 +137,8 @@ def test_many_schedules_on_a_narrow_page(owner, theme):
     listed = page.get_by_role("list", name="Watched schedules").locator(":scope > li")
     expect(listed).to_have_count(50)
     fits(page)
+    whole, shown = listed.first.locator(".what").evaluate("(node) => [node.scrollWidth, node.clientWidth]")
+    assert whole <= shown, "a name is cut"
     shot(page, f"watch-narrow-{theme}")
     for count in (100, 150, 200):
         page.get_by_role("button", name="Show more schedules").click()
