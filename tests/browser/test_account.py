@@ -4,6 +4,7 @@ import datetime
 import os
 import re
 import subprocess
+import zipfile
 import zoneinfo
 
 from playwright.sync_api import expect
@@ -310,7 +311,7 @@ def test_the_account_is_deleted_and_the_receipt_is_read(owner):
     # So does every other page: none of them is a dead end.
     for place in ("/", "/agents", "/notices"):
         page.goto(f"{owner.platform.url}/#{place}")
-        expect(page.get_by_text("You can begin anew when the deletion has ended")).to_be_visible()
+        expect(page.get_by_text("You can start again with an empty account when the deletion has ended")).to_be_visible()
         page.get_by_role("link", name="Read the receipt").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Receipt of a deletion")
     # When it has ended, the receipt leads to the empty account.
@@ -358,3 +359,15 @@ def test_narrow_pages_both_themes_and_axe(owner):
             axe(page)
             shot(page, f"account{view.replace('/', '-')}-{theme}-{width}")
             assert page.evaluate("window.owned") is None
+
+
+def test_the_memory_is_downloaded_as_files_that_people_read(owner):
+    owner.call("PUT", "/memory/long-term", {"markdown": "## About me\n- Lives in Graz\n"})
+    page = owner.page("/account/data")
+    section = page.get_by_role("region", name="Export", exact=True)
+    with page.expect_download() as begun:
+        section.get_by_role("button", name="Download the memory").click()
+    assert begun.value.suggested_filename == "memory.zip"
+    with zipfile.ZipFile(begun.value.path()) as archive:
+        assert "Lives in Graz" in archive.read("MEMORY.md").decode()
+    axe(page)

@@ -245,7 +245,7 @@ def test_deleting_asks_first(owner):
     one = asset(owner, owner.agent())
     page = owner.page(f"/assets/{one}")
     page.get_by_role("button", name="Delete…").click()
-    page.get_by_role("button", name="Go back").click()
+    page.get_by_role("button", name="Cancel").click()
     assert owner.get(f"/assets/{one}")["asset_id"] == one
     page.get_by_role("button", name="Delete…").click()
     page.get_by_role("button", name="Delete", exact=True).click()

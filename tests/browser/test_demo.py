@@ -26,7 +26,7 @@ def test_each_page_has_something_to_show(demo):
         "chat": (f"/agents/{market['agent_id']}", "Send me a list of new lamp shops every month"),
         "actions": (f"/agents/{market['agent_id']}/actions", "Price digest"),
         "action": (f"/actions/{actions['Morning brief']}", "Morning brief"),
-        "paused": (f"/actions/{actions['Long read']}", "three equal failures"),
+        "paused": (f"/actions/{actions['Long read']}", "three failures with the same cause"),
         "run": (f"/runs/{run['run_id']}", run["action_title"]),
         "assets": ("/assets", "Lamp oil prices"),
         "memory": ("/memory", "The lamp shop is in Lisbon"),

@@ -142,7 +142,7 @@ def test_a_document_is_edited_downloaded_and_deleted(owner):
     assert owner.get(f"{DOCS}/ARCHITECTURE.md")["version"] == 2
     page.get_by_role("button", name="Delete…").click()
     axe(page)
-    page.get_by_role("dialog").get_by_role("button", name="Go back").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     assert owner.get(f"{DOCS}/ARCHITECTURE.md")["version"] == 2
     page.get_by_role("button", name="Delete…").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()

@@ -94,7 +94,7 @@ def test_an_empty_memory_says_how_it_fills_and_takes_a_first_line(owner):
     expect(page.get_by_text("2 of 80 lines · 39 of 5,000 bytes")).to_be_visible()
     page.get_by_role("button", name="Save the memory").click()
     expect(fact(page, "The user likes green tea")).to_contain_text("you wrote this")
-    expect(page.get_by_role("heading", name="About me")).to_contain_text("yours: no tidying changes it")
+    expect(page.get_by_role("heading", name="About me")).to_contain_text("yours: no clean-up changes it")
     assert lines(owner) == ["The user likes green tea"]
     # Keys and the palette lead here.
     page.goto(f"{owner.platform.url}/#/agents")
@@ -137,7 +137,7 @@ def test_a_fact_is_corrected_and_forgotten(owner):
     expect(dialog).to_contain_text("This cannot be undone.")
     axe(page)
     shot(page, "memory-forget-light")
-    dialog.get_by_role("button", name="Go back").click()
+    dialog.get_by_role("button", name="Cancel").click()
     expect(forget).to_be_focused()
     assert len(lines(owner)) == 3
     forget.click()
@@ -253,7 +253,7 @@ def test_a_keyboard_alone_searches_corrects_and_forgets(owner):
     tab_to(result.get_by_role("button", name="Forget: The user likes black tea"))
     key.press("Enter")
     dialog = page.get_by_role("dialog", name="Forget this fact?")
-    expect(dialog.get_by_role("button", name="Go back")).to_be_focused()
+    expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     tab_to(dialog.get_by_role("button", name="Forget it for good"))
     key.press("Enter")
     expect(fact(result, "likes black tea")).to_have_count(0)
@@ -376,8 +376,8 @@ def test_a_week_is_tidied_and_the_tidying_is_undone(taught, pace):
     page = owner.page("/memory")
     line = {"text": "My neighbour Maria waters the plants.", "facts": [first]}
     pace.say(called("save_memory", {"sections": [{"title": "People", "lines": [line]}], "week": [line]}), None)
-    page.get_by_role("button", name="Tidy now").click()
-    items = page.get_by_role("list", name="Tidyings, newest first").locator(":scope > li")
+    page.get_by_role("button", name="Clean up now").click()
+    items = page.get_by_role("list", name="Clean-ups, newest first").locator(":scope > li")
     expect(items).to_have_count(1)
     expect(items.first.locator(".diff .add")).to_contain_text("Maria waters the plants")
     expect(items.first.locator(".diff .mem-at")).to_have_text("People")
@@ -390,7 +390,7 @@ def test_a_week_is_tidied_and_the_tidying_is_undone(taught, pace):
     more = {"text": "My friend Pedro repairs clocks.", "facts": [second]}
     both = {"text": "Pedro repairs clocks, Maria waters the plants.", "facts": [first, second]}
     pace.say(called("save_memory", {"sections": [{"title": "People", "lines": [both]}], "week": [more]}), None)
-    page.get_by_role("button", name="Tidy now").click()
+    page.get_by_role("button", name="Clean up now").click()
     expect(items).to_have_count(2)
     assert lines(owner) == [both["text"]]
     # A line of several facts names each of them.
@@ -409,20 +409,20 @@ def test_a_week_is_tidied_and_the_tidying_is_undone(taught, pace):
     page.get_by_role("link", name="Memory").first.click()
 
     items.nth(1).get_by_role("button", name="Undo").click()
-    dialog = page.get_by_role("dialog", name="Undo this tidying?")
-    dialog.get_by_role("button", name="Undo the tidying").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("A later tidying was made on top of this one. Undo that one first")
+    dialog = page.get_by_role("dialog", name="Undo this clean-up?")
+    dialog.get_by_role("button", name="Undo the clean-up").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("A later clean-up was made on top of this one. Undo that one first")
     assert lines(owner) == [both["text"]]
-    dialog.get_by_role("button", name="Go back").click()
+    dialog.get_by_role("button", name="Cancel").click()
     items.first.get_by_role("button", name="Undo").click()
-    dialog.get_by_role("button", name="Undo the tidying").click()
+    dialog.get_by_role("button", name="Undo the clean-up").click()
     expect(dialog).to_have_count(0)
     expect(items.first).to_contain_text("undone")
     assert lines(owner) == [line["text"]]
     assert [one.get("rolled_back_at") is not None for one in owner.get("/memory/tidies")["data"]] == [True, False]
     # Now nothing stands on the first one.
     items.nth(1).get_by_role("button", name="Undo").click()
-    dialog.get_by_role("button", name="Undo the tidying").click()
+    dialog.get_by_role("button", name="Undo the clean-up").click()
     expect(items.nth(1)).to_contain_text("undone")
     assert lines(owner) == []
 
@@ -430,7 +430,7 @@ def test_a_week_is_tidied_and_the_tidying_is_undone(taught, pace):
 def test_there_is_nothing_to_tidy(owner):
     write(owner)
     page = owner.page("/memory")
-    page.get_by_role("button", name="Tidy now").click()
+    page.get_by_role("button", name="Clean up now").click()
     expect(page.get_by_text("There was nothing to tidy.").first).to_be_visible()
     assert owner.get("/memory/tidies")["data"] == []
 
@@ -545,7 +545,7 @@ def test_nothing_is_learned_or_tidied_while_everything_is_stopped(owner):
     page.get_by_role("button", name="Synchronise now").wait_for()
     owner.post("/account/stop")
     page.reload()
-    for name, section in (("Synchronise now", "Days"), ("Tidy now", "Weekly tidying")):
+    for name, section in (("Synchronise now", "Days"), ("Clean up now", "Weekly clean-up")):
         region = page.get_by_role("region", name=section)
         expect(region.get_by_role("button", name=name)).to_be_disabled()
         expect(region).to_contain_text("Everything is stopped:")

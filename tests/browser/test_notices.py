@@ -155,6 +155,41 @@ def test_the_secret_of_a_webhook_is_shown_once_and_replaced(owner):
     expect(secret).to_have_count(0)
 
 
+def test_notices_stands_in_the_navigation(owner):
+    page = owner.page()
+    main = page.get_by_role("navigation", name="Main", exact=True)
+    main.get_by_role("link", name="Notices").click()
+    expect(page.get_by_role("heading", level=1, name="Notices")).to_be_visible()
+    expect(main.get_by_role("link", name="Notices")).to_have_attribute("aria-current", "page")
+    expect(main.get_by_role("link", name="Watch")).not_to_have_attribute("aria-current", "page")
+    for width in (800, 320):
+        page.set_viewport_size({"width": width, "height": 700})
+        page.evaluate("location.hash = '#/'")
+        expect(page).to_have_title("Today · Lamplighter")
+        if width == 320:
+            page.get_by_role("button", name="More", exact=True).click()
+            page.get_by_role("dialog", name="More").get_by_role("link", name="Notices").click()
+        else:
+            main.get_by_role("link", name="Notices").click()
+        expect(page.get_by_role("heading", level=1, name="Notices")).to_be_visible()
+        fits(page)
+        axe(page)
+
+
+def test_every_kind_that_the_platform_knows_is_offered(owner):
+    known = owner.get("/openapi.json")["components"]["schemas"]["Preferences"]["properties"]["kinds"]["propertyNames"]["enum"]
+    assert "budget" in known
+    page = owner.page("/notices")
+    ways = page.get_by_role("list", name="What you are told").get_by_role("combobox")
+    expect(ways).to_have_count(len(known))
+    expect(page.get_by_label("Budget", exact=True)).to_have_value("at_once")
+    for index in range(len(known)):
+        ways.nth(index).select_option("In the digest")
+        owner.wait(lambda: len(owner.get("/notifications")["kinds"]) == index + 1)
+        expect(ways.nth(index)).to_be_enabled()
+    assert owner.get("/notifications")["kinds"] == dict.fromkeys(known, "digest")
+
+
 def test_rules_quiet_hours_digest_and_snooze_are_stored(owner):
     action_id = owner.action(owner.agent(), HOSTILE)
     page = owner.page("/notices")

@@ -243,7 +243,7 @@ def test_two_tabs_and_one_day(owner):
     # Undo would, so it asks.
     first.get_by_role("button", name="Undo: Read").click()
     expect(first.get_by_role("dialog")).to_contain_text("Two chapters")
-    first.get_by_role("dialog").get_by_role("button", name="Go back").click()
+    first.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     # A note that was written meanwhile is shown, and not replaced unseen.
     first.get_by_role("button", name=re.compile("^Done today")).click()
     dialog = first.get_by_role("dialog")
@@ -283,7 +283,7 @@ def test_archive_make_active_and_delete(owner):
     page.get_by_role("button", name="Delete…").click()
     dialog = page.get_by_role("dialog", name="Delete this habit?")
     expect(dialog).to_contain_text("“Cold shower” is deleted with all its check-ins and notes. This cannot be undone.")
-    dialog.get_by_role("button", name="Go back").click()
+    dialog.get_by_role("button", name="Cancel").click()
     assert stored(owner, practice_id)["name"] == "Cold shower"
     page.get_by_role("button", name="Delete…").click()
     dialog.get_by_role("button", name="Delete", exact=True).click()

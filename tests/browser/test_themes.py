@@ -53,7 +53,7 @@ def fits(page):
 def test_a_project_is_made_renamed_in_two_pages_and_deleted(owner):
     page = owner.page("/themes")
     page.get_by_role("button", name="New project…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Go back").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_role("button", name="New project…").click()
     page.get_by_role("textbox", name="Name").fill(HOSTILE)
@@ -158,6 +158,14 @@ def test_a_request_is_looked_up_and_its_lines_are_marked(owner):
     targets = page.get_by_role("list", name="Files, best first")
     expect(targets.locator(":scope > li")).to_have_count(len(answer["targets"]))
     expect(page.get_by_role("status").filter(has_text="onfident" if answer["confident"] else "Not confident")).to_be_visible()
+    # The words as they were typed, and no figures of the index.
+    words = {word for one in answer["targets"] for reason in one["reasons"] if ": " in reason for word in reason.split(": ")[1].split(", ")}
+    stems = {word for word in words if not re.search(rf"\b{word}\b", "the cart drawer does not close on escape")}
+    assert stems, words
+    for stem in stems:
+        expect(page.get_by_role("region", name="Files", exact=True)).not_to_contain_text(re.compile(rf"\b{stem}\b"))
+    for figure in (r"\b\d\.\d\d\b", r"\bms\b", "score"):
+        expect(page.get_by_role("region", name="Files", exact=True)).not_to_contain_text(re.compile(figure))
     first = answer["targets"][0]
     link = targets.get_by_role("link", name=first["path"], exact=True)
     link.focus()

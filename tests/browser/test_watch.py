@@ -104,7 +104,12 @@ def test_a_wrong_schedule_is_named_at_its_field(owner):
 
 def test_checks_are_switched_and_the_rest_stays(owner):
     page = owner.page("/watch")
-    box = page.get_by_role("checkbox", name=re.compile("^An action fails"))
+    looked_for = page.get_by_text("An action has failed twice in a row or more")
+    expect(looked_for).to_be_hidden()
+    page.get_by_text("What each check looks for").click()
+    expect(looked_for).to_be_visible()
+    axe(page)
+    box = page.get_by_role("checkbox", name="An action fails", exact=True)
     box.click()
     expect(box).not_to_be_checked()
     owner.wait(lambda: owner.get("/watchdog/settings")["checks"].get("action_fails", {}).get("enabled") is False)
@@ -132,6 +137,8 @@ def test_many_schedules_on_a_narrow_page(owner, theme):
     listed = page.get_by_role("list", name="Watched schedules").locator(":scope > li")
     expect(listed).to_have_count(50)
     fits(page)
+    whole, shown = listed.first.locator(".what").evaluate("(node) => [node.scrollWidth, node.clientWidth]")
+    assert whole <= shown, "a name is cut"
     shot(page, f"watch-narrow-{theme}")
     for count in (100, 150, 200):
         page.get_by_role("button", name="Show more schedules").click()
@@ -166,21 +173,31 @@ def test_what_is_wrong_is_named_with_what_to_do(owner):
     page.route("**/watchdog/alerts*", lambda route: route.fulfill(json={"data": [said, older], "has_more": False}))
     page.goto(f"{owner.platform.url}/#/watch")
     wrong = page.get_by_role("region", name="Wrong now")
-    for text in (HOSTILE, "silent since Friday, seen at 10", "Look at its log.", "3 looks"):
-        expect(wrong).to_contain_text(text)
+    # One line for one thing, whatever there is to say of it.
+    lines = wrong.get_by_role("list").first.locator(":scope > li")
+    expect(lines).to_have_count(3)
+    for text in (HOSTILE, "silent since Friday, seen at 10", "3 looks"):
+        expect(lines.first).to_contain_text(text)
+    expect(wrong).not_to_contain_text("Look at its log.")
+    heights = lines.evaluate_all("all => all.map((one) => one.clientHeight)")
+    assert max(heights) < 50, heights
+    details = wrong.get_by_role("button", name=f"Details of {HOSTILE}")
+    expect(details).to_have_attribute("aria-expanded", "false")
+    details.press("Enter")
+    expect(details).to_have_attribute("aria-expanded", "true")
     # What the newest look saw, and not what the alert said before. An action has its title, if it still exists.
     failing = wrong.get_by_role("listitem").filter(has=page.get_by_role("link", name="Price report"))
-    expect(failing.locator(".what small").first).to_contain_text("it fails with budget_exceeded")
+    expect(failing.locator(".what")).to_contain_text("it fails with budget_exceeded")
+    failing.get_by_role("button", name="Details of Price report").click()
     expect(failing).to_contain_text("Run it again.")
     expect(wrong.get_by_role("link", name="An action")).to_have_attribute("href", f"#/actions/{gone}")
     expect(page.get_by_role("region", name="Alerts and recoveries").get_by_role("link", name="Price report")).to_be_visible()
-    wrong.get_by_text("What the last looks saw").first.click()
     expect(wrong.get_by_text("seen at 06")).to_be_visible()
     # Nothing is cut: not the remedy, and not what the looks saw.
-    note = wrong.locator(".what small").first
+    note = wrong.locator(".watch-remedy").first
     expect(note).to_contain_text(remedy.strip())
     shown, whole, line = note.evaluate("(node) => [node.clientHeight, node.scrollHeight, parseFloat(getComputedStyle(node).lineHeight)]")
-    assert whole <= shown and shown > 6 * line, (shown, whole, line)
+    assert whole <= shown and shown > 4 * line, (shown, whole, line)
     expect(page.get_by_role("heading", level=1)).to_have_text("Watch")
     axe(page)
     shot(page, "watch-wrong-light")

@@ -10,7 +10,7 @@ use crate::squeeze;
 use crate::{CSS, FILES, JS};
 
 /// A page of 160 KB arrives within a second over a slow mobile connection.
-const MAX_COMPRESSED: usize = 150_000;
+const MAX_COMPRESSED: usize = 155_000;
 
 fn modules(texts: &[(&str, &str)]) -> BTreeMap<String, String> {
     texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
@@ -124,6 +124,32 @@ fn the_compressed_files_are_the_files() {
             bytes.clear();
             brotli::Decompressor::new(compressed.brotli, 4096).read_to_end(&mut bytes).unwrap();
             assert_eq!(bytes, file.bytes, "{}", file.name);
+        }
+    }
+}
+
+/// People are spoken to in plain words. These were used once, and nobody understood them.
+#[test]
+fn the_pages_use_plain_words() {
+    let scripts = FILES.iter().filter(|file| file.kind.contains("javascript"));
+    for script in scripts.map(|file| std::str::from_utf8(file.bytes).unwrap()) {
+        for word in [
+            "egin anew",
+            "begun anew",
+            "ake off its schedule",
+            "aken off its schedule",
+            " tidying",
+            "Tidying",
+            "equal failures",
+            "Nothing means",
+            "Smallest grant",
+            "needs no grant",
+            "\"Keep it",
+            "\"Keep and",
+            "Stay stopped",
+            "Comparable within this answer",
+        ] {
+            assert!(!script.contains(word), "{word}");
         }
     }
 }

@@ -58,7 +58,7 @@ async fn forget(State(cx): State<Cx>, caller: Caller, Id(id): Id<FactId>) -> Res
 
 /// Replace the long-term memory
 ///
-/// Lines that stay keep the facts that they come from. Every other line becomes a fact of the person. No tidying changes a section that
+/// Lines that stay keep the facts that they come from. Every other line becomes a fact of the person. No clean-up changes a section that
 /// the person has written.
 #[utoipa::path(
     put, path = "/memory/long-term", tag = "memory", operation_id = "replace_long_term_memory",

@@ -1,7 +1,7 @@
 //! Memory: what is known of a person's conversations and work. It is read as JSON and as Markdown, searched, corrected and forgotten, and
 //! other programs add their sessions.
 //!
-//! The daily synchronisation and the weekly tidying need no function of their own: the sweep finds the memories that are due, like
+//! The daily synchronisation and the weekly clean-up need no function of their own: the sweep finds the memories that are due, like
 //! everything else, and the executors work on them.
 
 mod facts;

@@ -207,14 +207,14 @@ struct Most {
     limit: Option<usize>,
 }
 
-/// The newest tidyings.
+/// The newest clean-ups.
 #[derive(Serialize, ToSchema)]
 struct Tidies {
     /// Newest first.
     data: Vec<TidyView>,
 }
 
-/// List the tidyings of the long-term memory, newest first
+/// List the clean-ups of the long-term memory, newest first
 ///
 /// With what each has changed.
 #[utoipa::path(

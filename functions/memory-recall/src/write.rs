@@ -1,4 +1,4 @@
-//! What adds to the memory: cards, messages of outside sessions, and the synchronisation and the tidying by hand.
+//! What adds to the memory: cards, messages of outside sessions, and the synchronisation and the clean-up by hand.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -113,7 +113,7 @@ async fn tidy_now(State(cx): State<Cx>, caller: Caller, invocation: Invocation) 
     })
 }
 
-/// Undo a tidying
+/// Undo a clean-up
 ///
 /// The long-term memory becomes what it was before it, without what was deleted or corrected since. The days of the week leave the archive.
 /// 409 `later_tidying` if a later one was not undone, 409 `already_rolled_back`, or 409 `version_gone`.

@@ -761,7 +761,7 @@ pub enum MemoryCommand {
         #[command(flatten)]
         json: Json,
     },
-    /// List the tidyings, newest first
+    /// List the clean-ups, newest first
     #[command(after_help = "Example:\n  lamplighter memory tidies --limit 3")]
     Tidies {
         /// How many, 1 to 50
@@ -770,10 +770,10 @@ pub enum MemoryCommand {
         #[command(flatten)]
         json: Json,
     },
-    /// Undo a tidying
+    /// Undo a clean-up
     #[command(after_help = "Example:\n  lamplighter memory rollback tdy_01938f2a")]
     Rollback {
-        /// The id of the tidying, or its beginning
+        /// The id of the clean-up, or its beginning
         #[arg(value_name = "TIDY_ID")]
         tidy: String,
         #[command(flatten)]

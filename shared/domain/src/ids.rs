@@ -126,7 +126,7 @@ ids! {
     BlockId("block_id") = "blk_";
     /// A card about work that was delegated or scheduled.
     CardId("card_id") = "crd_";
-    /// One weekly tidying of memory.
+    /// One weekly clean-up of memory.
     TidyId("tidy_id") = "tdy_";
     /// A practice: a habit that a person tracks.
     PracticeId("practice_id") = "prc_";

@@ -28,7 +28,7 @@ pub enum JobKind {
     Sweep,
     /// The daily synchronisation of a person's memory.
     MemoryDaily,
-    /// The weekly tidying of a person's memory.
+    /// The weekly clean-up of a person's memory.
     MemoryWeekly,
     /// Builds the index for searches in memory.
     MemoryIndex,
@@ -98,7 +98,7 @@ impl JobKind {
         match self {
             Self::Sweep => "the sweep",
             Self::MemoryDaily => "the daily synchronisation of memory",
-            Self::MemoryWeekly => "the weekly tidying of memory",
+            Self::MemoryWeekly => "the weekly clean-up of memory",
             Self::MemoryIndex => "the index of memory",
             Self::ThemeIndex => "the map of the theme",
             Self::ThemeEnrichment => "the descriptions of the theme's files",

@@ -356,7 +356,7 @@ async fn facts(cx: &Cx, owner: &Owner, account: &Account) -> Result<Facts> {
     Ok(Facts { observed, complete, names })
 }
 
-/// The synchronisations and tidyings of memory that were due and are not done.
+/// The synchronisations and clean-ups of memory that were due and are not done.
 async fn missed(
     cx: &Cx,
     owner: &Owner,

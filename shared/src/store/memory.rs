@@ -75,7 +75,7 @@ pub struct MemoryKept {
     /// The Monday of the latest week that was tidied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weekly: Option<Date>,
-    /// Why the last synchronisation or tidying has failed. `None` if it has succeeded.
+    /// Why the last synchronisation or clean-up has failed. `None` if it has succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// How often it has failed since the last success.
@@ -141,7 +141,7 @@ pub struct LongTermRecord {
     pub at: Timestamp,
 }
 
-/// A tidying of a week.
+/// A clean-up of a week.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TidyRecord {
     pub tidy_id: TidyId,
@@ -600,7 +600,7 @@ impl Store {
         self.get(&keys::memory_tidy(owner, id)).await
     }
 
-    /// All tidyings, oldest first.
+    /// All clean-ups, oldest first.
     pub async fn memory_tidies(&self, owner: &Owner) -> Result<Vec<TidyRecord>, StoreError> {
         Ok(self.all_of(&keys::memory_tidies(owner)).await?.into_iter().map(|found| found.value).collect())
     }

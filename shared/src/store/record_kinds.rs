@@ -273,10 +273,10 @@ macro_rules! records {
             /// The mark that a conversation was active on a UTC day.
             memory_active(part: &MemoryPart) = "ACTIVE#{part}" lists all_memory_active("ACTIVE#")
                 deleted "when it is synchronised" => [left out];
-            /// What a synchronisation has learned from a conversation, after a tidying.
+            /// What a synchronisation has learned from a conversation, after a clean-up.
             archived_block(date: Date, block: BlockId) = "ARCHIVE#{date}#{block}"
                 lists archived_blocks("ARCHIVE#") => [restored by memory::block] as "archived_memory_blocks";
-            /// What a synchronisation has learned from a conversation, before a tidying.
+            /// What a synchronisation has learned from a conversation, before a clean-up.
             memory_block(date: Date, block: BlockId) = "BLOCK#{date}#{block}"
                 lists memory_blocks("BLOCK#") => [restored by memory::block] as "memory_blocks";
             /// A card about work.
@@ -305,7 +305,7 @@ macro_rules! records {
                 lists outside_sessions("SESSION#") => [restored by memory::outside_session] as "outside_sessions";
             /// The state of a conversation that was synchronised last.
             learned(source: &Source) = "SOURCE#{source}" lists all_learned("SOURCE#") => [restored by memory::learned];
-            /// A tidying of a week.
+            /// A clean-up of a week.
             memory_tidy(tidy: TidyId) = "TIDY#{tidy}"
                 lists memory_tidies("TIDY#") => [restored by memory::tidy] as "memory_tidies";
             /// What keeps a deleted or corrected fact away.

@@ -35,7 +35,7 @@ const SAFE: &[(&str, &str)] = &[
     ("/memory/facts/{fact_id}/correct", "the same correction again has the same result"),
     ("/memory/sessions/{session_id}/messages", "a message is known by its id"),
     ("/memory/sync", "a conversation that has not changed is not learned again"),
-    ("/memory/tidies/{tidy_id}/rollback", "a tidying is undone once"),
+    ("/memory/tidies/{tidy_id}/rollback", "a clean-up is undone once"),
     ("/memory/tidy", "what is archived is not tidied again"),
     ("/hooks/github/{token}", "a commit is known by its hash"),
     ("/projects/{project_id}/check", "it only reads"),

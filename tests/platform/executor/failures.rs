@@ -77,7 +77,8 @@ async fn the_third_equal_failure_pauses_the_action_and_says_why() {
     let read = stage.h.get(&format!("/actions/{id}")).await.expect(200);
     assert_eq!((&read["state"], &read["failures"]["times"]), (&json!("paused"), &json!(3)));
     assert_eq!(read["failures"]["code"], "conversation_too_large");
-    let because = "after three equal failures: the conversation is larger than the model's context";
+    let because =
+        "after three failures with the same cause: the conversation is larger than the model's context";
     assert_eq!(read["paused_because"], json!({"code": "equal_failures", "text": because}));
     let list = stage.h.get("/actions?state=paused").await.expect(200);
     assert_eq!(list["data"][0]["paused_because"], read["paused_because"]);

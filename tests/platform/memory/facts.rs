@@ -13,7 +13,7 @@ use tests::send;
 use tests::stage::Stage;
 use tests::wait;
 
-/// A memory with two facts of the day, after a tidying.
+/// A memory with two facts of the day, after a clean-up.
 async fn tidied(model: &ScriptedModel) -> (Stage, Vec<Value>) {
     let stage = remembers(model).await;
     stage.says(None, &["I like green tea", "I work at a small shop in Lisbon"]).await;
@@ -68,7 +68,7 @@ async fn a_deleted_fact_is_found_nowhere_and_does_not_come_back() {
         let bytes = blobs.get(&BlobKey::listed(&stage.owner, &format!("memory/{object}"))).await.unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("green"), "{object}");
     }
-    // Synchronisations, a tidying, a rollback and a new index do not bring it back.
+    // Synchronisations, a clean-up, a rollback and a new index do not bring it back.
     for _ in 0..10 {
         stage.h.post("/memory/sync", json!({})).await.expect(200);
     }

@@ -532,7 +532,7 @@ async fn sequence(seed: u64, counts: &mut Counts) {
     for _ in 0..rng.random_range(6..14) {
         match rng.random_range(0..8) {
             0 | 1 => {
-                // What is due by itself: scheduled runs, synchronisations, tidyings on Sundays.
+                // What is due by itself: scheduled runs, synchronisations, clean-ups on Sundays.
                 clock.set(clock.now() + SignedDuration::from_hours(rng.random_range(4..40)));
                 for _ in 0..3 {
                     sweep(&h.platform.cx, jiff::Timestamp::MAX).await.unwrap();

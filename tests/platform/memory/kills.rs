@@ -1,4 +1,4 @@
-//! A synchronisation, a tidying or a rollback that is cut off after any of its writes: another executor goes on, and nothing is lost or
+//! A synchronisation, a clean-up or a rollback that is cut off after any of its writes: another executor goes on, and nothing is lost or
 //! there twice. Between two writes, what is stored does not change. So these are also the cuts before and after each call of a model.
 
 use std::collections::BTreeSet;
@@ -136,7 +136,10 @@ async fn a_synchronisation_that_is_cut_off_anywhere_goes_on() {
         assert_eq!(in_blocks.len(), facts(&stage).await.len(), "{when}: each fact is in one block");
         assert_eq!(store.active_conversations(&stage.owner).await.unwrap(), [], "{when}");
         assert_eq!(store.memory_kept(&stage.owner).await.unwrap().value.daily, Some(date), "{when}");
-        assert!(store.memory_due(&stage.owner).await.unwrap().is_some(), "{when}: the tidying is left to do");
+        assert!(
+            store.memory_due(&stage.owner).await.unwrap().is_some(),
+            "{when}: the clean-up is left to do"
+        );
         has_no_other_objects(&stage, &when).await;
         if !is_cut {
             break;
@@ -170,7 +173,7 @@ async fn a_tidying_that_is_cut_off_anywhere_goes_on() {
         let ended = work(&executor(&stage), &stage).await;
         let is_cut = faults.go_on();
         assert_eq!(ended.is_err(), is_cut, "{when}: {ended:?}");
-        // Sunday at 22:34. The person says something after the tidying.
+        // Sunday at 22:34. The person says something after the clean-up.
         stage.clock.set(stage.clock.now() + DEAD);
         if writes % 2 == 0 {
             goes_on(&stage, &model, &when).await;

@@ -179,7 +179,7 @@ async fn each_of_many_people_is_synchronised_once() {
         let texts: Vec<&str> = facts.iter().map(|fact| fact.text.as_str()).collect();
         assert_eq!(texts, [fact(2 * n), fact(2 * n + 1)], "{owner}");
         assert_eq!(cx.store.open_blocks(owner).await.unwrap().len(), 1, "{owner}");
-        // The tidying on Sunday is left to do.
+        // The clean-up on Sunday is left to do.
         assert!(cx.store.memory_due(owner).await.unwrap().is_some(), "{owner}");
     }
     println!(

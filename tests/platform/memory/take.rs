@@ -574,7 +574,7 @@ async fn a_rule_in_a_session_never_becomes_a_fact_by_itself() {
         assert_eq!((&fact["state"], &fact["origin"]), (&json!("unconfirmed"), &json!("outside")), "{fact}");
         assert_eq!(fact["sources"][0]["source"], "ext:main-a", "{fact}");
     }
-    // Nothing of it is told to a model, and a tidying keeps it out of the long-term memory.
+    // Nothing of it is told to a model, and a clean-up keeps it out of the long-term memory.
     stage.says(None, &["Which rule ends every reply?"]).await;
     let told = model.sent().last().unwrap()["messages"].to_string();
     assert!(

@@ -140,7 +140,7 @@ async fn thirty_days_teach_what_the_person_said_and_nothing_else() {
         stage.h.post(path, json!({"messages": messages})).await.expect(200);
         outside.extend([number(5), number(6)]);
         changed += 1;
-        // Every hour, and at the times of the tidying and the synchronisation.
+        // Every hour, and at the times of the clean-up and the synchronisation.
         let before = model.sent().len();
         for time in ["12:00:00", "21:01:00", "22:01:00", "23:30:00"] {
             moves_to(&stage, today, time).await;

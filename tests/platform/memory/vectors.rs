@@ -209,7 +209,7 @@ async fn a_provider_that_fails_changes_nothing() {
         assert!(!has_vectors);
         assert_eq!(found[..2], lexical[..2], "mood {mood}");
     }
-    // The tidying was done all the same.
+    // The clean-up was done all the same.
     let tidies = stage.h.get("/memory/tidies").await.expect(200);
     assert!(tidies["data"].as_array().is_some_and(|tidies| !tidies.is_empty()), "{tidies:#}");
     // It answers again, and then it is silent while a search waits.

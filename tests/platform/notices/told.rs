@@ -126,7 +126,7 @@ async fn a_failure_that_goes_on_is_told_every_six_hours() {
         let data = &posted.json()["data"];
         assert_eq!((&data["title"], &data["cause"]), (&json!("Report"), &json!("condition_not_met")));
         let reason = data["reason"].as_str().unwrap();
-        assert!(reason.starts_with("It is paused after three equal failures: "), "{data:#}");
+        assert!(reason.starts_with("It is paused after three failures with the same cause: "), "{data:#}");
         assert!(reason.ends_with("Mend the cause, and resume it."), "{data:#}");
     }
 }

@@ -1111,7 +1111,7 @@ async fn a_memory_is_searched_read_and_changed() {
         (&["memory", "show", "archive"], "needs a year"),
         (&["memory", "show", "archive", "x"], "answered 404"),
         (&["memory", "show", "2001-01-01"], "there is no such day in the memory"),
-        (&["memory", "rollback", "tdy_f"], "there is no tidying"),
+        (&["memory", "rollback", "tdy_f"], "there is no clean-up"),
     ] {
         shell.run(args).await.failed(error);
     }

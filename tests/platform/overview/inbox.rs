@@ -300,7 +300,10 @@ async fn failures_are_listed_while_they_are_the_newest_state() {
     assert_eq!((&item["kind"], &item["times"]), (&json!("failed"), &json!(3)), "{item:#}");
     assert_eq!(item["paused_because"]["code"], "equal_failures");
     assert!(
-        item["text"].as_str().unwrap().starts_with("The action was paused after three equal failures: "),
+        item["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("The action was paused after three failures with the same cause: "),
         "{item:#}"
     );
     stage.happens_at(20 * DAY).await;

@@ -141,7 +141,7 @@ const NAMES: &[(&str, &str)] = &[
     ("say", "Whether something is wrong (`alert`), or right again (`recovery`)."),
     ("watched_id", "The watched schedule."),
     ("report_id", "The report."),
-    ("tidy_id", "The tidying."),
+    ("tidy_id", "The clean-up."),
     ("primary_agent", "The agent that did most of it."),
     ("priority", "How urgent it is."),
     ("progress", "What was done."),

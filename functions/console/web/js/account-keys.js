@@ -300,7 +300,7 @@ function serversSection(ctx) {
         field("Name of the server", h("input", { value: state.name, maxlength: "32", autocomplete: "off", spellcheck: "false", oninput: set("name") }), { error: state.name && !isNamed ? "Use lower-case letters, digits and hyphens." : null, hint: "Models are then called name/model. A server of the same name is replaced." }),
         field("Base address", h("input", { value: state.url, inputmode: "url", maxlength: "8192", autocomplete: "off", spellcheck: "false", placeholder: "https://models.example.org/v1", oninput: set("url") })),
         field("Key of the server", h("input", { type: "password", value: state.key, maxlength: "512", autocomplete: "off", oninput: set("key") }), { hint: "Only if it needs one. 16 characters or more." }),
-        field("Its models", h("textarea", { rows: "2", value: state.models, spellcheck: "false", oninput: set("models") }), { hint: "One a line, with its kind: deep z-ai/glm-5. Kinds: fast, standard, deep, coder, explainer, documenter. Nothing means its first model for everything.", error: models.wrong }),
+        field("Its models", h("textarea", { rows: "2", value: state.models, spellcheck: "false", oninput: set("models") }), { hint: "One a line, with its kind: deep z-ai/glm-5. Kinds: fast, standard, deep, coder, explainer, documenter. If it is empty, its first model does everything.", error: models.wrong }),
         h(
           "fieldset",
           { class: "choices" },

@@ -1,39 +1,18 @@
 // The account: its time zone, plan and ceilings; usage; keys and models; its data and its end.
 
-import { Problem, del, edit, get, post } from "./api.js";
+import { Problem, del, download, edit, get, post } from "./api.js";
 import { keysReads, keysView } from "./account-keys.js";
 import { usageReads, usageView } from "./account-usage.js";
 import { LIVE_MS, RESTING_MS, cached, optional, reading } from "./app.js";
 import { changedIn, clashView, editOf, endEdit, freshen, hasClash, sendEdit, setIn } from "./conflict-view.js";
 import { credential, signOut } from "./credentials.js";
 import { bytes, capital, counted, figure, money, moment, spaced } from "./format.js";
+import { LOOKS, chooseLook, chosenLook } from "./look.js";
 import { button, copyButton, dialog, dialogActs, facts, failureOf, field, head, link, oil, press, receiptLink, section, tabs, when } from "./parts.js";
 import { dollarsText, microsTyped, zoneSelect } from "./settings.js";
 import { h } from "./view.js";
 
-// ---- The theme ----
-
-const THEME_CHOICE = "lamplighter.theme";
-const THEME_CHOICES = [
-  ["", "As the system"],
-  ["light", "Light"],
-  ["dark", "Dark"],
-];
-
-const chosenTheme = () => {
-  const chosen = localStorage.getItem(THEME_CHOICE);
-  return chosen === "light" || chosen === "dark" ? chosen : "";
-};
-
-function applyTheme() {
-  const chosen = chosenTheme();
-  if (chosen) document.documentElement.dataset.theme = chosen;
-  else delete document.documentElement.dataset.theme;
-}
-
-// The choice holds on every page, and in other tabs at once.
-applyTheme();
-addEventListener("storage", (event) => event.key === THEME_CHOICE && applyTheme());
+// ---- The colours ----
 
 function themeSection(ctx) {
   return section(
@@ -43,7 +22,7 @@ function themeSection(ctx) {
       "fieldset",
       { class: "choices inline-choices" },
       h("legend", {}, "Colours"),
-      THEME_CHOICES.map(([value, name]) =>
+      LOOKS.map(([value, name]) =>
         h(
           "label",
           { key: value },
@@ -51,11 +30,9 @@ function themeSection(ctx) {
             type: "radio",
             name: "theme",
             value,
-            checked: chosenTheme() === value,
+            checked: chosenLook() === value,
             onchange: () => {
-              if (value) localStorage.setItem(THEME_CHOICE, value);
-              else localStorage.removeItem(THEME_CHOICE);
-              applyTheme();
+              chooseLook(value);
               ctx.redraw();
             },
           }),
@@ -188,7 +165,7 @@ function accountForm(ctx, form) {
       "fieldset",
       { class: "pair" },
       h("legend", {}, "Ceilings of costs, in dollars"),
-      field("A day may cost", h("input", { inputmode: "decimal", value: form.mine.per_day, placeholder: dollarsText(ceilings.day_micros), oninput: set("per_day") }), { error: dayError, hint: "Nothing means the ceiling of the platform." }),
+      field("A day may cost", h("input", { inputmode: "decimal", value: form.mine.per_day, placeholder: dollarsText(ceilings.day_micros), oninput: set("per_day") }), { error: dayError, hint: "Leave it empty for the ceiling of the platform." }),
       field("A month may cost", h("input", { inputmode: "decimal", value: form.mine.per_month, placeholder: "no ceiling", oninput: set("per_month") }), { error: monthError, hint: "At a ceiling, work waits and asks you." }),
     ),
     alertFields(ctx, form, account, change),
@@ -351,6 +328,9 @@ function exportSection(ctx) {
       ),
     failureOf(ctx, "export"),
     h("div", { class: "acts" }, button(ctx, exported ? "Export again" : "Export the account", { key: "export", kind: exported ? "" : "primary", disabled: isRunning, act: begin })),
+    h("p", { class: "pad" }, "The memory alone, as text files that a person can read: what it knows, day by day and week by week."),
+    failureOf(ctx, "export memory"),
+    h("div", { class: "acts" }, button(ctx, "Download the memory", { key: "export memory", act: () => download("/memory/export", "memory.zip") })),
   );
 }
 
@@ -407,7 +387,7 @@ function deleteSection(ctx) {
     "Delete the account",
     { id: "delete" },
     h("p", { class: "pad" }, "Removes everything that the account has, with all versions: agents, chats, assets, actions, runs, themes, logs and keys. It begins at once and cannot be undone. You get a receipt that lists what was removed."),
-    h("div", { class: "acts" }, press("Delete the account…", () => askToDelete(ctx), { kind: "danger" })),
+    h("div", { class: "acts" }, press("Delete the account…", () => askToDelete(ctx))),
   );
 }
 
@@ -440,7 +420,7 @@ function askToDelete(ctx) {
 
 function deletedView(ctx) {
   const { deleted } = ctx.data.account;
-  return h("div", { class: "lost", key: "deleted" }, h("h1", {}, "This account is being deleted"), h("p", {}, "It takes no more calls. You can begin anew when the deletion has ended: its receipt says when."), isReceipt(deleted) && receiptLink(deleted));
+  return h("div", { class: "lost", key: "deleted" }, h("h1", {}, "This account is being deleted"), h("p", {}, "It takes no more calls. You can start again with an empty account when the deletion has ended: its receipt says when."), isReceipt(deleted) && receiptLink(deleted));
 }
 
 const RECEIPT_STATES = { removing: "Everything is being removed.", waiting: "Everything was removed. It is removed once more when work that had begun before has ended.", done: "Everything is removed." };
@@ -464,7 +444,7 @@ function receiptView(ctx) {
       ["Ended", receipt.finished_at && when(receipt.finished_at)],
       ["Removed", `${counted(count, "record")} of the table, and ${counted(receipt.removed_objects, "version")} of files`],
       ["Left", receipt.left && `${counted(receipt.left.records, "record")} and ${counted(receipt.left.objects, "version")} of files, looked for ${moment(receipt.left.checked_at)}`],
-      ["Begin anew", receipt.state === "done" ? link("with an empty account", "#/") : ["after ", when(receipt.confirms_at, { form: "moment" }), ". Until then, this account takes no calls"]],
+      ["Start again", receipt.state === "done" ? link("with an empty account", "#/") : ["after ", when(receipt.confirms_at, { form: "moment" }), ". Until then, this account takes no calls"]],
     ]),
     h("p", { class: "muted" }, "Each thing has several records: itself, its changes, and what finds it."),
     removed.length > 0 &&
@@ -476,6 +456,6 @@ function receiptView(ctx) {
     (receipt.kept ?? []).length > 0 &&
       section("What is kept, and until when", {}, facts(receipt.kept.map((one) => [KEPT_COUNTS[one.what] ?? capital(spaced(one.what)), when(one.until, { form: "moment" })]))),
     (receipt.copies ?? []).length > 0 &&
-      section("Where copies may be", {}, facts(receipt.copies.map((one) => [PLACES_OF_COPIES[one.place] ?? capital(spaced(one.place)), one.until ? ["until ", when(one.until, { form: "moment" })] : "until the file is written anew"]))),
+      section("Where copies may be", {}, facts(receipt.copies.map((one) => [PLACES_OF_COPIES[one.place] ?? capital(spaced(one.place)), one.until ? ["until ", when(one.until, { form: "moment" })] : "until the file is written again"]))),
   );
 }

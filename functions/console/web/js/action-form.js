@@ -387,7 +387,7 @@ export function formView(ctx, state, { action, agentName, done, cancelHref }) {
           "div",
           { class: "choices form-part" },
           GRANT_CHOICES.map(([name, label, note]) => grantField(state, name, label, note)),
-          form.grants.filter((name) => !GRANT_CHOICES.some(([known]) => known === name)).map((name) => grantField(state, name, name, "It needs no grant.")),
+          form.grants.filter((name) => !GRANT_CHOICES.some(([known]) => known === name)).map((name) => grantField(state, name, name, "Every run may use it.")),
         ),
       ),
       section(
@@ -488,7 +488,7 @@ function scheduleFields(ctx, state, mistake, action) {
           schedule.kind !== "once" && plain("end_at", "Not after", "A date and time."),
         ),
       ),
-    action?.schedule && h("p", { class: "muted" }, "To take it off its schedule, use Take off its schedule in the menu of the action."),
+    action?.schedule && h("p", { class: "muted" }, "To end its schedule, use End its schedule in the menu of the action."),
   );
 }
 

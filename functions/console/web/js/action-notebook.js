@@ -25,7 +25,7 @@ const eraseButton = (ctx, action, notebook) =>
           if (ctx.state.notebook) ctx.state.notebook = null;
         },
       }),
-    { kind: "quiet red" },
+    { kind: "quiet" },
   );
 
 const writtenBy = (notebook) => notebook.written_at && h("span", {}, notebook.run_id ? ["written by ", h("a", { href: `#/runs/${notebook.run_id}` }, "a run"), ", "] : "written by you, ", when(notebook.written_at, { form: "moment" }));

@@ -1,6 +1,7 @@
-// A rehearsal: what a run would do, without doing it, and the smallest grant that is enough.
+// A rehearsal: what a run would do, without doing it, and the least that it must be allowed.
 
 import { post } from "./api.js";
+import { toolWords } from "./changes.js";
 import { bytes, capital, clock, counted, duration, listed, money, moment } from "./format.js";
 import { button, dialog, dialogActs, draftOf, failureOf, press, section } from "./parts.js";
 import { runEvents } from "./run-events.js";
@@ -30,7 +31,7 @@ export function askToRehearse(ctx, actionId) {
   ctx.open(() =>
     dialog(
       { title: "Rehearse with more tools", onclose: () => ctx.close() },
-      h("p", {}, "The rehearsal may use these up to ten times each. The action gets no grant by this."),
+      h("p", {}, "The rehearsal may use these up to ten times each. The action itself is not allowed to use them by this."),
       h(
         "div",
         { class: "choices" },
@@ -80,8 +81,8 @@ export function rehearsalSection(ctx, action, run) {
     return section(
       "Rehearsal",
       { note, id: "rehearsal" },
-      h("p", { class: "said-so", role: "status" }, calls.length > 0 ? `It has called ${listed(calls)}. Nothing of it is done.` : "It works. Nothing of it is done."),
-      h("div", { class: "acts" }, h("a", { class: "btn quiet", href: `#/runs/${runId}` }, "Watch it"), h("div", { class: "end" }, button(ctx, "Cancel the rehearsal", { key: `cancel ${runId}`, kind: "danger", act: () => post(`/runs/${runId}/cancel`) }))),
+      h("p", { class: "said-so", role: "status" }, calls.length > 0 ? `It has used: ${listed([...new Set(calls.map(toolWords))])}. Nothing of it is done.` : "It works. Nothing of it is done."),
+      h("div", { class: "acts" }, h("a", { class: "btn quiet", href: `#/runs/${runId}` }, "Watch it"), h("div", { class: "end" }, button(ctx, "Cancel the rehearsal", { key: `cancel ${runId}`, act: () => post(`/runs/${runId}/cancel`) }))),
       failureOf(ctx, `cancel ${runId}`),
     );
   }
@@ -90,7 +91,7 @@ export function rehearsalSection(ctx, action, run) {
     return section(
       "Rehearsal",
       { note, id: "rehearsal" },
-      h("p", { class: "said-so" }, h("b", { class: "bad" }, run.state === "cancelled" ? "It was cancelled." : "It failed."), run.error && ` ${capital(run.error.detail)}`),
+      h("p", { class: "said-so" }, h("b", { class: run.state === "cancelled" ? "warn" : "bad" }, run.state === "cancelled" ? "It was cancelled." : "It failed."), run.error && ` ${capital(run.error.detail)}`),
       h("div", { class: "acts" }, h("a", { class: "btn quiet", href: `#/runs/${runId}` }, "See what happened"), h("div", { class: "end" }, again)),
     );
   }
@@ -104,14 +105,14 @@ export function rehearsalSection(ctx, action, run) {
       "p",
       { class: "said-so" },
       done.outputs.length === 0 ? "It would have saved nothing. " : `It would have saved ${counted(done.outputs.length, "output")}. `,
-      outside.length > 0 && [h("b", { class: "warn" }, `It would have called ${listed([...new Set(outside.map((effect) => effect.tool))])}`), "; nothing of it was done. "],
+      outside.length > 0 && [h("b", { class: "warn" }, `It would have used: ${listed([...new Set(outside.map((effect) => toolWords(effect.tool)))])}`), "; nothing of it was done. "],
       done.score !== null && done.score !== undefined ? `The check gave it ${done.score} of 100.` : "Nobody has judged it.",
     ),
     h(
       "div",
       { class: "quick" },
       done.outputs.map((output, index) => press(`Read “${output.title}”`, () => openText(ctx, output.title, output.content, bytes(output.bytes)), { key: `output ${index}` })),
-      outside.map((effect, index) => press(`See the call of ${effect.tool}`, () => openText(ctx, `Call of ${effect.tool}, not done`, effect.arguments), { key: `effect ${index}` })),
+      outside.map((effect, index) => press(`See what it would have done: ${toolWords(effect.tool)}`, () => openText(ctx, `Not done: ${toolWords(effect.tool)}`, effect.arguments), { key: `effect ${index}` })),
       h("a", { class: "btn quiet", href: `#/runs/${runId}` }, "See its steps"),
     ),
     tools.length > 0 &&
@@ -119,14 +120,14 @@ export function rehearsalSection(ctx, action, run) {
         "table",
         { class: "tbl" },
         h("caption", { class: "vh" }, "Tools of the rehearsal"),
-        h("thead", {}, h("tr", {}, ["Tool", "Asks for", "Used", "Smallest grant"].map((name) => h("th", { scope: "col" }, name)))),
+        h("thead", {}, h("tr", {}, ["It can", "Allowed", "Used", "Would be enough"].map((name) => h("th", { scope: "col" }, name)))),
         h(
           "tbody",
           {},
           tools.map((tool) => {
-            const asks = action.grants.includes(tool) ? (action.max_uses?.[tool] ? `${action.max_uses[tool]} times a run` : "granted") : NEEDS_GRANT.has(tool) ? "not asked for" : "needs no grant";
-            const smallest = done.grants.includes(tool) ? (done.max_uses[tool] ? `${timesWord(done.max_uses[tool])} a run` : "granted") : action.grants.includes(tool) ? h("b", {}, "left out") : "—";
-            return h("tr", { key: tool }, h("th", { scope: "row" }, tool), h("td", { "data-l": "Asks for" }, asks), h("td", { "data-l": "Used" }, timesWord(done.used[tool] ?? 0)), h("td", { "data-l": "Smallest grant" }, smallest));
+            const asks = action.grants.includes(tool) ? (action.max_uses?.[tool] ? `${timesWord(action.max_uses[tool])} a run` : "yes") : NEEDS_GRANT.has(tool) ? "no" : "always";
+            const smallest = done.grants.includes(tool) ? (done.max_uses[tool] ? `${timesWord(done.max_uses[tool])} a run` : "yes") : action.grants.includes(tool) ? h("b", {}, "not needed") : "—";
+            return h("tr", { key: tool }, h("th", { scope: "row" }, toolWords(tool)), h("td", { "data-l": "Allowed" }, asks), h("td", { "data-l": "Used" }, timesWord(done.used[tool] ?? 0)), h("td", { "data-l": "Would be enough" }, smallest));
           }),
         ),
       ),
@@ -134,12 +135,12 @@ export function rehearsalSection(ctx, action, run) {
     h(
       "div",
       { class: "acts" },
-      h("span", { class: "muted" }, isNew ? "The rehearsal used less than the action asks for." : "The rehearsal needs what the action asks for."),
+      h("span", { class: "muted" }, isNew ? "The rehearsal used less than the action is allowed." : "The rehearsal used what the action is allowed."),
       h(
         "div",
         { class: "end" },
         again,
-        press(ctx.state.isOnTicket ? "Take this grant off the ticket" : "Put this grant on the ticket", () => {
+        press(ctx.state.isOnTicket ? "Allow all of it again" : "Allow only what it used", () => {
           ctx.state.isOnTicket = !ctx.state.isOnTicket;
           ctx.redraw();
           if (ctx.state.isOnTicket) requestAnimationFrame(() => requestAnimationFrame(() => document.querySelector(".ticket")?.scrollIntoView({ block: "nearest" })));

@@ -84,7 +84,7 @@ export function actionTalkView(ctx, action, talk, proposals, question) {
         "div",
         { class: "acts" },
         h("span", { class: "muted" }, "Nothing changes before you take a proposal over."),
-        h("div", { class: "end" }, live?.runId && button(ctx, "Stop", { key: "stop talk", kind: "danger", act: () => post(`/runs/${live.runId}/cancel`) }), h("button", { class: "btn primary", disabled: state.text.trim() === "" || Boolean(live) || isStopped(ctx) }, "Send")),
+        h("div", { class: "end" }, live?.runId && button(ctx, "Stop", { key: "stop talk", act: () => post(`/runs/${live.runId}/cancel`) }), h("button", { class: "btn primary", disabled: state.text.trim() === "" || Boolean(live) || isStopped(ctx) }, "Send")),
       ),
     ),
   );

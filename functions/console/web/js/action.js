@@ -12,7 +12,7 @@ import { changeView, fieldName, monthText, scheduleWords, watchText } from "./ch
 import { capital, clock, counted, dayMonth, dayMonthYear, duration, figure, isoDate, money, moment, shortHash, shownZone } from "./format.js";
 import { agentName } from "./frame.js";
 import { readButton, readOutputs } from "./outputs.js";
-import { agentOff, button, confirmation, empty, facts, failureOf, head, isStopped, lamp, link, mayRun, oil, press, row, rows, section, stateWord, when, willRunAt } from "./parts.js";
+import { agentOff, button, confirmation, empty, facts, failureOf, head, isStopped, lamp, link, mayRun, moreMenu, oil, press, row, rows, section, stateWord, when, willRunAt } from "./parts.js";
 import { contentFacts, deleteAction, ticket } from "./ticket.js";
 import { stoppedNote } from "./stop.js";
 import { h } from "./view.js";
@@ -142,46 +142,19 @@ function actionHead(ctx) {
 
 function menu(ctx, action) {
   const id = action.action_id;
-  const close = (event) => {
-    event.currentTarget.closest("details").open = false;
-  };
-  const ask = (label, options) =>
-    press(label, (event) => {
-      close(event);
-      confirmation(ctx, options);
-    }, { kind: options.kind === "halt" ? "quiet red" : "quiet", key: label });
+  const ask = (label, options) => press(label, () => confirmation(ctx, options), { kind: "quiet", key: label });
   const isLive = Boolean(action.live_run);
-  return h(
-    "details",
-    {
-      class: "act-menu",
-      key: "menu",
-      onkeydown: (event) => {
-        if (event.key !== "Escape") return;
-        event.currentTarget.open = false;
-        event.currentTarget.querySelector("summary").focus();
-      },
-    },
-    h("summary", { class: "btn" }, "More"),
-    h(
-      "div",
-      {},
-      link("Edit", `#/actions/${id}/edit`, { kind: "quiet", key: "edit" }),
-      link("Notebook", `#/actions/${id}/notebook`, { kind: "quiet", key: "notebook" }),
-      link("History", `#/actions/${id}/history`, { kind: "quiet", key: "history" }),
-      isLive && ask("Cancel the run", { title: "Cancel the run?", key: "cancel action", label: "Cancel the run", text: "The run ends. What it has saved stays, and the action stays on its schedule.", act: () => act(ctx, action, "cancel") }),
-      action.state !== "dismissed" && !agentOff(action) && press("Rehearse with more tools", (event) => {
-        close(event);
-        askToRehearse(ctx, id);
-      }, { kind: "quiet", key: "rehearse more", disabled: isStopped(ctx) }),
-      !isLive && ["scheduled", "paused"].includes(action.state) && ask("Take off its schedule", { title: "Take it off its schedule?", key: "cancel action", label: "Take off its schedule", text: "Your approval is withdrawn, and it is no longer due. To start it again, approve it.", act: () => act(ctx, action, "cancel") }),
-      !isLive && !["completed", "dismissed"].includes(action.state) && ask("Mark as done", { title: "Mark it as done?", key: "complete", label: "Mark as done", kind: "primary", text: "It is no longer due. You can approve it again later.", act: () => act(ctx, action, "complete") }),
-      !isLive && action.state !== "dismissed" && ask("Dismiss", { title: "Dismiss this action?", key: "dismiss", label: "Dismiss", kind: "halt", text: "It never runs again. Its runs and its history stay. This cannot be undone.", act: () => act(ctx, action, "dismiss") }),
-      press("Delete", (event) => {
-        close(event);
-        deleteAction(ctx, id, action.title, true);
-      }, { kind: "quiet red", key: "delete" }),
-    ),
+  return moreMenu(
+    "menu",
+    link("Edit", `#/actions/${id}/edit`, { kind: "quiet", key: "edit" }),
+    link("Notebook", `#/actions/${id}/notebook`, { kind: "quiet", key: "notebook" }),
+    link("History", `#/actions/${id}/history`, { kind: "quiet", key: "history" }),
+    isLive && ask("Cancel the run", { title: "Cancel the run?", key: "cancel action", label: "Cancel the run", text: "The run ends. What it has saved stays, and the action stays on its schedule.", act: () => act(ctx, action, "cancel") }),
+    action.state !== "dismissed" && !agentOff(action) && press("Rehearse with more tools", () => askToRehearse(ctx, id), { kind: "quiet", key: "rehearse more", disabled: isStopped(ctx) }),
+    !isLive && ["scheduled", "paused"].includes(action.state) && ask("End its schedule", { title: "End its schedule?", key: "cancel action", label: "End its schedule", text: "Your approval is withdrawn, and it no longer runs by itself. To start it again, approve it.", act: () => act(ctx, action, "cancel") }),
+    !isLive && !["completed", "dismissed"].includes(action.state) && ask("Mark as done", { title: "Mark it as done?", key: "complete", label: "Mark as done", kind: "primary", text: "It is no longer due. You can approve it again later.", act: () => act(ctx, action, "complete") }),
+    !isLive && action.state !== "dismissed" && ask("Dismiss", { title: "Dismiss this action?", key: "dismiss", label: "Dismiss", kind: "halt", text: "It never runs again. Its runs and its history stay. This cannot be undone.", act: () => act(ctx, action, "dismiss") }),
+    press("Delete", () => deleteAction(ctx, id, action.title, true), { kind: "quiet", key: "delete" }),
   );
 }
 
@@ -274,7 +247,7 @@ function actionOverview(ctx) {
         needsTicket &&
           section(
             "To approve",
-            { note: approval.holds ? "with the grant of the rehearsal" : null },
+            { note: approval.holds ? "with only what the rehearsal used" : null },
             // Until it is known when it runs, there is no button that says so.
             !action.next_due && !first ? h("div", { class: "ticket waiting", key: "waiting" }) : ticket(ctx, {
               actionId: id,
@@ -388,8 +361,8 @@ function costSection(action, usage) {
 
 // ---- History ----
 
-const COMMANDS = { define: "Created", create: "Created", approve: "Approved", schedule: "Schedule set", pause: "Paused", resume: "Resumed", cancel: "Taken off its schedule", dismiss: "Dismissed", complete: "Marked as done", import: "Imported" };
-const EFFECT_WORDS = { approval_withdrawn: "the approval was withdrawn", unscheduled: "it was taken off its schedule", scheduled: "it is on its schedule", run_cancelled: "the run was cancelled", queued_runs_cancelled: "queued runs were cancelled" };
+const COMMANDS = { define: "Created", create: "Created", approve: "Approved", schedule: "Schedule set", pause: "Paused", resume: "Resumed", cancel: "Schedule ended", dismiss: "Dismissed", complete: "Marked as done", import: "Imported" };
+const EFFECT_WORDS = { approval_withdrawn: "the approval was withdrawn", unscheduled: "its schedule was ended", scheduled: "it is on its schedule", run_cancelled: "the run was cancelled", queued_runs_cancelled: "queued runs were cancelled" };
 
 function changedBy(ctx, action, by) {
   switch (by.kind) {

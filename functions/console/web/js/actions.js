@@ -5,7 +5,7 @@ import { LIVE_MS, RESTING_MS, cached, reading } from "./app.js";
 import { fieldsInWords, formReads, formView, openForm } from "./action-form.js";
 import { occurrenceHref, occurrenceName } from "./action-grid.js";
 import { agentHead, askForActions } from "./agent-head.js";
-import { changeView, fieldName, scheduleWords } from "./changes.js";
+import { changeView, fieldName, scheduleWords, toolWords } from "./changes.js";
 import { counted, listed, money, moment, relative } from "./format.js";
 import { button, dialog, dialogActs, empty, failureOf, lamp, link, press, section, willRunAt } from "./parts.js";
 import { h } from "./view.js";
@@ -284,7 +284,7 @@ function askApproval(ctx, actions, staleById) {
             "li",
             { key: action.action_id },
             h("h3", {}, action.title),
-            h("p", { class: "muted" }, action.schedule_text ? scheduleWords(action.schedule_text) : "runs when you run it", ` · up to ${money(action.budget.per_run_micros)} a run`, action.grants.length > 0 && ` · may use ${listed(action.grants)}`),
+            h("p", { class: "muted" }, action.schedule_text ? scheduleWords(action.schedule_text) : "runs when you run it", ` · up to ${money(action.budget.per_run_micros)} a run`, action.grants.length > 0 && ` · may ${listed(action.grants.map(toolWords))}`),
             stale
               ? stale.changes.map((change) => h("div", { class: "change", key: change.field }, h("h4", {}, fieldName(change.field)), changeView(ctx, change.field, change.approved, change.current)))
               : h("p", { class: "long" }, action.task_config.instructions || action.description),

@@ -268,7 +268,7 @@ function assetReader(ctx, whole, agent) {
     against === null
       ? h("div", { class: "asset-body", key: "body" }, h("div", { role: "region", "aria-label": `Text of the ${assetTypeName(asset.asset_type)}` }, readContent(isLong ? body.slice(0, FIRST_CHARACTERS) : body, asset.asset_type)), isLong && press(`Show all ${bytes(asset.bytes)}`, () => { ctx.state.whole = true; ctx.redraw(); }))
       : h("div", { class: "asset-body", key: "diff" }, h("h2", { class: "diff-title" }, `From version ${against} to version ${shown}`), whole.before === text ? h("p", { class: "muted pad" }, "The texts are equal.") : diffView(whole.before, text)),
-    h("div", { class: "acts asset-end" }, press("Delete…", () => deleteAsset(ctx, asset), { kind: "danger" })),
+    h("div", { class: "acts asset-end" }, press("Delete…", () => deleteAsset(ctx, asset))),
   ];
 }
 

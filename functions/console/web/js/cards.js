@@ -87,7 +87,7 @@ export function callCard(ctx, item) {
       h(
         "div",
         { class: "acts" },
-        press("End the run", () => reject(ctx, item), { kind: "danger", disabled: isStopped(ctx) }),
+        press("End the run", () => reject(ctx, item), { disabled: isStopped(ctx) }),
         h("div", { class: "end" }, button(ctx, `Raise it by ${money(ceiling.raise_by_micros)}`, { key, kind: "primary", starts: true, act: () => post(`${path}/approve`, { hash: item.hash }) })),
       ),
     );
@@ -104,7 +104,7 @@ export function callCard(ctx, item) {
     h(
       "div",
       { class: "acts" },
-      press("Do not allow", () => reject(ctx, item), { kind: "danger", disabled: isStopped(ctx) }),
+      press("Do not allow", () => reject(ctx, item), { disabled: isStopped(ctx) }),
       h("div", { class: "end" }, button(ctx, `Allow ${item.tool} once`, { key, kind: "primary", starts: true, act: () => post(`${path}/approve`, { hash: item.hash }) })),
     ),
   );
@@ -189,7 +189,7 @@ export function proposalCard(ctx, proposal, { reader = plainReader } = {}) {
     h(
       "div",
       { class: "acts" },
-      press("Delete", () => discard(ctx, proposal), { kind: "danger" }),
+      press("Delete", () => discard(ctx, proposal)),
       h("div", { class: "end" }, !inDialog && press("Read", () => openProposal(ctx, proposal, reader, actions), {}), button(ctx, label, { key, kind: "primary", act: () => keepIt().then(() => inDialog && ctx.close()) })),
     );
   return h(

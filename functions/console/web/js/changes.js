@@ -3,8 +3,13 @@
 import { post } from "./api.js";
 import { lazily } from "./app.js";
 import { diffView } from "./diff.js";
-import { counted, money, moment, shownZone } from "./format.js";
+import { capital, clock, counted, money, moment, shownZone } from "./format.js";
 import { h } from "./view.js";
+
+/** What the tools of a run do, in words. */
+const TOOL_WORDS = { web_search: "search the web", code_execution: "run code", generate_asset: "propose drafts", generate_actions: "propose further actions" };
+
+export const toolWords = (tool) => TOOL_WORDS[tool] ?? tool.replaceAll("_", " ");
 
 /** What the fields of an approval are called on a ticket. */
 const FIELDS = {
@@ -95,7 +100,8 @@ function wordsOfField(field, value) {
   if (field === "conditions") return value.map(conditionText).join("\n");
   if (field === "watches") return value.map(watchText).join("\n");
   if (field === "budget") return budgetText(value);
-  if (field === "max_uses") return Object.entries(value).map(([tool, times]) => `${tool}, up to ${times} times a run`).join("\n");
+  if (field === "max_uses") return Object.entries(value).map(([tool, times]) => `${toolWords(tool)}, up to ${times} times a run`).join("\n");
+  if (field === "grants") return value.map(toolWords).join("\n");
   if (field === "tools" && value.every((tool) => tool.name)) return value.map((tool) => tool.name).join("\n");
   return asText(value);
 }
@@ -163,6 +169,18 @@ export function scheduleWords(text) {
   const sentence = plainSchedule(text);
   const words = sentence.charAt(0).toLowerCase() + sentence.slice(1);
   return words.endsWith(` (${shownZone()})`) ? words.slice(0, -shownZone().length - 3) : words;
+}
+
+/** A schedule beside its next time, so without the clock and the zone that stand there already. */
+export function scheduleBeside(text, nextAt) {
+  const words = capital(scheduleWords(text));
+  if (!nextAt) return words;
+  const at = clock(nextAt);
+  if (words === `Every day at ${at}`) return "Every day";
+  if (words.startsWith("Once, on ") && words.includes(at)) return "Once";
+  const [, days] = words.match(new RegExp(`^At ${at} on (.*)$`)) ?? [];
+  if (!days || days.includes(at)) return words;
+  return /^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day/.test(days) ? `Every ${days}` : `On ${days}`;
 }
 
 function scheduleSentence(ctx, schedule) {

@@ -209,7 +209,7 @@ const DOCUMENT_PARTS = [
   ["notes", "Notes"],
 ];
 
-const SECTION_TONES = { completed: "ok", blocked: "bad", in_progress: "warn" };
+const SECTION_TONES = { completed: "ok", blocked: "warn", in_progress: "warn" };
 
 function documentSections(document) {
   if (document.sections.length === 0) return h("p", { class: "calm" }, "The document has no section yet.");
@@ -355,7 +355,7 @@ function documentConflict(ctx, edit, theirs) {
 
 // ---- Versions ----
 
-const VERSION_CAUSES = { begun: "begun anew", updated: "updated by an assistant", imported: "written as a whole", restored: "restored" };
+const VERSION_CAUSES = { begun: "started over", updated: "updated by an assistant", imported: "written as a whole", restored: "restored" };
 
 function documentVersions(ctx) {
   const { versions, markdown } = ctx.data;

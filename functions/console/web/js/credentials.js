@@ -28,7 +28,7 @@ export function forgetCredential() {
 }
 
 /** What this browser keeps of a person, besides choices such as the theme. */
-const PERSONAL = /^lamplighter\.(draft |setups$|outcomes$)/;
+const PERSONAL = /^lamplighter\.(draft |setups$|outcomes$|agent$)/;
 
 /** Forgets the token because the person leaves, and what they have written here. */
 export function signOut() {

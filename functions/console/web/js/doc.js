@@ -110,7 +110,7 @@ function docText(text, level) {
   ];
 }
 
-const docReader = (ctx, doc) => [docText(doc.text, 1), h("div", { class: "acts living-end", key: "end" }, press("Delete…", () => deleteDoc(ctx, doc), { kind: "danger" }))];
+const docReader = (ctx, doc) => [docText(doc.text, 1), h("div", { class: "acts living-end", key: "end" }, press("Delete…", () => deleteDoc(ctx, doc)))];
 
 const docMarkdown = (doc) => [
   h("p", { class: "muted" }, "As programs and assistants read it. The lines last_sync, last_commit and commits_since_sync are not part of the text: they say how far it is now."),

@@ -71,7 +71,7 @@ function hookFacts(ctx, hook) {
       "div",
       { class: "acts", key: "hook acts" },
       !ctx.state.changesHook && press("New secret or branch…", () => { Object.assign(ctx.state, { changesHook: true, hookBranch: hook.branch ?? "" }); ctx.redraw(); }),
-      h("div", { class: "end" }, press("Delete the webhook…", () => confirmation(ctx, { title: "Delete the webhook?", key: "delete hook", label: "Delete it", text: "GitHub’s calls are refused from then on. The commits that wait stay. Delete the webhook at GitHub, too.", act: remove }), { kind: "danger" })),
+      h("div", { class: "end" }, press("Delete the webhook…", () => confirmation(ctx, { title: "Delete the webhook?", key: "delete hook", label: "Delete it", text: "GitHub’s calls are refused from then on. The commits that wait stay. Delete the webhook at GitHub, too.", act: remove }))),
     ),
   ];
 }
@@ -89,14 +89,14 @@ function hookForm(ctx, hook) {
   return h(
     "form",
     { class: "form living-new", key: "hook form", "aria-label": "Webhook for GitHub", onsubmit: (event) => { event.preventDefault(); ctx.act(key, make); } },
-    field("Branch that counts", h("input", { value: branch, placeholder: "the default branch", maxlength: "200", autocomplete: "off", spellcheck: "false", "aria-invalid": fault ? "true" : null, oninput: (event) => { ctx.state.hookBranch = event.target.value; ctx.redraw(); } }), { hint: "Nothing means the default branch of the repository.", error: fault }),
+    field("Branch that counts", h("input", { value: branch, placeholder: "the default branch", maxlength: "200", autocomplete: "off", spellcheck: "false", "aria-invalid": fault ? "true" : null, oninput: (event) => { ctx.state.hookBranch = event.target.value; ctx.redraw(); } }), { hint: "Leave it empty for the default branch of the repository.", error: fault }),
     hook && h("p", { class: "warnings" }, "The webhook gets a new secret. The old one no longer works, so enter the new one at GitHub."),
     !fault && failureOf(ctx, key),
     h(
       "div",
       { class: "acts" },
       button(ctx, hook ? "Replace the secret" : "Make a webhook", { key, act: make }),
-      hook && press("Keep it as it is", () => { ctx.state.changesHook = false; ctx.forgive(key); }, { kind: "quiet" }),
+      hook && press("Cancel", () => { ctx.state.changesHook = false; ctx.forgive(key); }, { kind: "quiet" }),
     ),
   );
 }

@@ -104,8 +104,8 @@ export function money(micros) {
 export function bytes(count) {
   if (count < 1000) return `${count} bytes`;
   if (count < 1_000_000) return `${(count / 1000).toFixed(count < 10_000 ? 1 : 0)} KB`;
-  if (count < 1_000_000_000) return `${(count / 1_000_000).toFixed(1)} MB`;
-  return `${(count / 1_000_000_000).toFixed(1)} GB`;
+  if (count < 1_000_000_000) return `${(count / 1_000_000).toFixed(count < 10_000_000 ? 1 : 0)} MB`;
+  return `${(count / 1_000_000_000).toFixed(count < 10_000_000_000 ? 1 : 0)} GB`;
 }
 
 const number = new Intl.NumberFormat("en-GB");

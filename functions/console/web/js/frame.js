@@ -1,11 +1,11 @@
-// What stands around every page: the rail, the bar of a phone, banners, the palette, and the one button that stops everything.
+// What stands around every page: the rail, the bar of a phone, banners, the keys, and the one button that stops everything.
 
-import { get, getText, post } from "./api.js";
-import { flash, flashedText, optional } from "./app.js";
-import { access, signOut } from "./credentials.js";
+import { getText } from "./api.js";
+import { flashedText, optional } from "./app.js";
 import { entrancePage } from "./entrance.js";
 import { showTimesIn } from "./format.js";
-import { dialog, failureText, press, problem } from "./parts.js";
+import { noteAgent, palette } from "./palette.js";
+import { dialog, press, problem } from "./parts.js";
 import { askToStop, stoppedBanner } from "./stop.js";
 import { h, icon } from "./view.js";
 
@@ -16,6 +16,7 @@ const PLACES = [
   { name: "Memory", href: "#/memory", icon: "memory", nav: "memory" },
   { name: "Practice", href: "#/practices", icon: "practice", nav: "practice" },
   { name: "Watch", href: "#/watch", icon: "watch", nav: "watch" },
+  { name: "Notices", href: "#/notices", icon: "notices", nav: "notices" },
 ];
 /** Places for people who write code, in a group of their own. */
 const CODE_PLACES = [
@@ -50,6 +51,7 @@ const waiting = (ctx) => ctx.shared.inbox?.data.length ?? 0;
 function prepare(ctx) {
   const { account } = ctx.shared;
   if (account?.timezone) showTimesIn(account.timezone);
+  noteAgent(ctx.params.agent_id);
 }
 
 function view(ctx, { content, page, stale, dialog: opened }) {
@@ -118,7 +120,7 @@ function rail(ctx, page) {
     "aside",
     { class: "rail" },
     brand(),
-    h("button", { class: "palette", type: "button", onclick: () => palette(ctx) }, h("span", {}, "Search or do…"), h("kbd", {}, isApple() ? "⌘K" : "Ctrl K")),
+    h("button", { class: "palette", type: "button", onclick: () => find(ctx) }, h("span", {}, "Search or do…"), h("kbd", {}, isApple() ? "⌘K" : "Ctrl K")),
     h("nav", { "aria-label": "Main" }, places.map((one) => placeLink(one, page, one.nav === "today" ? waiting(ctx) : 0))),
     shown.length > 0 &&
       h(
@@ -168,7 +170,7 @@ function drawer(ctx) {
   ctx.open(() =>
     dialog(
       { title: "More", kind: "drawer", onclose: () => ctx.close() },
-      h("button", { type: "button", onclick: leave(() => palette(ctx)) }, icon("find"), "Search or do…"),
+      h("button", { type: "button", onclick: leave(() => find(ctx)) }, icon("find"), "Search or do…"),
       [...places.filter((one) => !IN_BAR.includes(one.nav)), ACCOUNT].map(place),
       h("button", { type: "button", class: "halt-link", onclick: leave(() => askToStop(ctx)) }, icon("stop"), "Stop everything…"),
       h("h3", { class: "group" }, "For code"),
@@ -177,143 +179,8 @@ function drawer(ctx) {
   );
 }
 
-// ---- The palette: search, go, do ----
-
-function commands(ctx) {
-  const agents = ctx.shared.agents?.data ?? [];
-  return [
-    ...[...places, ACCOUNT, ...codePlaces].map((one) => ({ title: one.name, kind: "page", href: one.href })),
-    { title: "Set up an agent", kind: "do", href: "#/setup" },
-    { title: "Watch a schedule", kind: "do", href: "#/watch?new" },
-    { title: "Notices", kind: "page", href: "#/notices" },
-    { title: "Living documents", kind: "page", href: "#/context/docs" },
-    { title: "New habit", kind: "do", href: "#/practices?new" },
-    { title: ctx.shared.account?.stopped_at ? "Start again" : "Stop everything", kind: "do", act: () => askToStop(ctx) },
-    { title: "Keys of this page", kind: "help", act: () => help(ctx) },
-    ...(access.auth === "off" ? [] : [{ title: "Sign out", kind: "do", act: () => signOut() }]),
-    ...agents.map((agent) => ({ title: agent.name, kind: "agent", href: `#/agents/${agent.agent_id}` })),
-  ];
-}
-
-const HREFS = {
-  agent: (one) => `#/agents/${one.id}`,
-  action: (one) => `#/actions/${one.id}`,
-  asset: (one) => `#/assets/${one.id}`,
-  chat: (one) => `#/agents/${one.agent_id}/chat/${one.id}`,
-  practice: (one) => `#/practices/${one.id}`,
-  project: (one) => `#/themes/${one.id}`,
-};
-
-/** What can be done with an action that the palette finds: the word that a person types, and what stands before and after. */
-const VERBS = {
-  run: [(name) => `Run “${name}” now`, (name) => `“${name}” runs now.`],
-  pause: [(name) => `Pause “${name}”`, (name) => `“${name}” is paused.`],
-  resume: [(name) => `Resume “${name}”`, (name) => `“${name}” runs again at its due times.`],
-};
-
-/** The verb and what it is done with, or no verb and all of the text. */
-function understood(text) {
-  const [first, ...rest] = text.trim().split(/\s+/);
-  const verb = first.toLowerCase();
-  return Object.hasOwn(VERBS, verb) && rest.length > 0 ? { verb, query: rest.join(" ") } : { query: text.trim() };
-}
-
-function doing(ctx, verb, action) {
-  const [title, done] = VERBS[verb];
-  const act = () =>
-    post(`/actions/${action.id}/${verb}`, {})
-      .then(() => flash(done(action.title)), (error) => flash(`Not done: ${failureText(error)}`))
-      .then(() => ctx.refresh());
-  return { title: title(action.title), kind: "do", act };
-}
-
-/** What can be done with the actions that fit. If several fit and none is called just so, Enter alone does nothing. */
-function doable(ctx, verb, query, fits) {
-  const exact = fits.filter((one) => one.title.toLowerCase() === query.toLowerCase());
-  const several = exact.length !== 1 && fits.length > 1;
-  return [...(several ? [{ title: "Several actions fit: choose one", kind: "" }] : []), ...[...new Set([...exact, ...fits])].map((one) => doing(ctx, verb, one))];
-}
-
-export function palette(ctx) {
-  let text = "";
-  let found = [];
-  let at = 0;
-  let asked = 0;
-  let timer;
-  const matching = () => {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const own = commands(ctx).filter((one) => words.every((word) => one.title.toLowerCase().includes(word)));
-    const ids = new Set(own.map((one) => one.href));
-    return [...own, ...found.filter((one) => !ids.has(one.href))].slice(0, 12);
-  };
-  const search = () => {
-    clearTimeout(timer);
-    const { verb, query } = understood(text);
-    if (query.length < 2) {
-      found = [];
-      return;
-    }
-    timer = setTimeout(async () => {
-      const mine = ++asked;
-      const answer = await get(`/search?q=${encodeURIComponent(query)}`).catch(() => ({ data: [] }));
-      if (mine !== asked) return;
-      found = verb
-        ? doable(ctx, verb, query, answer.data.filter((one) => one.kind === "action"))
-        : answer.data.filter((one) => HREFS[one.kind]).map((one) => ({ title: one.title, kind: one.kind, href: HREFS[one.kind](one) }));
-      ctx.redraw();
-    }, 150);
-  };
-  const choose = (one) => {
-    if (!one?.href && !one?.act) return;
-    ctx.close();
-    if (one.href) location.hash = one.href;
-    else setTimeout(one.act);
-  };
-  const onkeydown = (event) => {
-    const all = matching();
-    if (event.isComposing) return;
-    if (event.key === "ArrowDown") at = Math.min(at + 1, all.length - 1);
-    else if (event.key === "ArrowUp") at = Math.max(at - 1, 0);
-    else if (event.key === "Enter") return choose(all[at]);
-    else return;
-    event.preventDefault();
-    ctx.redraw();
-  };
-  ctx.open(() => {
-    const all = matching();
-    return dialog(
-      { title: "Search or do", kind: "find", onclose: () => ctx.close() },
-      h("input", {
-        type: "search",
-        class: "finder",
-        role: "combobox",
-        "aria-expanded": "true",
-        "aria-controls": "found",
-        "aria-activedescendant": all[at] ? `found-${at}` : null,
-        "aria-label": "Search or do",
-        placeholder: "A name, or: run, pause, resume and the name of an action",
-        autocomplete: "off",
-        spellcheck: "false",
-        autofocus: true,
-        onkeydown,
-        oninput: (event) => {
-          text = event.target.value;
-          at = 0;
-          search();
-          ctx.redraw();
-        },
-      }),
-      h(
-        "ul",
-        { id: "found", role: "listbox", "aria-label": "Found" },
-        all.map((one, index) =>
-          h("li", { id: `found-${index}`, role: "option", "aria-selected": String(index === at), key: `${one.kind} ${one.href ?? one.title}`, onclick: () => choose(one) }, h("span", {}, one.title), h("small", { class: "muted" }, one.kind)),
-        ),
-        all.length === 0 && h("li", { class: "muted", role: "option", "aria-selected": "false" }, `Nothing is called “${text.trim()}”.`),
-      ),
-    );
-  });
-}
+/** The palette, with all pages of the navigation. */
+const find = (ctx) => palette(ctx, { places: [...places, ACCOUNT, ...codePlaces], help });
 
 // ---- Keys ----
 
@@ -364,7 +231,7 @@ export function listenToKeys(context) {
     if (!ctx || event.isComposing) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
-      return palette(ctx);
+      return find(ctx);
     }
     const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
     if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") || !singleKeys()) return;

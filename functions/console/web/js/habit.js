@@ -221,7 +221,7 @@ export function askForDay(ctx, habit, date, known) {
                 button(ctx, known?.done === false ? "Save" : "Left out on purpose", { key: `${key} left`, act: send(false) }),
                 button(ctx, known?.done ? "Save" : "Done", { key: `${key} done`, kind: "primary", act: send(true) }),
               ],
-              known && button(ctx, "Remove the check-in", { key, kind: "danger", act: remove }),
+              known && button(ctx, "Remove the check-in", { key, act: remove }),
             ),
             failureOf(ctx, `${key} left`),
             failureOf(ctx, `${key} done`),

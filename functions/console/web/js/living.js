@@ -26,7 +26,7 @@ export function docsHref(project, name, more = {}) {
 // ---- How far they are ----
 
 /** Each staleness: its lamp, its colour, and its word. */
-const STALENESS = { fresh: ["lit", "ok"], slightly: ["late", "warn"], stale: ["missed", "bad"] };
+const STALENESS = { fresh: ["lit", "ok"], slightly: ["late", "warn"], stale: ["missed", "warn"] };
 
 /** The words of a staleness. Without a commit, nobody knows whether the documents are right. */
 function stalenessText({ commits_since_sync: waiting, last_commit: newest, last_sync: synced }) {

@@ -1,4 +1,4 @@
-// The memory: what it knows, the search, days and weeks, the weekly tidying, and the long-term memory by hand.
+// The memory: what it knows, the search, days and weeks, the weekly clean-up, and the long-term memory by hand.
 
 import { get, post, put } from "./api.js";
 import { flash, lazily } from "./app.js";
@@ -86,7 +86,7 @@ function knownView(ctx) {
       h(
         "div",
         { class: one.by_hand ? "mem-group by-hand" : "mem-group", key: `section ${one.title}` },
-        h("h3", {}, one.title || "Without a heading", one.by_hand && h("span", { class: "mem-mark" }, " yours: no tidying changes it")),
+        h("h3", {}, one.title || "Without a heading", one.by_hand && h("span", { class: "mem-mark" }, " yours: no clean-up changes it")),
         factList(one.title || "Without a heading", one.lines.map((line) => memoryLine(ctx, line))),
       ),
     ),
@@ -147,7 +147,7 @@ function byHandForm(ctx, longTerm) {
           },
         }),
       ),
-      h("p", { class: "muted" }, "A heading begins with ", h("code", {}, "## "), ", a line with ", h("code", {}, "- "), ". A section in which you change a line is yours from then on: no tidying changes it.", byHand.length > 0 && ` Yours now: ${listed(byHand)}.`),
+      h("p", { class: "muted" }, "A heading begins with ", h("code", {}, "## "), ", a line with ", h("code", {}, "- "), ". A section in which you change a line is yours from then on: no clean-up changes it.", byHand.length > 0 && ` Yours now: ${listed(byHand)}.`),
       isOver && h("p", { class: "bad", role: "alert" }, `It is too long: at most ${MOST_LINES} lines and ${figure(MOST_BYTES)} bytes, with headings and empty lines.`),
       failureOf(ctx, "save memory"),
       h("div", { class: "acts" }, press("Cancel", giveUp, { kind: "quiet" }), h("div", { class: "end" }, button(ctx, "Save the memory", { key: "save memory", kind: "primary", disabled: isOver || hasClash(form), act: submit }))),
@@ -155,7 +155,7 @@ function byHandForm(ctx, longTerm) {
   );
 }
 
-// ---- Tidying ----
+// ---- Clean-up ----
 
 function tidiesSection(ctx) {
   const { data } = ctx.data.tidies;
@@ -164,13 +164,13 @@ function tidiesSection(ctx) {
     flash(tidied ? "Tidied." : "There was nothing to tidy.");
   };
   return section(
-    "Weekly tidying",
+    "Weekly clean-up",
     {},
     data.length === 0 && h("p", { class: "muted pad" }, "Nothing was tidied yet. Each Sunday at 22:00 a model takes what the week has taught into the long-term memory."),
-    h("div", { class: "acts" }, button(ctx, "Tidy now", { key: "tidy memory", starts: true, act: tidyNow })),
+    h("div", { class: "acts" }, button(ctx, "Clean up now", { key: "tidy memory", starts: true, act: tidyNow })),
     stoppedNote(ctx, "nothing is tidied"),
     failureOf(ctx, "tidy memory"),
-    data.length > 0 && h("ol", { class: "mem-tidies", "aria-label": "Tidyings, newest first" }, data.map((tidied, index) => tidyItem(ctx, tidied, index))),
+    data.length > 0 && h("ol", { class: "mem-tidies", "aria-label": "Clean-ups, newest first" }, data.map((tidied, index) => tidyItem(ctx, tidied, index))),
   );
 }
 
@@ -190,7 +190,7 @@ function tidyItem(ctx, tidied, index) {
     h("p", { class: "muted" }, notes.filter(Boolean).join(" · ")),
     tidied.rolled_back_at && h("p", {}, h("b", { class: "mem-mark" }, `undone ${moment(tidied.rolled_back_at)}`)),
     diff ? diff.length > 0 && h("details", { use: (node) => { node.open = index === 0 && !tidied.rolled_back_at; } }, h("summary", {}, "What it changed"), tidyDiff(diff)) : h("p", { class: "muted" }, "The version before it is no longer kept, so it cannot be undone."),
-    !tidied.rolled_back_at && diff && h("div", { class: "acts" }, h("button", { class: "btn quiet", type: "button", "aria-label": `Undo the tidying of ${moment(tidied.at)}`, onclick: () => askToUndo(ctx, tidied) }, "Undo…")),
+    !tidied.rolled_back_at && diff && h("div", { class: "acts" }, h("button", { class: "btn quiet", type: "button", "aria-label": `Undo the clean-up of ${moment(tidied.at)}`, onclick: () => askToUndo(ctx, tidied) }, "Undo…")),
   );
 }
 
@@ -213,16 +213,16 @@ const UNDO_REFUSED = {
     const { data } = ctx.data.tidies;
     // Newest first: the nearest later one that still counts.
     const later = data.slice(0, data.findIndex((one) => one.tidy_id === tidied.tidy_id)).findLast((one) => !one.rolled_back_at);
-    return `A later tidying was made on top of this one. Undo that one first${later ? `: ${moment(later.at)}` : ""}.`;
+    return `A later clean-up was made on top of this one. Undo that one first${later ? `: ${moment(later.at)}` : ""}.`;
   },
 };
 
 function askToUndo(ctx, tidied) {
   confirmation(ctx, {
-    title: "Undo this tidying?",
+    title: "Undo this clean-up?",
     key: `undo ${tidied.tidy_id}`,
-    label: "Undo the tidying",
-    text: "The long-term memory becomes what it was before it. What you have forgotten or corrected since stays forgotten and corrected; what you have written by hand since is lost. The summary of the week goes, and its days leave the archive, so that the next tidying reads them again.",
+    label: "Undo the clean-up",
+    text: "The long-term memory becomes what it was before it. What you have forgotten or corrected since stays forgotten and corrected; what you have written by hand since is lost. The summary of the week goes, and its days leave the archive, so that the next clean-up reads them again.",
     act: async () => {
       await post(`/memory/tidies/${tidied.tidy_id}/rollback`, {}).catch((error) => {
         if (UNDO_REFUSED[error.code]) error.message = UNDO_REFUSED[error.code](ctx, tidied);

@@ -35,8 +35,7 @@ const NOTICE_KINDS = [
 const NOTICE_WAYS = [["at_once", "At once"], ["digest", "In the digest"], ["off", "Not"]];
 
 export const noticesPage = {
-  nav: "watch",
-  of: "watch",
+  nav: "notices",
   title: () => "Notices",
   reads: (ctx) => ({
     settings: "/notifications",
@@ -49,7 +48,6 @@ export const noticesPage = {
     return h(
       "div",
       { key: "notices", class: "watch" },
-      h("p", { class: "crumb" }, h("a", { href: "#/watch" }, "Watch")),
       head("Notices", "who is told, what about, and when"),
       h("div", { class: "cols" }, h("div", {}, channelsSection(ctx), deliveriesSection(ctx), outboxSection(ctx)), h("div", {}, rulesSection(ctx), timesSection(ctx))),
     );
@@ -103,7 +101,7 @@ function channelRow(ctx, one) {
       isOn && button(ctx, "Test", { key: tests, kind: "quiet", name: `Test ${name}`, act: async () => { await post(`${channelPath(one)}/test`, {}); flash("A test is on its way. What became of it is under Deliveries."); } }),
       !isUnconfirmed && button(ctx, isOn ? "Pause" : "Resume", { key: turns, kind: "quiet", name: `${isOn ? "Pause" : "Resume"} ${name}`, act: () => edit(channelPath(one), { state: isOn ? "disabled" : "enabled" }) }),
       one.kind === "webhook" && press("New secret…", () => confirmation(ctx, { title: "Replace the secret?", key: `secret ${one.channel_id}`, label: "Replace it", kind: "primary", text: "You see the new secret once. For 24 hours, both secrets sign.", act: replace }), { kind: "quiet" }),
-      press("Delete…", () => confirmation(ctx, { title: `Delete ${name}?`, key: `delete ${one.channel_id}`, label: "Delete", text: "Nothing is sent to it any more. What waits to be sent to it is given up.", act: () => del(channelPath(one)) }), { kind: "quiet danger-text" }),
+      press("Delete…", () => confirmation(ctx, { title: `Delete ${name}?`, key: `delete ${one.channel_id}`, label: "Delete", text: "Nothing is sent to it any more. What waits to be sent to it is given up.", act: () => del(channelPath(one)) }), { kind: "quiet" }),
     ),
   });
 }

@@ -25,7 +25,7 @@ export function head(title, note, ...aside) {
   );
 }
 
-const STOPPED = "Everything is stopped, so nothing begins. Start again first: the red banner above has the button.";
+const STOPPED = "Everything is stopped, so nothing begins. Start again first: the banner above has the button.";
 
 /** Whether the person has stopped everything, so that no run and no turn begins. */
 export const isStopped = (ctx) => Boolean(ctx.shared.account?.stopped_at);
@@ -63,7 +63,7 @@ export function failureOf(ctx, key) {
 /** Errors of which the platform speaks to programs. The page has a button for what they advise. */
 const OWN_WORDS = {
   account_stopped: STOPPED,
-  account_deleted: "This account is being deleted and takes no more calls. You can begin anew when the deletion has ended: its receipt says when.",
+  account_deleted: "This account is being deleted and takes no more calls. You can start again with an empty account when the deletion has ended: its receipt says when.",
 };
 
 /** Why something failed, in the words of the page. */
@@ -236,6 +236,27 @@ export function field(label, control, { hint, error } = {}) {
 export const choiceOf = (label, value, options, onchange, props = {}) =>
   h("select", { "aria-label": label, value, onchange: (event) => onchange(event.target.value), ...props }, options.map(([name, text]) => h("option", { value: name, key: name }, text)));
 
+/** A menu of what is seldom done. `items` are buttons and links; each closes it. Esc closes it, too, and goes back to its button. */
+export function moreMenu(key, ...items) {
+  return h(
+    "details",
+    {
+      class: "act-menu",
+      key,
+      onkeydown: (event) => {
+        if (event.key !== "Escape") return;
+        event.currentTarget.open = false;
+        event.currentTarget.querySelector("summary").focus();
+      },
+      onclick: (event) => {
+        if (event.target.closest(".btn") && !event.target.closest("summary")) event.currentTarget.open = false;
+      },
+    },
+    h("summary", { class: "btn" }, "More"),
+    h("div", {}, items),
+  );
+}
+
 /** These options, and the value that is chosen already if it is not among them. */
 export const withValue = (options, value) => (value && !options.some(([name]) => name === value) ? [...options, [value, value]] : options);
 
@@ -258,7 +279,9 @@ export function dialog({ title, kind = "", onclose }, ...content) {
           // While it is open, nothing else can take the focus.
           node.onclose = null;
           node.close();
-          if (before instanceof HTMLElement && before.isConnected) before.focus();
+          if (!(before instanceof HTMLElement) || !before.isConnected) return;
+          // What was pressed in a menu is hidden now: the menu is what is left of it.
+          (before.closest("details:not([open])")?.querySelector("summary") ?? before).focus();
         };
       },
     },
@@ -276,7 +299,7 @@ export const mayRun = (action) => action.approval?.hash === action.approval_hash
 export const willRunAt = (action) => action.next_due && !action.will_not_run && ["scheduled", "in_progress"].includes(action.state);
 
 /** What can be done in a dialog: on the left leave it, on the right what it is for. */
-export const dialogActs = (ctx, end, more, autofocus) => h("div", { class: "acts" }, press("Go back", () => ctx.close(), { kind: "quiet", autofocus }), more, h("div", { class: "end" }, end));
+export const dialogActs = (ctx, end, more, autofocus, leave = "Cancel") => h("div", { class: "acts" }, press(leave, () => ctx.close(), { kind: "quiet", autofocus }), more, h("div", { class: "end" }, end));
 
 /** Asks before something that cannot be undone. */
 export function confirmation(ctx, { title, text, act, label, key = title, kind = "halt" }) {
@@ -297,6 +320,8 @@ export function confirmation(ctx, { title, text, act, label, key = title, kind =
         }),
         null,
         true,
+        // “Cancel” beside “Cancel the run” would be a riddle.
+        label.startsWith("Cancel") ? "Go back" : "Cancel",
       ),
     ),
   );

@@ -43,7 +43,7 @@ export const practicePage = {
         isArchived
           ? button(ctx, "Make active", { key: "activate", kind: "primary", act: () => edit(ownPath(ctx), { status: "active" }) })
           : button(ctx, "Archive", { key: "archive", title: "It is kept, and is not due any more", act: () => edit(ownPath(ctx), { status: "archived" }) }),
-        press("Delete…", () => deleteHabit(ctx, habit), { kind: "quiet danger-text", key: "delete" }),
+        press("Delete…", () => deleteHabit(ctx, habit), { kind: "quiet", key: "delete" }),
       ),
       failureOf(ctx, "activate"),
       failureOf(ctx, "archive"),

@@ -146,7 +146,7 @@ function runHead(ctx, { run, occurrence }, action, isLive) {
     [RUN_KINDS[run?.kind] ?? (occurrence ? "a due time" : null), isOfAction && action.schedule_text && scheduleWords(action.schedule_text)].filter(Boolean).join(" · "),
     chat && link(run.kind === "chat" && run.action_id ? "Open the conversation" : "Open the chat", chat, { kind: "" }),
     action && !chat && link("Talk about it", `#/actions/${action.action_id}/talk`, { kind: "quiet" }),
-    run?.state === "running" && button(ctx, "Cancel", { key: "cancel run", kind: "danger", act: () => post(`/runs/${runId}/cancel`) }),
+    run?.state === "running" && button(ctx, "Cancel", { key: "cancel run", act: () => post(`/runs/${runId}/cancel`) }),
     run?.kind === "rehearsal" && run.state !== "running" && action && !agentOff(action) && button(ctx, "Rehearse again", { key: "rehearse", starts: true, act: () => rehearse(ctx, action.action_id).then(() => ctx.go(`#/actions/${action.action_id}`)) }),
     canRun &&
       button(ctx, run ? "Run again" : "Run now", {

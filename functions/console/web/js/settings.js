@@ -149,7 +149,7 @@ function settingsForm(ctx, form) {
       "fieldset",
       { class: "pair" },
       h("legend", {}, "Ceilings of costs, in dollars"),
-      field("A run may cost", h("input", { inputmode: "decimal", value: form.mine.per_run, placeholder: dollarsText(limits.ceilings.run_micros), oninput: set("per_run") }), { error: perRun === undefined ? "Write an amount, such as 0.50, or nothing." : null, hint: `Nothing means ${money(limits.ceilings.run_micros)}.` }),
+      field("A run may cost", h("input", { inputmode: "decimal", value: form.mine.per_run, placeholder: dollarsText(limits.ceilings.run_micros), oninput: set("per_run") }), { error: perRun === undefined ? "Write an amount, such as 0.50, or nothing." : null, hint: `Leave it empty for ${money(limits.ceilings.run_micros)}.` }),
       field("A month may cost", h("input", { inputmode: "decimal", value: form.mine.per_month, placeholder: "no ceiling", oninput: set("per_month") }), { error: perMonth === undefined ? "Write an amount, such as 20, or nothing." : null, hint: "Months are counted in UTC. At the ceiling, a run waits and asks you." }),
     ),
     toolChoice(ctx, form),
@@ -275,7 +275,7 @@ function toolChoice(ctx, form) {
     h("legend", {}, "Tools of the model’s provider, in chats"),
     tool("web_search", "Search the web", "What is searched for leaves the platform, and what is found may be false.", "web_search_micros"),
     tool("code_execution", "Run code", "The provider runs code that the model writes, in a container of its own.", "code_execution_micros"),
-    h("small", { class: "muted" }, "Runs of actions have such a tool only if you grant it in the action."),
+    h("small", { class: "muted" }, "Runs of actions have such a tool only if you allow it in the action."),
   );
 }
 
@@ -477,7 +477,7 @@ function endSection(ctx) {
         press("Archive…", () =>
           confirmation(ctx, { title: "Archive this agent?", key: "archive", kind: "primary", label: "Archive", text: "It takes no turns and runs nothing. Its chats, assets and actions stay, and you can start it again.", act: to("archived") }),
         ),
-      press("Delete…", () => deleteAgent(ctx, agent, actions.data.length), { kind: "danger" }),
+      press("Delete…", () => deleteAgent(ctx, agent, actions.data.length)),
     ),
     h("p", { class: "muted pad" }, "To take what it has with you, ", h("a", { href: "#/account/data" }, "export the account"), ": one archive with its chats, assets, actions and runs."),
   );

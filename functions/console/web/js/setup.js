@@ -148,7 +148,7 @@ export const setupPage = {
         {},
         brand(),
         h("h1", {}, "Setting up an agent"),
-        h("div", { class: "aside" }, talk.chatId && press("Begin anew", () => askToBeginAnew(ctx), { kind: "quiet", disabled: Boolean(talk.live) }), link("Keep and leave", "#/", { kind: "" }), !isStopped(ctx) && press([icon("stop", "ic s"), h("span", {}, "Stop everything…")], () => askToStop(ctx), { kind: "quiet red stop" })),
+        h("div", { class: "aside" }, talk.chatId && press("Start over", () => askToStartOver(ctx), { kind: "quiet", disabled: Boolean(talk.live) }), link("Save and close", "#/", { kind: "" }), !isStopped(ctx) && press([icon("stop", "ic s"), h("span", {}, "Stop everything…")], () => askToStop(ctx), { kind: "quiet stop" })),
         // On a phone, the draft stands below the conversation.
         draft && h("p", { class: "jump", key: "jump" }, h("span", {}, h("b", {}, draft.mine.name || "The agent"), ": the draft is written."), press("See the draft", toDraft, { kind: "link" })),
       ),
@@ -189,7 +189,7 @@ function draftSheet(ctx, talk, draft) {
             h(
               "div",
               { class: "acts" },
-              press("Delete draft", () => askToDeleteDraft(ctx, talk), { kind: "danger" }),
+              press("Delete draft", () => askToDeleteDraft(ctx, talk)),
               h("div", { class: "end" }, button(ctx, "Create the agent", { key: "create", kind: "primary", disabled: !draft.mine.name.trim() || !draft.mine.goal.trim(), act: () => createAgent(ctx, draft) })),
             ),
           ),
@@ -273,13 +273,13 @@ function askToDeleteDraft(ctx, talk) {
   });
 }
 
-function askToBeginAnew(ctx) {
+function askToStartOver(ctx) {
   confirmation(ctx, {
-    title: "Begin anew?",
-    key: "begin anew",
+    title: "Start over?",
+    key: "start over",
     kind: "primary",
-    label: "Begin anew",
-    text: "Another conversation begins. This one stays: the page of the agents leads to it.",
+    label: "Start over",
+    text: "A new conversation begins. This one is kept: the page of the agents leads to it.",
     act: async () => {
       keptSetup.set("");
       draftOf("setup").set("");

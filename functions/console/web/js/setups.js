@@ -61,7 +61,7 @@ export function unfinishedSetups(ctx) {
         "li",
         { key: chatId, class: "banner" },
         h("p", {}, "Unfinished set-up: ", h("b", {}, name), h("span", { class: "muted" }, ` · ${moment(chat.updated_at ?? chat.created_at)}`)),
-        press("Discard", () => askToDiscard(ctx, chatId, name), { kind: "danger" }),
+        press("Discard", () => askToDiscard(ctx, chatId, name)),
         link("Continue", `#/setup/${chatId}`, { kind: "primary" }),
       );
     }),

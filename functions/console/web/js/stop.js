@@ -127,7 +127,7 @@ export function askToStart(ctx) {
           ]
         : h("p", {}, "Schedules run again from now on. A run that was cancelled does not begin again. If something came due meanwhile, you are asked first what becomes of it."),
       failureOf(ctx, "start"),
-      h("div", { class: "acts" }, press("Stay stopped", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, missed ? `Start: ${START_WORDS[answer]}` : "Start", { key: "start", kind: "primary", act: start }))),
+      h("div", { class: "acts" }, press("Cancel", () => ctx.close(), { kind: "quiet" }), h("div", { class: "end" }, button(ctx, missed ? `Start: ${START_WORDS[answer]}` : "Start", { key: "start", kind: "primary", act: start }))),
     ),
   );
 }

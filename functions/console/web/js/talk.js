@@ -698,7 +698,7 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
         oninput: (event) => talk.draft.set(event.target.value),
         onkeydown: sendOnEnter,
       }),
-      runs && button(ctx, "Stop", { key, kind: "danger", act: () => post(`/runs/${runs.runId}/cancel`, {}) }),
+      runs && button(ctx, "Stop", { key, act: () => post(`/runs/${runs.runId}/cancel`, {}) }),
       h("button", { class: "btn primary", key: "send", disabled: disabled || isStopped(ctx) || Boolean(talk.live || talk.asked) }, "Send"),
     ),
   );

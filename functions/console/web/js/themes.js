@@ -130,7 +130,7 @@ function projectRow(ctx, project, status) {
       { class: "end" },
       link("Context", `#/context/documents/${encodeURIComponent(id)}`, { kind: "quiet" }),
       press("Rename", () => renameProject(ctx, project), { kind: "quiet" }),
-      press("Delete", () => deleteProject(ctx, project, status), { kind: "quiet danger-text" }),
+      press("Delete", () => deleteProject(ctx, project, status), { kind: "quiet" }),
     ),
   );
 }
@@ -580,11 +580,19 @@ function lookupView(ctx) {
   ];
 }
 
+/** A reason with the words as they were typed: the index knows only what they begin with. */
+function asTyped(reason, asked) {
+  const [field, found] = reason.split(": ");
+  if (!found) return reason;
+  const typed = asked.match(/[\p{L}\p{N}]+/gu) ?? [];
+  const whole = (word) => typed.find((one) => one.toLowerCase() === word) ?? typed.find((one) => one.toLowerCase().startsWith(word.slice(0, Math.max(3, word.length - 1)))) ?? word;
+  return `${field}: ${[...new Set(found.split(", ").map(whole))].join(", ")}`;
+}
+
 function lookupAnswer(ctx, answer) {
   const { targets, related, edit_order: order } = answer;
   if (targets.length === 0) return h("div", { key: "found" }, h("p", { class: "calm", role: "status" }, "No file matches these words. Try the words that customers read, or the name of a file."));
   const first = Object.fromEntries(targets.map((one) => [one.path, one.ranges]));
-  const most = Math.max(...targets.map((one) => one.score), 0.001);
   return h(
     "div",
     { key: "found" },
@@ -595,7 +603,7 @@ function lookupAnswer(ctx, answer) {
     ),
     section(
       "Files",
-      { note: `${counted(targets.length, "file")} in ${(answer.took_us / 1000).toFixed(1)} ms` },
+      { note: `${counted(targets.length, "file")}, the best first` },
       h(
         "ol",
         { class: "targets rows", "aria-label": "Files, best first" },
@@ -608,9 +616,8 @@ function lookupAnswer(ctx, answer) {
               { class: "what" },
               h("a", { href: openHref(ctx, one.path, one.ranges), "aria-current": readerFile(ctx) === one.path ? "true" : null }, one.path),
               h("span", { class: "places" }, one.ranges.map((range) => [h("a", { href: openHref(ctx, one.path, [range]) }, linesWord(range)), " "])),
-              h("small", {}, one.reasons.join(betweenDots)),
+              h("small", {}, one.reasons.map((reason) => asTyped(reason, ctx.query.q)).join(betweenDots)),
             ),
-            h("span", { class: "end" }, h("span", { class: "score", style: { "--w": `${(100 * one.score) / most}%` }, title: "Comparable within this answer only" }, h("span", { class: "vh" }, "score "), one.score.toFixed(2))),
           ),
         ),
       ),

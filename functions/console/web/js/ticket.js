@@ -1,52 +1,48 @@
 // An approval as a ticket: the stub says when, the body says exactly what is approved.
 
 import { del, post } from "./api.js";
-import { budgetText, changeView, conditionText, fieldName, monthText, watchText } from "./changes.js";
+import { budgetText, changeView, conditionText, fieldName, monthText, scheduleBeside, toolWords, watchText } from "./changes.js";
 import { flash } from "./app.js";
-import { clock, counted, dayMonthYear, isoDate, moment, shortHash, weekdayShort, zoneName } from "./format.js";
-import { button, confirmation, facts, failureOf, press } from "./parts.js";
+import { bytes, clock, counted, dayMonth, dayMonthYear, isoDate, moment, shortHash, weekdayShort, zoneName } from "./format.js";
+import { button, confirmation, facts, failureOf, moreMenu, press } from "./parts.js";
 import { h } from "./view.js";
 
 const list = (items) => items.length > 0 && h("ul", { class: "plain" }, items.map((item) => h("li", {}, item)));
 
-/** What the grants of an action allow, in words. */
+/** What an action may use, in words. */
 export function grantTexts(content) {
   const tools = (content.tools ?? []).map((tool) => tool.name);
   const granted = (content.grants ?? []).map((grant) => {
     const most = content.max_uses?.[grant];
-    return most ? `${grant}, up to ${most} times a run` : grant;
+    return most ? `${toolWords(grant)}, up to ${counted(most, "time")} a run` : toolWords(grant);
   });
-  return [...granted, ...tools.filter((tool) => !(content.grants ?? []).includes(tool))];
+  return [...granted, ...tools.filter((tool) => !(content.grants ?? []).includes(tool)).map(toolWords)];
 }
 
-/** The facts of what is approved. */
-export function contentFacts(view) {
-  const { current } = view;
-  return facts([
-    ["Will", h("p", { class: "long" }, current.task_config.instructions || current.description)],
-    ["Calls", current.call && h("p", { class: "long" }, `${current.call.method} ${current.call.url}`)],
-    ["Headers", list(Object.entries(current.call?.headers ?? {}).map(([name, value]) => `${name}: ${value}`))],
-    ["Secret headers", list(Object.entries(current.call?.secret_headers ?? {}).map(([name, header]) => `${name}: ${header.prefix ?? ""}••• (the secret ${header.secret})`))],
-    ["Signed with", current.call?.sign_with && `the secret ${current.call.sign_with}`],
-    ["Body", current.call?.body && h("p", { class: "long" }, current.call.body)],
-    ["Its report", current.call?.expect_report_within_minutes && `must come within ${counted(current.call.expect_report_within_minutes, "minute")}`],
-    ["Only if", list((current.watches ?? []).map(watchText))],
-    ["May use", !current.call && (grantTexts(current).join(", ") || "nothing beside its own notes and outputs")],
-    ["May cost", current.call ? "nothing: no model is asked" : budgetText(current.budget)],
-    ["A month", monthText(view.expected_cost)],
-    ["Expected", current.task_config.expected_output],
-    ["A program checks", list((current.conditions ?? []).map(conditionText))],
-    ["Notebook", view.notebook.bytes > 0 ? `it keeps ${view.notebook.bytes} bytes for its next run` : null],
-  ]);
-}
+/** What a person must know of it to approve it. */
+const plainFacts = ({ current, expected_cost: cost }) => [
+  ["Will", h("p", { class: "long" }, current.task_config.instructions || current.description)],
+  ["Calls", current.call && h("p", { class: "long" }, `${current.call.method} ${current.call.url}`)],
+  ["Only if", list((current.watches ?? []).map(watchText))],
+  ["May use", !current.call && (grantTexts(current).join("; ") || "nothing beside its own notes and outputs")],
+  ["May cost", current.call ? "nothing: no model is asked" : budgetText(current.budget)],
+  ["A month", monthText(cost)],
+  ["Expected", current.task_config.expected_output],
+];
 
-/** When an approved action runs first, for the button that approves it. */
-function consequence(nextAt) {
-  if (!nextAt) return "Approve";
-  const days = Math.round((Date.parse(isoDate(nextAt)) - Date.parse(isoDate(Date.now()))) / 86_400_000);
-  const day = days === 0 ? "today" : days === 1 ? "tomorrow" : days < 7 ? weekdayShort(nextAt) : dayMonthYear(nextAt);
-  return `Approve: runs ${day} ${clock(nextAt)}`;
-}
+/** The rest of what is approved. */
+const furtherFacts = ({ current, notebook }) => [
+  ["Headers", list(Object.entries(current.call?.headers ?? {}).map(([name, value]) => `${name}: ${value}`))],
+  ["Secret headers", list(Object.entries(current.call?.secret_headers ?? {}).map(([name, header]) => `${name}: ${header.prefix ?? ""}••• (the secret ${header.secret})`))],
+  ["Signed with", current.call?.sign_with && `the secret ${current.call.sign_with}`],
+  ["Body", current.call?.body && h("p", { class: "long" }, current.call.body)],
+  ["Its report", current.call?.expect_report_within_minutes && `must come within ${counted(current.call.expect_report_within_minutes, "minute")}`],
+  ["A program checks", list((current.conditions ?? []).map(conditionText))],
+  ["Notebook", notebook.bytes > 0 ? `it keeps ${bytes(notebook.bytes)} for its next run` : null],
+];
+
+/** All facts of what is approved. */
+export const contentFacts = (view) => facts([...plainFacts(view), ...furtherFacts(view)]);
 
 /**
  * The ticket of an action. `view` is the answer of `/actions/{id}/approval`; `nextAt` is when it would run first.
@@ -65,8 +61,7 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
       nextAt
         ? h("div", { class: "big" }, h("span", {}, stubDay(nextAt)), " ", h("span", {}, clock(nextAt)))
         : h("div", { class: "big" }, view.current.schedule ? "never" : "no time"),
-      h("div", { class: "small" }, scheduleText ?? "It runs when you run it.", nextAt && h("div", {}, `${dayMonthYear(nextAt)}, ${zoneName(nextAt)}`)),
-      h("div", { class: "serial" }, h("span", {}, "Content"), h("b", { title: hash }, shortHash(hash)), drifted && h("s", { title: view.approved.hash }, h("span", { class: "vh" }, "was "), shortHash(view.approved.hash))),
+      h("div", { class: "small" }, scheduleText ? scheduleBeside(scheduleText, nextAt) : "It runs when you run it.", nextAt && h("div", {}, stubDate(nextAt))),
     ),
     h(
       "div",
@@ -80,19 +75,26 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
         ),
       h("h3", {}, isOnPage ? title : h("a", { href: `#/actions/${actionId}` }, title)),
       agent && !isOnPage && h("p", { class: "muted" }, agent),
-      contentFacts(view),
+      facts(plainFacts(view)),
       view.warnings.length > 0 && h("ul", { class: "warnings" }, view.warnings.map((warning) => h("li", {}, warning))),
-      rehearsal && h("p", { class: "aside-note" }, `With the grant of the rehearsal: ${rehearsal.grants.join(", ") || "no tool"}.`),
+      rehearsal && h("p", { class: "aside-note" }, `It may use only what the rehearsal used: ${rehearsal.grants.map(toolWords).join(", ") || "nothing"}.`),
+      h(
+        "details",
+        { class: "ticket-details", key: "details" },
+        h("summary", {}, "Details"),
+        facts([...furtherFacts(view), ["Version", [h("code", { title: hash }, shortHash(hash)), drifted && [", before ", h("code", { title: view.approved.hash }, shortHash(view.approved.hash))]]]]),
+      ),
       failureOf(ctx, key),
       h(
         "div",
         { class: "acts" },
-        press("Delete", () => deleteAction(ctx, actionId, title, isOnPage), { kind: "danger" }),
+        // The page of the action has a menu of its own.
+        !isOnPage && moreMenu("menu", press("Delete", () => deleteAction(ctx, actionId, title, false), { kind: "quiet", key: "delete" })),
         h(
           "div",
           { class: "end" },
           h("a", { class: "btn", href: `#/actions/${actionId}${isOnPage ? "/edit" : ""}` }, isOnPage ? "Edit" : "Look closer"),
-          button(ctx, consequence(nextAt), {
+          button(ctx, nextAt ? "Approve: runs by itself" : "Approve", {
             key,
             kind: "primary",
             act: async () => {
@@ -108,11 +110,16 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
   );
 }
 
+const daysUntil = (at) => Math.round((Date.parse(isoDate(at)) - Date.parse(isoDate(Date.now()))) / 86_400_000);
+
 function stubDay(at) {
-  const days = Math.round((Date.parse(isoDate(at)) - Date.parse(isoDate(Date.now()))) / 86_400_000);
+  const days = daysUntil(at);
   if (days === 0) return "today";
-  return days < 7 ? weekdayShort(at) : dayMonthYear(at).replace(/ \d+$/, "");
+  return days < 7 ? weekdayShort(at) : dayMonth(at);
 }
+
+/** What the day in large figures leaves open: the date of a weekday, or the weekday of a date. */
+const stubDate = (at) => `${daysUntil(at) < 7 ? dayMonthYear(at) : `${weekdayShort(at)} ${isoDate(at).slice(0, 4)}`}, ${zoneName(at)}`;
 
 /** Asks, and deletes an action with its runs. */
 export function deleteAction(ctx, actionId, title, leave) {

@@ -31,7 +31,7 @@ export const watchSchedulePage = {
         one.schedule_text,
         !ctx.state.form && press("Edit", () => { ctx.state.form = watchedForm(one); ctx.state.version = one.version; ctx.redraw(); }, { key: "edit" }),
         one.paused ? button(ctx, "Resume", { key: "resume", kind: "primary", act: pause(false) }) : button(ctx, "Pause", { key: "pause", title: "Nothing is due while it is paused", act: pause(true) }),
-        press("Delete…", () => deleteWatched(ctx, one), { kind: "quiet danger-text", key: "delete" }),
+        press("Delete…", () => deleteWatched(ctx, one), { kind: "quiet", key: "delete" }),
       ),
       failureOf(ctx, "resume"),
       failureOf(ctx, "pause"),

@@ -4,12 +4,14 @@ import { getAll, post, put } from "./api.js";
 import { scheduleChoice, scheduleOf } from "./action-form.js";
 import { cached, flash, optional, reading } from "./app.js";
 import { capital, counted, figure, money, spaced } from "./format.js";
-import { button, draftOf, empty, failureOf, field, head, link, press, row, rows, section, when } from "./parts.js";
+import { button, draftOf, empty, facts, failureOf, field, head, link, rows, section, when } from "./parts.js";
 import { h } from "./view.js";
 
 const MOST_WATCHED_NAME = 100;
 const WATCH_PAGE = 50;
 const MOST_TITLES = 20;
+/** A longer text may not fit in one line. */
+const LONG_LINE = 30;
 const ALERTS_PATH = "/watchdog/alerts?limit=50";
 const NEW_WATCHED = draftOf("new watched schedule");
 
@@ -27,7 +29,7 @@ const CHECKS = {
 
 const JOBS = {
   memory_daily: "Daily memory",
-  memory_weekly: "Weekly tidying of memory",
+  memory_weekly: "Weekly clean-up of memory",
   account_export: "Export of the account",
   account_import: "Import of the account",
   theme_index: "Index of a theme",
@@ -96,8 +98,29 @@ function itemOf(ctx, item) {
   return { name: JOBS[kind] ?? capital(spaced(kind)) };
 }
 
+/** One line for one thing: its name and what is to be said of it. `rest` is shown when the line is opened. */
+function lineOf(ctx, { key, time, title, href, says, end, rest }) {
+  const open = (ctx.state.openLines ??= new Set());
+  const isOpen = open.has(key);
+  const more = [rest].flat(2).filter(Boolean);
+  return h(
+    "li",
+    { key, class: "watch-one" },
+    h("span", { class: "when" }, time),
+    h("span", { class: "what" }, href ? h("a", { href }, title) : title, says && h("span", { class: "muted" }, ` ${says}`)),
+    h(
+      "span",
+      { class: "end" },
+      end,
+      (more.length > 0 || (says && title.length + says.length > LONG_LINE)) &&
+        h("button", { class: "btn quiet", type: "button", "aria-expanded": String(isOpen), "aria-label": `Details of ${title}`, onclick: () => { if (isOpen) open.delete(key); else open.add(key); ctx.redraw(); } }, "Details"),
+    ),
+    isOpen && h("div", { class: "below", key: "rest" }, says && h("p", {}, says), more),
+  );
+}
+
 function snapshots(last3) {
-  return (last3 ?? []).length > 0 && h("details", {}, h("summary", {}, "What the last looks saw"), h("ol", { class: "watch-looks" }, last3.map((one) => h("li", { key: one.at }, when(one.at, { form: "moment" }), " ", h("span", {}, one.text)))));
+  return (last3 ?? []).length > 0 && h("div", {}, h("p", { class: "muted" }, "What the last looks saw:"), h("ol", { class: "watch-looks" }, last3.map((one) => h("li", { key: one.at }, when(one.at, { form: "moment" }), " ", h("span", {}, one.text)))));
 }
 
 function wrongNow(ctx, wrong) {
@@ -112,12 +135,13 @@ function wrongNow(ctx, wrong) {
         wrong.map((one) => {
           const { name, href } = itemOf(ctx, one.item);
           const alert = alertOf(ctx, one);
-          return row({
+          return lineOf(ctx, {
             key: `${one.check} ${one.item}`,
             time: when(one.since, { form: "moment" }),
             title: name,
             href,
-            note: [one.last3?.[0]?.text ?? alert?.what ?? CHECKS[one.check]?.[1] ?? capital(spaced(one.check)), alert?.remedy && h("span", { class: "watch-remedy" }, alert.remedy), alert?.heal && h("span", { class: "watch-remedy" }, "The platform tries it again by itself."), snapshots(one.last3)],
+            says: one.last3?.[0]?.text ?? alert?.what ?? CHECKS[one.check]?.[1] ?? capital(spaced(one.check)),
+            rest: [alert?.remedy && h("p", { class: "watch-remedy" }, alert.remedy), alert?.heal && h("p", { class: "watch-remedy" }, "The platform tries it again by itself."), snapshots(one.last3)],
             end: watchChip(one.alerted_at ? "failed" : "late", one.alerted_at ? `${counted(one.anomalies, "look")}` : "seen once"),
           });
         }),
@@ -135,7 +159,7 @@ function saidSection(ctx) {
       rows(
         alerts.data.map((one) => {
           const { name, href } = itemOf(ctx, one.item);
-          return row({ key: `${one.at} ${one.say} ${one.check} ${one.item}`, time: when(one.at, { form: "moment" }), title: name, href, note: one.say === "alert" ? one.what : "in order again", end: watchChip(one.say === "alert" ? "failed" : "ran", one.say === "alert" ? "alert" : "recovered") });
+          return lineOf(ctx, { key: `${one.at} ${one.say} ${one.check} ${one.item}`, time: when(one.at, { form: "moment" }), title: name, href, says: one.say === "alert" ? one.what : "in order again", end: watchChip(one.say === "alert" ? "failed" : "ran", one.say === "alert" ? "alert" : "recovered") });
         }),
       ),
     alerts.has_more && h("p", { class: "muted" }, "There are older ones. The API lists them."),
@@ -158,11 +182,11 @@ function checksSection(ctx) {
       "ul",
       { class: "watch-checks", "aria-label": "Checks" },
       checks.map((one) => {
-        const [name, says] = CHECKS[one.check];
+        const [name] = CHECKS[one.check];
         return h(
           "li",
           { key: one.check },
-          h("label", { class: "check" }, h("input", { type: "checkbox", checked: one.enabled, disabled: ctx.busy("checks"), onchange: (event) => { const box = event.target; change(one.check, { enabled: box.checked }, () => { box.checked = one.enabled; })(); } }), h("span", {}, name, h("small", {}, says))),
+          h("label", { class: "check" }, h("input", { type: "checkbox", checked: one.enabled, disabled: ctx.busy("checks"), onchange: (event) => { const box = event.target; change(one.check, { enabled: box.checked }, () => { box.checked = one.enabled; })(); } }), h("span", {}, name)),
           h(
             "select",
             { "aria-label": `${name}: told after`, value: String(one.hits), disabled: ctx.busy("checks") || !one.enabled, onchange: (event) => { const box = event.target; change(one.check, { hits: Number(box.value) }, () => { box.value = String(one.hits); })(); } },
@@ -171,6 +195,7 @@ function checksSection(ctx) {
         );
       }),
     ),
+    h("details", { key: "looked for" }, h("summary", {}, "What each check looks for"), facts(checks.map((one) => CHECKS[one.check]))),
   );
 }
 
@@ -195,12 +220,13 @@ function watchedSection(ctx) {
         "ul",
         { class: "rows watch-list", "aria-label": "Watched schedules" },
         all.map((one) =>
-          row({
+          lineOf(ctx, {
             key: one.watched_id,
             time: one.paused ? h("span", { class: "muted" }, "paused") : when(one.next_due, { form: "moment" }),
             title: one.name,
             href: watchHref(one.watched_id),
-            note: [[one.schedule_text, one.last_report && [" · reported ", when(one.last_report.at, { form: "moment" })]], watchedWhy(one) && h("span", { class: "watch-remedy" }, watchedWhy(one))],
+            says: watchedWhy(one) ?? one.schedule_text,
+            rest: [watchedWhy(one) && h("p", { class: "muted" }, one.schedule_text), one.last_report && h("p", { class: "muted" }, "Reported ", when(one.last_report.at, { form: "moment" }), ".")],
             end: watchedState(one),
           }),
         ),
@@ -300,14 +326,12 @@ function jobsSection(ctx) {
         "ul",
         { class: "rows", "aria-label": "Background jobs" },
         jobs.data.map((one) =>
-          row({
+          lineOf(ctx, {
             key: one.job_id,
             time: when(one.due, { form: "moment" }),
             title: JOBS[one.kind] ?? capital(spaced(one.kind)),
-            note: [
-              [one.state === "skipped" ? "there was nothing to do" : one.work_found === undefined && one.artefacts === undefined ? null : `${figure(one.work_found ?? 0)} found, ${figure(one.artefacts ?? 0)} made`, one.cost_micros > 0 && money(one.cost_micros)].filter(Boolean).join(" · "),
-              one.error && h("span", { class: "watch-remedy bad" }, one.error),
-            ],
+            says: one.error,
+            rest: one.work_found !== undefined || one.artefacts !== undefined || one.cost_micros > 0 ? h("p", { class: "muted" }, [`${figure(one.work_found ?? 0)} found, ${figure(one.artefacts ?? 0)} made`, one.cost_micros > 0 && money(one.cost_micros)].filter(Boolean).join(" · ")) : null,
             end: watchChip(one.state, one.state === "skipped" ? "nothing to do" : undefined),
           }),
         ),

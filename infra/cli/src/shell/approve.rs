@@ -82,7 +82,7 @@ fn shown(api: &Api, action: &Value, ticket: &Value) -> String {
     row("when", &line(if when.is_empty() { "only when you run it" } else { when }));
     row("next", &api.when(action.text("next_due")));
     let tools = may_use(current);
-    row("may use", if tools.is_empty() { "no tool that needs a grant" } else { &tools });
+    row("may use", if tools.is_empty() { "nothing beside its own notes and outputs" } else { &tools });
     row("cost", &line(ticket["expected_cost"].text("text")));
     row("ceiling", &ceiling(&current["budget"]));
     row("model", &line(current.text("model_tier")));

@@ -24,7 +24,7 @@ use crate::url::segment;
 
 const MARKDOWN: &str = "text/markdown";
 
-/// How long a synchronisation or a tidying may take, for which a model is asked about each conversation, and the transfer of an archive.
+/// How long a synchronisation or a clean-up may take, for which a model is asked about each conversation, and the transfer of an archive.
 const UPDATE: Patience = Patience { connect: Duration::from_secs(5), answer: Duration::from_secs(15 * 60) };
 
 /// Does what the person asks of the memory.
@@ -58,7 +58,7 @@ pub fn run(api: &Api, args: &Memory) -> Result<(), Failure> {
         MemoryCommand::Rollback { tidy, json } => {
             let path = format!("/memory/tidies/{}/rollback", segment(&tidy_id(api, tidy)?));
             let undone = api.send(Change::Post, &path, &json!({}))?;
-            told(&undone, json.json, "Undone. The long-term memory is as it was before this tidying.")
+            told(&undone, json.json, "Undone. The long-term memory is as it was before this clean-up.")
         }
         MemoryCommand::Edit { from } => edit::run(api, from.as_deref()),
         MemoryCommand::Export { file, force } => take::export(api, file, *force),
@@ -287,13 +287,13 @@ fn changed(change: &Value) -> String {
     format!("{sign} {}: {}\n", line(change.text("section")), line(change.text("text")))
 }
 
-/// The id of the tidying that begins like this.
+/// The id of the clean-up that begins like this.
 fn tidy_id(api: &Api, called: &str) -> Result<String, Failure> {
     if names::digits("tdy_", called) == Some(32) {
         return Ok(called.to_owned());
     }
     let list = api.get("/memory/tidies", &[("limit", Some("50"))])?;
-    names::id_in_list(called, "tdy_", "tidying", list.items("data"), "tidy_id", "monday")
+    names::id_in_list(called, "tdy_", "clean-up", list.items("data"), "tidy_id", "monday")
 }
 
 fn tidies(api: &Api, limit: u32, json: bool) -> Result<(), Failure> {

@@ -86,7 +86,8 @@ pub(super) fn counted(before: &Action, mut after: Action, ended: &Occurrence, no
             let recurs = after.schedule.as_ref().is_some_and(Schedule::is_recurring);
             if failures.times >= PAUSES_AT && recurs && after.state == ActionState::Scheduled {
                 let last = ended.reason.as_deref().unwrap_or("no reason was noted");
-                let text = format!("after three equal failures: {}", last.trim_end_matches('.'));
+                let text =
+                    format!("after three failures with the same cause: {}", last.trim_end_matches('.'));
                 after.state = ActionState::Paused;
                 after.paused_because = Some(Reason::new(ReasonCode::EqualFailures, text));
                 after.paused_at = Some(now);
@@ -182,7 +183,10 @@ mod tests {
         assert_eq!((days.action.state, days.times()), (ActionState::Paused, 3));
         let because = days.action.paused_because.clone().unwrap();
         assert_eq!(because.code, ReasonCode::EqualFailures);
-        assert_eq!(because.text, "after three equal failures: the provider does not accept the API key");
+        assert_eq!(
+            because.text,
+            "after three failures with the same cause: the provider does not accept the API key"
+        );
         // A run by hand that fails, too, leaves it as it is.
         days.by_hand(fail("the provider does not accept the API key"), Some("model_key_refused"));
         assert_eq!((days.action.state, days.times()), (ActionState::Paused, 3));

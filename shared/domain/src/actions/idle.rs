@@ -173,11 +173,12 @@ mod tests {
         assert_eq!((resumed.paused_at, told(&resumed, &agent, false)), (None, "-".to_owned()));
         let earlier = Action { paused_at: None, ..paused.clone() };
         assert_eq!(told(&earlier, &agent, false), "The action is paused.");
-        let because = Reason::new(ReasonCode::EqualFailures, "after three equal failures: no key");
+        let because =
+            Reason::new(ReasonCode::EqualFailures, "after three failures with the same cause: no key");
         let failed = Action { paused_because: Some(because), ..paused.clone() };
         assert_eq!(
             told(&failed, &agent, false),
-            "The action was paused at 2026-11-21 13:00 (Europe/Berlin) after three equal failures: no key."
+            "The action was paused at 2026-11-21 13:00 (Europe/Berlin) after three failures with the same cause: no key."
         );
         let asked = Action { state: ActionState::NeedsApproval, ..daily.clone() };
         assert_eq!(told(&asked, &agent, false), "The action waits for a person's answer.");

@@ -231,7 +231,7 @@ pub struct Block {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     pub created_at: Timestamp,
-    /// The tidying that has archived it.
+    /// The clean-up that has archived it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_by: Option<TidyId>,
 }
@@ -298,7 +298,7 @@ pub struct Line {
 pub struct Section {
     /// Its heading. Empty for lines before the first heading.
     pub title: String,
-    /// The person has written it. No tidying changes it.
+    /// The person has written it. No clean-up changes it.
     #[serde(default)]
     pub by_hand: bool,
     pub lines: Vec<Line>,

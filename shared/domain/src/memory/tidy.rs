@@ -1,4 +1,4 @@
-//! The weekly tidying: what a model is asked about the facts of a week, what of its answer is believed, and how the long-term memory stays
+//! The weekly clean-up: what a model is asked about the facts of a week, what of its answer is believed, and how the long-term memory stays
 //! short, true and the person's own.
 //!
 //! Each line names the facts that it comes from. A line that names a fact which is no longer current is replaced by the texts of the
@@ -25,7 +25,7 @@ use crate::validate::FieldErrors;
 pub const TOOL: &str = "save_memory";
 /// The most lines of the summary of a week.
 pub const MAX_WEEK_LINES: usize = 12;
-/// The most sections that a tidying makes.
+/// The most sections that a clean-up makes.
 pub const MAX_SECTIONS: usize = 20;
 
 /// The most lines of an answer that are examined.
@@ -276,7 +276,7 @@ pub fn live(memory: &LongTerm, known: &BTreeMap<FactId, Fact>) -> LongTerm {
     LongTerm { sections }
 }
 
-/// The long-term memory after a tidying: the new sections, and what they may not change. The person's sections stay word for word,
+/// The long-term memory after a clean-up: the new sections, and what they may not change. The person's sections stay word for word,
 /// at their old places. A current fact that no new line names keeps its old line, in its old section. [`fit`] then makes it short enough.
 #[must_use]
 pub fn merge(old: &LongTerm, new: Vec<Section>, known: &BTreeMap<FactId, Fact>) -> LongTerm {

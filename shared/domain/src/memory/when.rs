@@ -1,4 +1,4 @@
-//! When memory is kept: a synchronisation every day at 23:00, and a tidying every Sunday at 22:00, in the person's time zone.
+//! When memory is kept: a synchronisation every day at 23:00, and a clean-up every Sunday at 22:00, in the person's time zone.
 //!
 //! If the clock never shows such a time, it comes at the first instant after the gap. If the clock shows it twice, it comes at the
 //! first. What was done is kept by date, so a call that comes early, late or twice does nothing twice.
@@ -12,7 +12,7 @@ use crate::schedule::first_instant;
 
 /// The hour of the daily synchronisation.
 pub const DAILY_HOUR: i8 = 23;
-/// The hour of the weekly tidying, on Sunday. It comes before the synchronisation of that day.
+/// The hour of the weekly clean-up, on Sunday. It comes before the synchronisation of that day.
 pub const WEEKLY_HOUR: i8 = 22;
 /// The most weeks that [`due`] names at once. It names the others when these are done.
 pub const MAX_WEEKS: usize = 8;
@@ -33,7 +33,7 @@ pub struct Kept {
 pub enum Job {
     /// The synchronisation of this date, and of all dates before it that had none.
     Sync(Date),
-    /// The tidying of the week that begins with this Monday.
+    /// The clean-up of the week that begins with this Monday.
     Tidy(Date),
 }
 
@@ -104,7 +104,7 @@ pub fn last_weekly(now: Timestamp, zone: &TimeZone) -> Date {
     last(now, monday_of(ahead(now, zone)), 7, |monday| Job::Tidy(monday).at(zone))
 }
 
-/// The earliest time after `now` at which a synchronisation or a tidying comes.
+/// The earliest time after `now` at which a synchronisation or a clean-up comes.
 #[must_use]
 pub fn next_due(now: Timestamp, zone: &TimeZone) -> Timestamp {
     let daily = Job::Sync(last_daily(now, zone).saturating_add(1.day()));
@@ -112,10 +112,10 @@ pub fn next_due(now: Timestamp, zone: &TimeZone) -> Timestamp {
     daily.at(zone).min(weekly.at(zone))
 }
 
-/// What is due, in the order of the due times. So Sunday's tidying comes before Sunday's synchronisation, and after one of a day
+/// What is due, in the order of the due times. So Sunday's clean-up comes before Sunday's synchronisation, and after one of a day
 /// before it, which may be late.
 ///
-/// After an outage, one synchronisation covers all days, and has the date of the latest. Each missed week has its own tidying, oldest
+/// After an outage, one synchronisation covers all days, and has the date of the latest. Each missed week has its own clean-up, oldest
 /// first, at most [`MAX_WEEKS`] at once. If nothing was ever done, the latest of both are due.
 ///
 /// A person who moves to a zone where it is an earlier date waits until that date has come. So no date is used twice.
@@ -128,7 +128,7 @@ pub fn due(kept: &Kept, now: Timestamp, zone: &TimeZone) -> Vec<Job> {
     if kept.daily.is_none_or(|last| daily > last) {
         jobs.push(Job::Sync(daily));
     }
-    // A tidying and a synchronisation at the same instant (both in one gap) keep this order.
+    // A clean-up and a synchronisation at the same instant (both in one gap) keep this order.
     jobs.sort_by_key(|job| job.at(zone));
     jobs
 }
@@ -237,7 +237,7 @@ mod tests {
         let (day, week) = (Some(date(2026, 11, 21)), Some(date(2026, 11, 9)));
         assert_eq!(due_at(day, week, "2026-11-22T21:59"), "");
         assert_eq!(due_at(day, week, "2026-11-22T22:00"), tidy("2026-11-16"));
-        // Both: the tidying comes first.
+        // Both: the clean-up comes first.
         let both = format!("{} {}", tidy("2026-11-16"), sync("2026-11-22"));
         assert_eq!(due_at(day, week, "2026-11-22T23:00"), both);
         assert_eq!(

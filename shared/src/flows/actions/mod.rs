@@ -78,7 +78,8 @@ pub struct ActionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "held 1,440 times since 2026-11-02 09:00, the last time at 2026-11-03 08:59")]
     pub held_text: Option<String>,
-    /// What its runs of the next 30 days will probably cost. Only in `GET /actions/{action_id}`, and only with a schedule.
+    /// What its runs of the next 30 days will probably cost. Only in `GET /actions/{action_id}`, and only with a schedule. Absent if
+    /// they cost nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_cost: Option<ExpectedCost>,
     /// What the checks of `watches` have come to. Only in `GET /actions/{action_id}`, and only with `watches`.
@@ -306,7 +307,18 @@ pub async fn read(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ActionView> {
     Ok(ActionView { expected_cost, watching, ..view })
 }
 
-/// What the action will probably cost, from its last runs.
+/// Whether a run costs nothing, so that no ceiling stops it.
+pub(super) async fn is_free(cx: &Cx, owner: &Owner, action: &Action) -> Result<bool> {
+    if action.call.is_some() {
+        return Ok(true);
+    }
+    let ask = Ask { tier: Some(action.model_tier), ..Ask::default() };
+    let number = model_choice::number(RunId::from_uuid(cx.clock.uuid()));
+    let route = model_choice::route(cx, owner, &ask, number).await?;
+    Ok(action.max_uses.is_empty() && route.is_ok_and(|route| route.candidates[0].price.is_free()))
+}
+
+/// What the action will probably cost, from its last runs. `None` if its runs cost nothing: a ceiling says nothing about them.
 pub(super) async fn expected_cost(cx: &Cx, owner: &Owner, action: &Action) -> Result<Option<ExpectedCost>> {
     if action.schedule.is_none() {
         return Ok(None);
@@ -315,6 +327,9 @@ pub(super) async fn expected_cost(cx: &Cx, owner: &Owner, action: &Action) -> Re
     let has_run = |occurrence: &Occurrence| occurrence.state.is_final() && occurrence.started_at.is_some();
     let runs = found.items.into_iter().map(|(_, occurrence)| occurrence.value).filter(has_run);
     let costs: Vec<i64> = runs.map(|occurrence| occurrence.cost_micros).take(LAST_RUNS).collect();
+    if costs.iter().all(|micros| *micros == 0) && is_free(cx, owner, action).await? {
+        return Ok(None);
+    }
     Ok(ExpectedCost::of(action, &costs, cx.clock.now()))
 }
 

@@ -205,7 +205,7 @@ async fn of_money(
         }
         Err(error) => return Err(error),
     }
-    if is_free(cx, owner, action).await? {
+    if actions::is_free(cx, owner, action).await? {
         return Ok(problems);
     }
     let needs = actions::expected_cost(cx, owner, action).await?.and_then(|cost| cost.run_micros);
@@ -239,17 +239,6 @@ const fn name(of: CeilingOf) -> &'static str {
         CeilingOf::AgentMonth => "the agent's month",
         CeilingOf::ActionMonth => "the action's month",
     }
-}
-
-/// Whether the run costs nothing, so that no ceiling stops it.
-async fn is_free(cx: &Cx, owner: &Owner, action: &Action) -> Result<bool> {
-    if action.call.is_some() {
-        return Ok(true);
-    }
-    let ask = Ask { tier: Some(action.model_tier), ..Ask::default() };
-    let number = model_choice::number(RunId::from_uuid(cx.clock.uuid()));
-    let route = model_choice::route(cx, owner, &ask, number).await?;
-    Ok(action.max_uses.is_empty() && route.is_ok_and(|route| route.candidates[0].price.is_free()))
 }
 
 /// Publishes the problems that no earlier check of this due time has found. If the process dies before this, the event is lost; the

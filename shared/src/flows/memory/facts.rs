@@ -275,7 +275,7 @@ async fn parts_of(cx: &Cx, owner: &Owner, quoted: &[Quoted]) -> Result<BTreeSet<
 }
 
 /// Takes facts out of their blocks, and the titles of all blocks of conversations that say the facts, or whose replies were told them and
-/// whose titles have a word of them that nothing else in the conversation has. A tidying may move a block at the same time; then all are read again.
+/// whose titles have a word of them that nothing else in the conversation has. A clean-up may move a block at the same time; then all are read again.
 async fn leave_blocks(
     cx: &Cx,
     owner: &Owner,
@@ -345,7 +345,7 @@ fn kept_away(owner: &Owner, tombstone: &Tombstone) -> Result<[Write; 2]> {
     let plain = Extras::default();
     let key = keys::tombstone(owner, tombstone.fact_id);
     let tombstone = Write::Put { key, item: item(tombstone, &plain)? };
-    // A tidying or a rollback that has read the fact may not end with it: it finds that this record has changed, and begins again.
+    // A clean-up or a rollback that has read the fact may not end with it: it finds that this record has changed, and begins again.
     let kept = item(&MemoryKept::default(), &plain)?;
     Ok([tombstone, Write::Fill { key: keys::memory_kept(owner), item: kept }])
 }
@@ -371,7 +371,7 @@ async fn replace_lines(cx: &Cx, owner: &Owner, id: FactId) -> Result<()> {
             break;
         }
     }
-    // The others may be changed at the same time, by a tidying or because of another fact. Then they are read again.
+    // The others may be changed at the same time, by a clean-up or because of another fact. Then they are read again.
     loop {
         tries.next().await?;
         let mut refused = false;

@@ -56,7 +56,7 @@ const AGAIN: SignedDuration = SignedDuration::from_mins(15);
 /// The longest such time.
 const LONGEST_AGAIN: SignedDuration = SignedDuration::from_hours(6);
 
-/// What one synchronisation or tidying may spend, in micro-dollars.
+/// What one synchronisation or clean-up may spend, in micro-dollars.
 const MAX_MICROS: i64 = 250_000;
 
 /// Does what is due for the memory of an owner, and says when to look again.
@@ -69,7 +69,7 @@ pub(crate) async fn go_on(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result
     let mut found = cx.store.memory_kept(owner).await?;
     begin(&mut found.value, &due.value, &zone);
     let due_jobs = when::due(&kept(&found.value), cx.clock.now(), &zone);
-    // A tidying makes them too.
+    // A clean-up makes them too.
     let only_vectors = found.value.vectors != vectors::choice(cx, owner).await?
         && !due_jobs.iter().any(|job| matches!(job, Job::Tidy(_)));
     let works: Vec<Work> =
@@ -200,7 +200,7 @@ fn begin(kept: &mut MemoryKept, due: &MemoryDue, zone: &jiff::tz::TimeZone) {
     kept.weekly = kept.weekly.max(Some(when::last_weekly(due.since, zone)));
 }
 
-/// The synchronisations and tidyings that were due and are not done, each with its due time.
+/// The synchronisations and clean-ups that were due and are not done, each with its due time.
 pub(crate) fn missed(
     due: &MemoryDue,
     mut kept: MemoryKept,
@@ -216,7 +216,7 @@ fn kept(kept: &MemoryKept) -> Kept {
     Kept { daily: kept.daily, weekly: kept.weekly }
 }
 
-/// Why a synchronisation or a tidying is not done.
+/// Why a synchronisation or a clean-up is not done.
 #[derive(Debug)]
 pub enum Unfinished {
     Interrupted(Interrupted),

@@ -117,7 +117,7 @@ pub struct Days {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Date)]
     pub tidied: Option<Date>,
-    /// Why the last synchronisation or tidying has failed. Absent if it has succeeded.
+    /// Why the last synchronisation or clean-up has failed. Absent if it has succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -135,7 +135,7 @@ pub struct BlockView {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     pub created_at: Timestamp,
-    /// The tidying that has archived it.
+    /// The clean-up that has archived it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived_by: Option<TidyId>,
     /// What the conversation has taught.
@@ -168,7 +168,7 @@ pub struct LineView {
 pub struct SectionView {
     /// Its heading. Empty for lines before the first heading.
     pub title: String,
-    /// The person has written it. No tidying changes it.
+    /// The person has written it. No clean-up changes it.
     pub by_hand: bool,
     pub lines: Vec<LineView>,
 }
@@ -198,7 +198,7 @@ pub struct WeekView {
     #[schema(value_type = String, format = Date)]
     pub monday: Date,
     pub lines: Vec<LineView>,
-    /// The tidying that has written it.
+    /// The clean-up that has written it.
     pub tidy_id: TidyId,
     pub created_at: Timestamp,
 }

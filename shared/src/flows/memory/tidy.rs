@@ -1,8 +1,8 @@
-//! The weekly tidying: the facts of the week go into the long-term memory, which stays short, and the week gets a summary.
+//! The weekly clean-up: the facts of the week go into the long-term memory, which stays short, and the week gets a summary.
 //!
-//! All of it is one transaction: the new version of the long-term memory, the summary of the week, the record of the tidying, and the
-//! blocks, which move into the archive. A week with more blocks than a transaction can move has several tidyings. So a crash leaves a
-//! tidying done or not begun, and so does a crash of a rollback.
+//! All of it is one transaction: the new version of the long-term memory, the summary of the week, the record of the clean-up, and the
+//! blocks, which move into the archive. A week with more blocks than a transaction can move has several clean-ups. So a crash leaves a
+//! clean-up done or not begun, and so does a crash of a rollback.
 
 use domain::ids::{FactId, Owner, TidyId};
 use domain::jobs::Outcome;
@@ -26,17 +26,17 @@ use crate::store::{Store, Tries, Versioned, keys};
 /// The most text that a model gets, in bytes.
 const MAX_SHOWN: usize = 60_000;
 
-/// How many blocks one tidying takes at most. DynamoDB accepts a hundred writes together, and a block needs two.
+/// How many blocks one clean-up takes at most. DynamoDB accepts a hundred writes together, and a block needs two.
 const AT_ONCE: usize = 40;
 
 /// How many versions of the long-term memory are kept.
 const VERSIONS: usize = 60;
 
-/// A tidying of a week.
+/// A clean-up of a week.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = MemoryTidy)]
 pub struct TidyView {
-    /// The id of the tidying.
+    /// The id of the clean-up.
     pub tidy_id: TidyId,
     /// The Monday that the week begins with.
     #[schema(value_type = String, format = Date)]
@@ -57,8 +57,8 @@ pub struct TidyView {
     pub rolled_back_at: Option<Timestamp>,
 }
 
-/// Tidies the week that begins with this Monday, and what is left of the weeks before it. Returns the last tidying. `tally` says how many
-/// blocks were found and how many tidyings were written, also if it fails.
+/// Tidies the week that begins with this Monday, and what is left of the weeks before it. Returns the last clean-up. `tally` says how many
+/// blocks were found and how many clean-ups were written, also if it fails.
 pub(super) async fn week(
     cx: &Cx,
     owner: &Owner,
@@ -81,7 +81,7 @@ pub(super) async fn week(
     Ok(last)
 }
 
-/// One tidying, of at most [`AT_ONCE`] blocks, the oldest first. `None` if nothing is left.
+/// One clean-up, of at most [`AT_ONCE`] blocks, the oldest first. `None` if nothing is left.
 async fn some(
     cx: &Cx,
     owner: &Owner,
@@ -137,7 +137,7 @@ async fn some(
     let week_version = earlier.as_ref().map_or(0, |week| week.version);
     let week = Week {
         monday,
-        // A block of a Sunday evening comes after the tidying, and the next one adds it to its own week.
+        // A block of a Sunday evening comes after the clean-up, and the next one adds it to its own week.
         lines: earlier.into_iter().flat_map(|week| week.value.lines).chain(lines).take(MAX_LINES).collect(),
         tidy_id,
         created_at: now,
@@ -194,7 +194,7 @@ pub async fn now(cx: &Cx, owner: &Owner, deadline: Timestamp) -> Result<Option<T
     }
 }
 
-/// The tidyings, newest first, at most `limit`.
+/// The clean-ups, newest first, at most `limit`.
 ///
 /// # Errors
 /// If the table does not answer.
@@ -226,8 +226,8 @@ async fn version(data: &Data, owner: &Owner, version: u64) -> Result<Option<Long
     Ok(data.store.long_term_version(owner, version).await?.map(|found| found.value.memory))
 }
 
-/// Undoes a tidying: the long-term memory becomes what it was before it, without what was deleted or corrected since. The summary of the
-/// week goes, and its blocks leave the archive, so the next tidying sees them again.
+/// Undoes a clean-up: the long-term memory becomes what it was before it, without what was deleted or corrected since. The summary of the
+/// week goes, and its blocks leave the archive, so the next clean-up sees them again.
 ///
 /// # Errors
 /// 404 if it does not exist; 409 if it was undone, if a later one was not undone, or if its earlier version is no longer kept.
@@ -237,9 +237,9 @@ pub async fn roll_back(cx: &Cx, owner: &Owner, id: TidyId) -> Result<TidyView> {
         tries.next().await?;
         let tidies = cx.store.memory_tidies(owner).await?;
         let Versioned { value: record, version: record_version } =
-            cx.store.memory_tidy(owner, id).await?.ok_or(Error::NotFound("tidying"))?;
+            cx.store.memory_tidy(owner, id).await?.ok_or(Error::NotFound("clean-up"))?;
         if record.rolled_back_at.is_some() {
-            return Err(Error::conflict("already_rolled_back", "this tidying was undone already"));
+            return Err(Error::conflict("already_rolled_back", "this clean-up was undone already"));
         }
         let is_later = |other: &TidyRecord| other.tidy_id > id && other.rolled_back_at.is_none();
         if let Some(later) = tidies.iter().find(|other| is_later(other)) {
@@ -250,7 +250,7 @@ pub async fn roll_back(cx: &Cx, owner: &Owner, id: TidyId) -> Result<TidyView> {
         let kept = cx.store.memory_kept(owner).await?;
         let before = version(cx, owner, record.before).await?;
         let before = before.ok_or_else(|| {
-            Error::conflict("version_gone", "the memory before this tidying is no longer kept")
+            Error::conflict("version_gone", "the memory before this clean-up is no longer kept")
         })?;
         let memory = facts::live(cx, owner, &before).await?;
         let now = cx.clock.now();

@@ -58,7 +58,7 @@ async fn embedder(cx: &Cx, owner: &Owner, choice: MemoryVectors) -> Result<Optio
     Ok(cx.models.embedder(&chosen, vendor))
 }
 
-/// Asks for the vectors of all texts that have none. A failure is no failure of the tidying: the next week tries again.
+/// Asks for the vectors of all texts that have none. A failure is no failure of the clean-up: the next week tries again.
 ///
 /// # Errors
 /// If the memory was taken by another process, or the table or the bucket does not answer.
