@@ -290,6 +290,7 @@ pub fn take_digest(mut state: NoticeState, date: Date) -> (NoticeState, Option<D
         is_over: state.over,
         last_at: state.last_at,
     });
+    state.runs.clear();
     if state.over || !state.key.kind.recovers() {
         state.settle();
     } else {
@@ -311,6 +312,7 @@ fn plan(
     match if wanted == Delivery::Digest && state.has_first { Delivery::AtOnce } else { wanted } {
         Delivery::Off => {
             (state.unsaid, state.digest) = (0, None);
+            state.runs.clear();
             if state.over || !kind.recovers() {
                 state.settle();
             }

@@ -18,6 +18,9 @@ use crate::models::WebSource;
 /// The most of an output that a notice has, in bytes. The rest is behind the link.
 pub const MAX_TEXT: usize = 48 * 1024;
 
+/// The most of all outputs together that a message has, in bytes. Receivers refuse what is too large.
+pub const MAX_TEXTS: usize = 192 * 1024;
+
 /// How many outputs of a run a notice has.
 pub const MAX_OUTPUTS: usize = 5;
 
@@ -53,11 +56,16 @@ pub struct Output {
 impl Output {
     /// An output with at most [`MAX_TEXT`] of its text.
     #[must_use]
-    pub fn new(title: String, mut text: String, is_markdown: bool, tainted: bool) -> Self {
-        let kept = text.floor_char_boundary(MAX_TEXT);
-        let is_cut = kept < text.len();
-        text.truncate(kept);
-        Self { title, text, is_cut, is_markdown, tainted }
+    pub fn new(title: String, text: String, is_markdown: bool, tainted: bool) -> Self {
+        let mut output = Self { title, text, is_cut: false, is_markdown, tainted };
+        output.cut_to(MAX_TEXT);
+        output
+    }
+
+    fn cut_to(&mut self, bytes: usize) {
+        let kept = self.text.floor_char_boundary(bytes);
+        self.is_cut |= kept < self.text.len();
+        self.text.truncate(kept);
     }
 }
 
@@ -92,6 +100,15 @@ impl Said {
             }
             Self::Code => Vec::new(),
         }
+    }
+}
+
+/// Cuts the outputs so that all together have at most [`MAX_TEXTS`]. Those of the newest runs are kept first.
+pub fn limit(results: &mut Results) {
+    let mut left = MAX_TEXTS;
+    for output in results.values_mut().rev().flat_map(|result| &mut result.outputs) {
+        output.cut_to(left);
+        left -= output.text.len();
     }
 }
 
@@ -476,6 +493,13 @@ mod tests {
         let long = Output::new("t".to_owned(), "ä".repeat(MAX_TEXT), true, false);
         assert!(long.is_cut && long.text.len() <= MAX_TEXT);
         assert!(!output("short").is_cut);
+        let run = |n: u128| RunId::from_uuid(uuid::Uuid::from_u128(n));
+        let many = RunResult { outputs: vec![long.clone(); 3], ..RunResult::default() };
+        let mut results: Results = (1..=3).map(|n| (run(n), many.clone())).collect();
+        limit(&mut results);
+        let kept = |n| results[&run(n)].outputs.iter().map(|output| output.text.len()).sum::<usize>();
+        assert_eq!((kept(3), kept(2), kept(1)), (3 * MAX_TEXT, MAX_TEXTS - 3 * MAX_TEXT, 0));
+        assert!(results[&run(1)].outputs[0].is_cut);
         let result = RunResult {
             outputs: vec![output(&format!("# Title\n\n{}", "word ".repeat(100)))],
             ..RunResult::default()

@@ -3,7 +3,7 @@
 use domain::assets::AssetType;
 use domain::ids::{Owner, RunId};
 use domain::notices::deliveries::Said;
-use domain::notices::result::{MAX_OUTPUTS, Output, Results, RunResult};
+use domain::notices::result::{MAX_OUTPUTS, Output, Results, RunResult, limit};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::context::Data;
@@ -24,7 +24,10 @@ pub(super) async fn of(data: &Data, owner: &Owner, said: &Said) -> Result<Result
         return Ok(Results::new());
     }
     let read = async |run: RunId| Ok::<_, Error>((run, of_run(data, owner, run).await?));
-    stream::iter(runs.into_iter().map(read)).buffered(AT_ONCE).try_collect().await
+    let mut results: Results =
+        stream::iter(runs.into_iter().map(read)).buffered(AT_ONCE).try_collect().await?;
+    limit(&mut results);
+    Ok(results)
 }
 
 async fn of_run(data: &Data, owner: &Owner, run: RunId) -> Result<RunResult> {
