@@ -1,12 +1,11 @@
 //! The routes of runs, explanations and previews of schedules.
 
 use axum::extract::State;
-use domain::actions::Why;
 use domain::ids::{ActionId, RunId};
 use jiff::Timestamp;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Ids, Json, Query};
-use shared::flows::actions::{self, OccurrenceView};
+use shared::flows::actions::{self, OccurrenceView, WhyView};
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::schedules::{self, FireTimes, Preview};
 use shared::store::runs::RunOutput;
@@ -78,14 +77,14 @@ struct At {
 #[utoipa::path(
     get, path = "/actions/{action_id}/why", tag = "actions", operation_id = "explain_action",
     params(ActionId, At),
-    responses((status = 200, body = Why)),
+    responses((status = 200, body = WhyView)),
 )]
 async fn why(
     State(cx): State<Cx>,
     caller: Caller,
     Id(id): Id<ActionId>,
     Query(At { at }): Query<At>,
-) -> Result<axum::Json<Why>> {
+) -> Result<axum::Json<WhyView>> {
     Ok(axum::Json(actions::why(&cx, &caller.owner, id, at).await?))
 }
 

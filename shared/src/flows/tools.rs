@@ -129,7 +129,7 @@ pub async fn explain_action(
     let Some(action) = found.filter(|action| action.agent_id == agent.agent_id) else { return Ok(None) };
     let mut answer = json!({ "actions": [row(action, NEWEST_OF_ONE).await?], "complete": true });
     let why = actions::why(data, owner, id, at).await?;
-    answer["actions"][0]["explanation"] = json!(short_line(&why.sentence, MAX_EXPLANATION));
+    answer["actions"][0]["explanation"] = json!(short_line(&why.why.sentence, MAX_EXPLANATION));
     Ok(Some(answer.to_string()))
 }
 

@@ -75,7 +75,7 @@ pub use define::DefineAction;
 pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};
 pub use marks::{Failures, Held, Preflight, PreflightCode, PreflightProblem};
 pub use notebook::{Notebook, NotebookText};
-pub use occurrence::{Covered, Occurrence, OccurrenceKind, OccurrenceState};
+pub use occurrence::{Covered, Occurrence, OccurrenceKind, OccurrenceState, Telling};
 pub(crate) use plan::approximately;
 pub use plan::{Decided, Decision, DuePlan, plan_due, plan_due_except};
 pub use preflight::DueCheck;

@@ -15,6 +15,7 @@
 //!
 //! For due times that never run, `missed`, `skipped` or `held` is written at once.
 
+use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,6 @@ use super::reason::ReasonCode;
 use crate::ids::{ActionId, RunId};
 use crate::lease::Lease;
 use crate::models::Usage;
-use crate::notices::told::Telling;
 use crate::witness::Report;
 
 /// A run that is found, or begins, at least this long after its due time is late.
@@ -111,6 +111,23 @@ pub struct Occurrence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub telling: Option<Telling>,
+}
+
+/// What was decided when a run came to rest. It is stored with the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Telling {
+    /// The person had no channel.
+    NoChannel,
+    /// The person does not want to be told.
+    Off,
+    Digest {
+        date: Date,
+    },
+    Later {
+        at: Timestamp,
+    },
+    Sent,
 }
 
 /// The due times that share one record.

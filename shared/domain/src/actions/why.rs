@@ -10,7 +10,6 @@ use super::plan::{ON_TIME, approximately};
 use super::reason::ReasonCode;
 use crate::agents::AgentStatus;
 use crate::ids::RunId;
-use crate::notices::told::Told;
 use crate::schedule::Schedule;
 use crate::work::ActionState;
 
@@ -34,9 +33,6 @@ pub struct Why {
     /// The fire times before and after `at`, if the action has an approved schedule.
     pub previous_due: Option<Timestamp>,
     pub next_due: Option<Timestamp>,
-    /// Whether and how the person was told of the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub told: Option<Told>,
 }
 
 /// What happened at that instant, for programs.
@@ -131,7 +127,6 @@ pub fn why(
         reason_code: None,
         previous_due: previous,
         next_due: next,
-        told: None,
     };
 
     (why.code, why.sentence) = match occurrence {

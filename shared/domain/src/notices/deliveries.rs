@@ -9,7 +9,8 @@ use super::channels::{Answer, ChannelKind, Next, after};
 use super::digest::{Digest, DigestItem, digest};
 use super::plan::Notice;
 use super::render::Message;
-use crate::ids::{ChannelId, DeliveryId, NoticeId};
+use super::{LeadsTo, NoticeKind};
+use crate::ids::{ChannelId, DeliveryId, NoticeId, RunId};
 use crate::quoting::short_line;
 
 /// How many days a delivery is kept after it was created.
@@ -41,6 +42,23 @@ pub enum Said {
 }
 
 impl Said {
+    /// The runs whose results the message tells.
+    #[must_use]
+    pub fn results(&self) -> Vec<RunId> {
+        let of = |kind: NoticeKind, leads_to: LeadsTo| match leads_to {
+            LeadsTo::Run { run_id } if kind == NoticeKind::Succeeded => Some(run_id),
+            _ => None,
+        };
+        match self {
+            Self::Notice { notice } if notice.key.kind != NoticeKind::Succeeded => Vec::new(),
+            Self::Notice { notice } => notice.runs.clone(),
+            Self::Digest { items, .. } => {
+                items.iter().filter_map(|item| of(item.key.kind, item.about.leads_to)).collect()
+            }
+            Self::Code => Vec::new(),
+        }
+    }
+
     /// Renders it. A code is rendered without its digits.
     pub fn render<T>(&self, render: impl FnOnce(Message<'_>) -> T) -> T {
         match self {
@@ -195,7 +213,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::super::channels::RETRIES;
-    use super::super::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
+    use super::super::{About, Cause, NoticeKey};
     use super::*;
 
     fn at(seconds: i64) -> Timestamp {

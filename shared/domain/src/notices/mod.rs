@@ -13,6 +13,7 @@ pub mod codes;
 pub mod deliveries;
 pub mod digest;
 pub mod hours;
+pub mod inert;
 pub mod mail_events;
 pub mod of_channel;
 pub mod of_costs;

@@ -17,12 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::DigestItem;
 use super::hours::{may_be_sent, next_digest};
-use super::result::MAX_RUNS;
 use super::{About, Delivery, LeadsTo, NoticeKey, NoticeKind, Preferences};
 use crate::ids::{NoticeId, RunId};
 
 /// How long after a notice the next one with the same key is sent.
 pub const AGAIN_AFTER: SignedDuration = SignedDuration::from_hours(6);
+
+/// How many runs a notice names, if several have ended before it was sent: the newest.
+pub const MAX_RUNS: usize = 5;
 
 /// What became of the thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

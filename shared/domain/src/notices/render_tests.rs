@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::super::digest::digest;
+use super::super::inert::joins;
 use super::super::plan::Notice;
 use super::super::{Cause, NoticeKey};
 use super::*;

@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use super::deliveries::Said;
-use super::render::{inert, visible};
-use super::{LeadsTo, NoticeKind};
+use super::inert::{cut, inert, visible};
 use crate::ids::RunId;
 use crate::models::WebSource;
 
@@ -23,9 +21,6 @@ pub const MAX_TEXTS: usize = 192 * 1024;
 
 /// How many outputs of a run a notice has.
 pub const MAX_OUTPUTS: usize = 5;
-
-/// How many runs a notice names, if several have ended before it was sent: the newest.
-pub const MAX_RUNS: usize = 5;
 
 /// How many sources of a result a message names.
 const MAX_SOURCES: usize = 10;
@@ -83,25 +78,6 @@ pub struct RunResult {
 
 /// The results that a message tells.
 pub type Results = BTreeMap<RunId, RunResult>;
-
-impl Said {
-    /// The runs whose results the message tells.
-    #[must_use]
-    pub fn results(&self) -> Vec<RunId> {
-        let of = |kind: NoticeKind, leads_to: LeadsTo| match leads_to {
-            LeadsTo::Run { run_id } if kind == NoticeKind::Succeeded => Some(run_id),
-            _ => None,
-        };
-        match self {
-            Self::Notice { notice } if notice.key.kind != NoticeKind::Succeeded => Vec::new(),
-            Self::Notice { notice } => notice.runs.clone(),
-            Self::Digest { items, .. } => {
-                items.iter().filter_map(|item| of(item.key.kind, item.about.leads_to)).collect()
-            }
-            Self::Code => Vec::new(),
-        }
-    }
-}
 
 /// Cuts the outputs so that all together have at most [`MAX_TEXTS`]. Those of the newest runs are kept first.
 pub fn limit(results: &mut Results) {
@@ -168,7 +144,7 @@ pub fn excerpt(result: &RunResult) -> Option<String> {
             break;
         }
     }
-    Some(super::render::cut(&visible(&text), MAX_EXCERPT)).filter(|text| !text.is_empty())
+    Some(cut(&visible(&text), MAX_EXCERPT)).filter(|text| !text.is_empty())
 }
 
 /// A part without what nobody sees, and without addresses if it is `tainted`.
@@ -244,7 +220,7 @@ impl Reader {
                 None => self.line.push_str(&text),
             },
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.line.push_str(&text)
+                self.line.push_str(&text);
             }
             Event::InlineHtml(text) => self.line.push_str(&text),
             Event::Html(text) => {

@@ -8,36 +8,18 @@ use utoipa::ToSchema;
 use super::channels::ChannelKind;
 use super::deliveries::{DeliveryRecord, DeliveryState};
 use super::plan::{Decision, Silence};
+use crate::actions::Telling;
 use crate::ids::{ChannelId, DeliveryId};
 
-/// What was decided when a run came to rest. It is stored with the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub enum Telling {
-    /// The person had no channel.
-    NoChannel,
-    /// The person does not want to be told.
-    Off,
-    Digest {
-        date: Date,
-    },
-    Later {
-        at: Timestamp,
-    },
-    Sent,
-}
-
-impl Telling {
-    /// None if the decision is not about telling somebody: something is over that nobody was told of.
-    #[must_use]
-    pub const fn of(decision: &Decision) -> Option<Self> {
-        match decision {
-            Decision::SendNow(_) => Some(Self::Sent),
-            Decision::SendAt(at) => Some(Self::Later { at: *at }),
-            Decision::Digest(date) => Some(Self::Digest { date: *date }),
-            Decision::Nothing(Silence::Off) => Some(Self::Off),
-            Decision::Nothing(_) => None,
-        }
+/// How a run is told after this decision. None if the decision is not about telling somebody: something is over that nobody was told of.
+#[must_use]
+pub const fn telling(decision: &Decision) -> Option<Telling> {
+    match decision {
+        Decision::SendNow(_) => Some(Telling::Sent),
+        Decision::SendAt(at) => Some(Telling::Later { at: *at }),
+        Decision::Digest(date) => Some(Telling::Digest { date: *date }),
+        Decision::Nothing(Silence::Off) => Some(Telling::Off),
+        Decision::Nothing(_) => None,
     }
 }
 

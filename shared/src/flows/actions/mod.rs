@@ -57,7 +57,9 @@ pub use delete::{delete, delete_if_there};
 pub use pauses::tell as tell_pause;
 pub use records::end_run;
 pub use rehearse::{RehearseAction, StartedRehearsal, approve_rehearsed, rehearse};
-pub use runs::{OccurrenceView, StartedRun, not_run, occurrence, occurrences, outputs, run_now, why};
+pub use runs::{
+    OccurrenceView, StartedRun, WhyView, not_run, occurrence, occurrences, outputs, run_now, why,
+};
 
 /// How many occurrences are looked at for the cost of the last runs.
 const LOOKED_AT: usize = 50;

@@ -274,11 +274,21 @@ pub async fn outputs(cx: &Cx, owner: &Owner, id: ActionId, run: RunId) -> Result
     Ok(Page { data, next_cursor: None, has_more: false })
 }
 
+/// What happened at a due time, and whether the person was told.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct WhyView {
+    #[serde(flatten)]
+    pub why: Why,
+    /// Whether and how the person was told of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Told>,
+}
+
 /// What happened at the due time in the minute of `at`. Without `at`, at the newest due time.
 ///
 /// # Errors
 /// 404 if the action does not exist.
-pub async fn why(data: &Data, owner: &Owner, id: ActionId, at: Option<Timestamp>) -> Result<Why> {
+pub async fn why(data: &Data, owner: &Owner, id: ActionId, at: Option<Timestamp>) -> Result<WhyView> {
     let mut errors = FieldErrors::default();
     at.iter().for_each(|at| errors.time("at", *at));
     errors.into_result(())?;
@@ -320,7 +330,7 @@ pub async fn why(data: &Data, owner: &Owner, id: ActionId, at: Option<Timestamp>
         Some(occurrence) => told::of_run(data, owner, occurrence).await?,
         None => None,
     };
-    Ok(Why { told, ..explain(&action, circumstances, occurrence.as_ref(), at, account) })
+    Ok(WhyView { why: explain(&action, circumstances, occurrence.as_ref(), at, account), told })
 }
 
 /// When the last approval of an action was given and withdrawn. `None` if the newest changes do not say it.

@@ -14,7 +14,7 @@ mod results;
 pub mod told;
 mod waits;
 
-use domain::actions::{Action, Occurrence, OccurrenceState};
+use domain::actions::{Action, Occurrence, OccurrenceState, Telling};
 use domain::dispatch::LEASE;
 use domain::ids::{ActionId, NoticeId, Owner, RunId};
 use domain::notices::deliveries::{DeliveryRecord, Said};
@@ -22,7 +22,7 @@ use domain::notices::digest::DigestItem;
 use domain::notices::hours::digest_time;
 use domain::notices::of_run::of_run;
 use domain::notices::plan::{Decision, Event, Happening, NoticeState, answered, due, note, take_digest};
-use domain::notices::told::Telling;
+use domain::notices::told::telling as telling_of;
 use domain::notices::waits::{Waiting, again as waits_again};
 use domain::notices::{Delivery, NoticeKey, NoticeKind, Preferences};
 use domain::validate::FieldErrors;
@@ -163,7 +163,7 @@ fn note_all(
         };
         let (after, decision) = note(before, event, &to.preferences, now, &to.zone);
         if event.happening == Happening::Happened {
-            telling = Telling::of(&decision);
+            telling = telling_of(&decision);
         }
         planned.add(owner, to, decision, now)?;
         changed.push(event.key.clone());

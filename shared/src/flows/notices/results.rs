@@ -6,9 +6,9 @@ use domain::notices::deliveries::Said;
 use domain::notices::result::{MAX_OUTPUTS, Output, Results, RunResult, limit};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use crate::blobs::{BlobError, BlobKey};
 use crate::context::Data;
 use crate::error::{Error, Result};
-use crate::flows::assets;
 use crate::store::runs::RunOutput;
 
 /// How many results are read at once.
@@ -39,14 +39,16 @@ async fn of_run(data: &Data, owner: &Owner, run: RunId) -> Result<RunResult> {
         result.sources = record.value.sources;
     }
     for RunOutput { asset_id, title, tainted, .. } in outputs.into_iter().take(MAX_OUTPUTS) {
-        match assets::content(data, owner, asset_id, None).await {
-            Ok(content) => {
-                let is_markdown = content.version.asset_type == AssetType::Document;
-                result.outputs.push(Output::new(title, content.text, is_markdown, tainted));
+        // A person may have deleted it, also between the two reads.
+        let Some(asset) = data.store.asset(owner, asset_id).await? else { continue };
+        let asset = asset.value;
+        match data.blobs.get_text(&BlobKey::asset(owner, asset_id, &asset.sha256)).await {
+            Ok(text) => {
+                let is_markdown = asset.asset_type == AssetType::Document;
+                result.outputs.push(Output::new(title, text, is_markdown, tainted));
             }
-            // A person has deleted it.
-            Err(Error::NotFound(_)) => {}
-            Err(error) => return Err(error),
+            Err(BlobError::Missing { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(result)

@@ -1,10 +1,10 @@
 //! Whether a person was told of a run.
 
-use domain::actions::Occurrence;
+use domain::actions::{Occurrence, Telling};
 use domain::ids::{DeliveryId, Owner};
 use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::hours::digest_time;
-use domain::notices::told::{Telling, Told};
+use domain::notices::told::Told;
 use jiff::SignedDuration;
 
 use crate::context::Data;
