@@ -330,8 +330,14 @@ pub struct Preferences {
     /// When the digest of a day is sent. Default: 08:00.
     #[schema(value_type = String, example = "08:00")]
     pub digest_at: TimeOfDay,
-    /// Whether messages have the words of results. Otherwise they only say that there is one. Default: true.
+    /// Whether messages have the words of results. Otherwise they only say that there is one. Left out if it is true, the default.
+    #[serde(skip_serializing_if = "is_true")]
     pub result_texts: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_true(value: &bool) -> bool {
+    *value
 }
 
 impl Default for Preferences {
