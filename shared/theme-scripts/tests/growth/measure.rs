@@ -12,6 +12,10 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 /// The largest growth for a text of twice the length. Linear work has 2, quadratic work 4. It is the mean of two doublings:
 /// where a text leaves a cache or a buffer grows by a jump, one doubling costs more.
 const MAX_GROWTH: f64 = 2.6;
+/// The same if the longest text takes less than [`SHORT`]: memory that is touched for the first time and caches then take a larger share.
+/// Machines differ in it: the growth of one shape was below 2.6 on one machine, and 2.8 on another.
+const MAX_SHORT_GROWTH: f64 = 3.2;
+const SHORT: Duration = Duration::from_millis(100);
 /// What takes less time for the longest text is not measured: the clock and the caches decide it.
 const LEAST_TIME: Duration = Duration::from_millis(4);
 /// The same for memory, in bytes.
@@ -94,7 +98,8 @@ pub fn check(shape: &Shape, bytes: usize, read: &dyn Fn(&str)) -> Result<(), Str
     }
     for _ in 0..TRIES {
         let times = [0, 1, 2].map(|index| costs[index].time.as_secs_f64());
-        if costs[2].time < LEAST_TIME || mean(ratios(times)) <= MAX_GROWTH {
+        let most = if costs[2].time < SHORT { MAX_SHORT_GROWTH } else { MAX_GROWTH };
+        if costs[2].time < LEAST_TIME || mean(ratios(times)) <= most {
             if std::env::var_os("FIGURES").is_some() {
                 println!(
                     "{:6.1} ms {:7} KB {:.1?} {memory:.1?} {name}",
