@@ -6,7 +6,7 @@
 //! A *row* is everything from the first time that something happened until it is over. Three rules make it calm:
 //! - the first event of a row is said at once, and later ones at most every six hours, with a count. This also holds if rows follow each
 //!   other quickly, so something that breaks and recovers every minute does not send two notices a minute. Only what is pressing is
-//!   said at once in any case. So is a result: each is another one, and the notice has its words;
+//!   said at once in any case. A result is said at once, too, because each is another one;
 //! - "right again" is said only if the row was said. If a row begins and ends while nothing may be sent, one notice says both;
 //! - if something happens again before "right again" was sent, the row goes on.
 
@@ -310,8 +310,11 @@ fn plan(
 ) -> (NoticeState, Decision) {
     let kind = state.key.kind;
     state.wake_at = None;
-    let wanted = preferences.delivery(kind, state.key.action_id);
-    match if wanted == Delivery::Digest && state.has_first { Delivery::AtOnce } else { wanted } {
+    let delivery = match preferences.delivery(kind, state.key.action_id) {
+        Delivery::Digest if state.has_first => Delivery::AtOnce,
+        chosen => chosen,
+    };
+    match delivery {
         Delivery::Off => {
             (state.unsaid, state.digest) = (0, None);
             state.runs.clear();

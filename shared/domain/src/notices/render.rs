@@ -406,7 +406,7 @@ impl Message<'_> {
                 }
                 Line::Text(shown) => {
                     text.push_str(&format!("{shown}\n"));
-                    // Blanks at the begin say how deep an item of a list stands.
+                    // Blanks at the beginning say how deep an item of a list stands.
                     let deep = shown.len() - shown.trim_start_matches(' ').len();
                     let shown = escape_html(&shown[deep..]);
                     html.push_str(&format!("<p>{}{shown}</p>", "&nbsp;".repeat(deep)));

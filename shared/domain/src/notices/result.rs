@@ -149,10 +149,11 @@ pub fn excerpt(result: &RunResult) -> Option<String> {
 
 /// A part without what nobody sees, and without addresses if it is `tainted`.
 fn shown(part: Part, tainted: bool) -> Option<Part> {
+    let harmless: fn(&str) -> String = if tainted { inert } else { visible };
     let line = |text: &str| {
-        // Blanks at the begin say how deep a line stands.
+        // Blanks at the beginning say how deep a line stands.
         let begin = text.len() - text.trim_start_matches(' ').len();
-        let rest = if tainted { inert(&text[begin..]) } else { visible(&text[begin..]) };
+        let rest = harmless(&text[begin..]);
         if rest.is_empty() { rest } else { format!("{}{rest}", &text[..begin]) }
     };
     let part = match part {
@@ -161,8 +162,7 @@ fn shown(part: Part, tainted: bool) -> Option<Part> {
         // Blanks within a line align its columns.
         Part::Fixed(lines) => {
             let words = |text: &str| -> String {
-                let words: Vec<String> =
-                    text.split(' ').map(|word| if tainted { inert(word) } else { visible(word) }).collect();
+                let words: Vec<String> = text.split(' ').map(harmless).collect();
                 words.join(" ").trim_end().to_owned()
             };
             Part::Fixed(lines.iter().map(|text| words(text)).collect())
@@ -175,12 +175,6 @@ fn shown(part: Part, tainted: bool) -> Option<Part> {
     (!is_empty).then_some(part)
 }
 
-/// A list that is open.
-struct List {
-    /// The number of the next item. `None`: it is not numbered.
-    next: Option<u64>,
-}
-
 /// Reads Markdown into parts.
 #[derive(Default)]
 struct Reader {
@@ -189,7 +183,8 @@ struct Reader {
     line: String,
     /// What stands before the next line of an item: its number or bullet.
     marker: Option<String>,
-    lists: Vec<List>,
+    /// The lists that are open, each with the number of its next item. `None`: its items have no numbers.
+    lists: Vec<Option<u64>>,
     quotes: usize,
     /// The code that is read.
     code: Option<String>,
@@ -251,11 +246,11 @@ impl Reader {
             }
             Tag::List(first) => {
                 self.end_line();
-                self.lists.push(List { next: first });
+                self.lists.push(first);
             }
             Tag::Item => {
                 self.end_line();
-                self.marker = self.lists.last_mut().map(|list| match &mut list.next {
+                self.marker = self.lists.last_mut().map(|next| match next {
                     Some(number) => {
                         let marker = format!("{number}. ");
                         *number = number.saturating_add(1);
@@ -322,11 +317,12 @@ impl Reader {
                 self.parts.push(Part::Fixed(table(&rows)));
             }
             TagEnd::Link => {
+                // Of `<https://example.com>` and `<anna@example.com>`, the text is the address.
                 if let Some((begin, url)) = self.links.pop()
                     && self
                         .line
                         .get(begin..)
-                        .is_some_and(|text| text.trim() != url && !url.ends_with(text.trim()))
+                        .is_none_or(|text| url.strip_prefix("mailto:").unwrap_or(&url) != text)
                 {
                     self.line.push_str(&format!(" ({url})"));
                 }
@@ -348,7 +344,8 @@ impl Reader {
 
     fn end_line(&mut self) {
         let text = std::mem::take(&mut self.line);
-        self.links.clear();
+        // The rest of an open link stands in the next line.
+        self.links.iter_mut().for_each(|(begin, _)| *begin = 0);
         if text.trim().is_empty() {
             return;
         }
@@ -427,6 +424,12 @@ mod tests {
                 "[the page](https://example.com/a) and <https://example.com/b>",
                 vec!["the page (https://example.com/a) and https://example.com/b"],
             ),
+            // No address is hidden behind a text that looks like its end, or that has two lines.
+            (
+                "[com](https://example.com) <anna@example.com>",
+                vec!["com (https://example.com) anna@example.com"],
+            ),
+            ("[one  \ntwo](https://example.com)", vec!["one", "two (https://example.com)"]),
             ("![a cat](https://example.com/c.png)", vec!["[image: a cat] (https://example.com/c.png)"]),
             ("> said\n> twice\n\nafter", vec!["> said twice", "after"]),
             ("one  \ntwo\nthree", vec!["one", "two three"]),

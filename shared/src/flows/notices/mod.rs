@@ -259,35 +259,17 @@ async fn tell_known(
             published = Some(tells.clone());
         }
         let now = cx.clock.now();
-        let mut telling = None;
         let failed = of.as_ref().filter(|_| has_failed(&found.value)).map(work_of);
         let mut planned = Planned::default();
         planned.writes.push(Store::told_write(owner, action, run));
-        // Nobody is told of the runs of an action that was deleted.
-        if let Some(of) = of {
-            let Some(to) = Recipient::of(cx, owner).await? else {
-                let told = Occurrence { told: Some(tells), telling: Some(Telling::NoChannel), ..found.value };
-                planned.writes.push(Store::replace_occurrence(owner, &told, found.version)?);
-                if planned.store(cx, owner).await? {
-                    failed.into_iter().for_each(|work| metrics::failed(work, now));
-                    return Ok(());
-                }
-                continue;
-            };
-            let states = cx.store.notice_states_of(owner, action).await?;
-            let open: Vec<NoticeKey> = states
-                .iter()
-                .filter(|state| state.value.total > 0)
-                .map(|state| state.value.key.clone())
-                .collect();
-            let others_wait =
-                found.value.has_told_a_question() && others_wait(cx, owner, action, run).await?;
-            let mut events = of_run(&of, &found.value, &open, others_wait);
-            if let Some(done) = events.iter_mut().find(|event| event.key.kind == NoticeKind::Succeeded) {
-                done.is_first = to.wants_digest(&done.key) && is_first(cx, owner, action, run).await?;
-            }
-            telling = note_all(owner, &to, states, &events, now, &mut planned)?;
-        }
+        let telling = match of {
+            // Nobody is told of the runs of an action that was deleted.
+            None => None,
+            Some(of) => match Recipient::of(cx, owner).await? {
+                None => Some(Telling::NoChannel),
+                Some(to) => plan_ended(cx, owner, (&of, &found.value), &to, now, &mut planned).await?,
+            },
+        };
         let told = Occurrence { told: Some(tells), telling, ..found.value };
         planned.writes.push(Store::replace_occurrence(owner, &told, found.version)?);
         if planned.store(cx, owner).await? {
@@ -297,6 +279,27 @@ async fn tell_known(
             return Ok(());
         }
     }
+}
+
+/// Plans what a person is told of a run that has come to rest. Returns how the run itself is told.
+async fn plan_ended(
+    cx: &Cx,
+    owner: &Owner,
+    (of, occurrence): (&Action, &Occurrence),
+    to: &Recipient,
+    now: Timestamp,
+    planned: &mut Planned,
+) -> Result<Option<Telling>> {
+    let (action, run) = (occurrence.action_id, occurrence.run_id);
+    let states = cx.store.notice_states_of(owner, action).await?;
+    let open: Vec<NoticeKey> =
+        states.iter().filter(|state| state.value.total > 0).map(|state| state.value.key.clone()).collect();
+    let others_wait = occurrence.has_told_a_question() && others_wait(cx, owner, action, run).await?;
+    let mut events = of_run(of, occurrence, &open, others_wait);
+    if let Some(done) = events.iter_mut().find(|event| event.key.kind == NoticeKind::Succeeded) {
+        done.is_first = to.wants_digest(&done.key) && is_first(cx, owner, action, run).await?;
+    }
+    note_all(owner, to, states, &events, now, planned)
 }
 
 /// Whether the outputs of this run are the first ones of its action.

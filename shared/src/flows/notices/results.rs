@@ -23,22 +23,28 @@ pub(super) async fn of(data: &Data, owner: &Owner, said: &Said) -> Result<Result
     if runs.is_empty() || !data.store.preferences(owner).await?.value.result_texts {
         return Ok(Results::new());
     }
-    let read = async |run: RunId| Ok::<_, Error>((run, of_run(data, owner, run).await?));
+    // A line of a digest has the beginning of the first output.
+    let is_digest = matches!(said, Said::Digest { .. });
+    let most = if is_digest { 1 } else { MAX_OUTPUTS };
+    let read = async |run: RunId| Ok::<_, Error>((run, of_run(data, owner, run, most).await?));
     let mut results: Results =
         stream::iter(runs.into_iter().map(read)).buffered(AT_ONCE).try_collect().await?;
-    limit(&mut results);
+    if !is_digest {
+        limit(&mut results);
+    }
     Ok(results)
 }
 
-async fn of_run(data: &Data, owner: &Owner, run: RunId) -> Result<RunResult> {
+/// The result of a run with its first outputs, at most `most`.
+async fn of_run(data: &Data, owner: &Owner, run: RunId, most: usize) -> Result<RunResult> {
     let (record, outputs) = tokio::try_join!(data.store.run(owner, run), data.store.run_outputs(owner, run))?;
-    let more = outputs.len().saturating_sub(MAX_OUTPUTS);
+    let more = outputs.len().saturating_sub(most);
     let mut result = RunResult { more, ..RunResult::default() };
     if let Some(record) = record {
         result.cost_micros = record.value.cost_micros;
         result.sources = record.value.sources;
     }
-    for RunOutput { asset_id, title, tainted, .. } in outputs.into_iter().take(MAX_OUTPUTS) {
+    for RunOutput { asset_id, title, tainted, .. } in outputs.into_iter().take(most) {
         // A person may have deleted it, also between the two reads.
         let Some(asset) = data.store.asset(owner, asset_id).await? else { continue };
         let asset = asset.value;
