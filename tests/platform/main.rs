@@ -42,6 +42,7 @@ mod agents_and_chats {
     mod projects;
     mod refined;
     mod scope;
+    mod setup;
     mod shown;
     mod turns;
 }

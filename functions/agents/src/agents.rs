@@ -15,12 +15,13 @@ use shared::edge::stream;
 use shared::flows::agents::{self, AgentView, ChangedAgent};
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::runs::RunView;
+use shared::flows::setup::{self, AcceptSetup, Setup, SetupTicket};
 use shared::flows::turn::{self, Said, Topic, TurnInput};
 use shared::runtime::function::Invocation;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 
-shared::routes!(create, list, read, change, delete, set_up);
+shared::routes!(create, list, read, change, delete, set_up, preview_setup, accept_setup);
 
 /// Create an agent
 ///
@@ -115,7 +116,8 @@ async fn delete(State(cx): State<Cx>, caller: Caller, Id(id): Id<AgentId>) -> Re
 
 /// One turn of the setup conversation
 ///
-/// When the model knows enough, the result has an `agent_draft`. Send it to `POST /agents`.
+/// When the model knows enough, the result has an `agent_draft`. If it has a `first_action`, send both to `POST /setup/preview` and then to
+/// `POST /setup`. Otherwise, send it to `POST /agents`.
 #[utoipa::path(
     post, path = "/setup/chat", tag = "agents", operation_id = "set_up_agent",
     responses(
@@ -135,4 +137,37 @@ async fn set_up(
     let said = Said { topic: Topic::Setup(chat_id), message, images, if_busy, form: ReplyForm::default() };
     let begun = turn::start(&cx, &caller.owner, &once, said, invocation).await?;
     stream::respond_begun(&cx, &caller.owner, begun, accept, invocation).await
+}
+
+/// Show an agent with its first action as one ticket
+///
+/// Says what `POST /setup` would create and approve. Nothing is stored.
+#[utoipa::path(
+    post, path = "/setup/preview", tag = "agents", operation_id = "preview_setup",
+    responses((status = 200, body = SetupTicket)),
+)]
+async fn preview_setup(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Json(input): Json<Setup>,
+) -> Result<axum::Json<SetupTicket>> {
+    setup::preview(&cx, &caller.owner, input).await.map(axum::Json)
+}
+
+/// Create an agent with its first action
+///
+/// Both are created, or none. With the `approval_hash` of the ticket, the action is approved, and its schedule begins.
+#[utoipa::path(
+    post, path = "/setup", tag = "agents", operation_id = "accept_setup",
+    responses((status = 201, body = setup::CreatedSetup)),
+)]
+async fn accept_setup(
+    State(cx): State<Cx>,
+    caller: Caller,
+    once: Once,
+    Json(input): Json<AcceptSetup>,
+) -> Result<Created<setup::CreatedSetup>> {
+    let made = setup::accept(&cx, &caller.owner, &once, caller.actor(), input).await?;
+    let location = format!("/agents/{}", made.agent.agent.agent_id);
+    Ok(Created { location, version: made.agent.version, body: made })
 }

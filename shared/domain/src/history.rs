@@ -245,6 +245,12 @@ impl Change {
         }
     }
 
+    /// The first change of an action that a person has approved in the same moment. `defined`: as it was before the approval.
+    #[must_use]
+    pub fn defined_as(defined: &Action, approved: &Action, by: ChangedBy) -> Self {
+        Self { effects: Effect::of_action(defined, approved), ..Self::defined(defined, by) }
+    }
+
     /// A change of an action, which has this version afterwards.
     #[must_use]
     pub fn of_action(

@@ -73,15 +73,23 @@ async fn make(
     input: NewAgent,
     status: AgentStatus,
 ) -> Result<AgentView> {
-    let agent = input.into_agent(AgentId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
-    ceilings::check_month(cx, CeilingOf::AgentMonth, agent.budget.per_month_micros)?;
-    check_docs(cx, owner, agent.docs_project_id).await?;
-    let agent = Agent { status, ..agent };
+    let agent = Agent { status, ..checked(cx, owner, input).await? };
     let change = Change::created(&agent, by.into());
     if !cx.store.create_agent(owner, once, &agent, &change).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }
     Ok(AgentView { agent, metrics: AgentMetrics::default(), version: 1 })
+}
+
+/// A new agent, checked. Nothing is stored.
+///
+/// # Errors
+/// 400 with every invalid field and its limit.
+pub(crate) async fn checked(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<Agent> {
+    let agent = input.into_agent(AgentId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
+    ceilings::check_month(cx, CeilingOf::AgentMonth, agent.budget.per_month_micros)?;
+    check_docs(cx, owner, agent.docs_project_id).await?;
+    Ok(agent)
 }
 
 /// The project of an agent's living documents must exist.

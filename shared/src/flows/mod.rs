@@ -32,6 +32,7 @@ pub mod proposals;
 pub mod reports;
 pub mod runs;
 pub mod schedules;
+pub mod setup;
 pub mod stop;
 pub mod themes;
 pub mod tools;

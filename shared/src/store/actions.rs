@@ -28,11 +28,17 @@ impl Store {
     /// The writes that create an action. They are refused if the action exists already or the agent does not exist any
     /// more.
     pub fn action_writes(owner: &Owner, action: &Action) -> Result<Vec<Write>, StoreError> {
+        let mut writes = Self::first_action_writes(owner, action)?;
+        writes.push(Write::Exists { key: keys::agent(owner, action.agent_id) });
+        Ok(writes)
+    }
+
+    /// The writes that create an action together with its agent. They are refused if the action exists already.
+    pub fn first_action_writes(owner: &Owner, action: &Action) -> Result<Vec<Write>, StoreError> {
         let extras = extras(action, action.look_at(None));
         Ok(vec![
             Write::Create { key: keys::action(owner, action.id), item: item(action, &extras)? },
             child(owner, action.agent_id, action.id, &Extras::default())?,
-            Write::Exists { key: keys::agent(owner, action.agent_id) },
         ])
     }
 

@@ -18,13 +18,17 @@ impl Store {
         agent: &Agent,
         change: &Change,
     ) -> Result<Written, StoreError> {
+        self.commit(once, Self::new_agent_writes(owner, agent, change)?).await
+    }
+
+    /// The writes that create an agent. They are refused if it exists.
+    pub fn new_agent_writes(owner: &Owner, agent: &Agent, change: &Change) -> Result<Vec<Write>, StoreError> {
         let metrics = item(&AgentMetrics::default(), &Extras::default())?;
-        let writes = vec![
+        Ok(vec![
             Write::Create { key: keys::agent(owner, agent.agent_id), item: item(agent, &Extras::default())? },
             Write::Put { key: keys::agent_metrics(owner, agent.agent_id), item: metrics },
             Self::change_write(owner, Ledger::Agent(agent.agent_id), change)?,
-        ];
-        self.commit(once, writes).await
+        ])
     }
 
     pub async fn agent(&self, owner: &Owner, id: AgentId) -> Result<Option<Versioned<Agent>>, StoreError> {

@@ -165,10 +165,18 @@ impl Store {
         version: u64,
         now: Timestamp,
     ) -> Result<Written, StoreError> {
-        let stored = StoredPreferences { preferences: preferences.clone() };
-        let written = item(&stored, &Extras::default())?;
-        let write = Write::over(keys::preferences(owner), version, written);
+        let write = Self::preferences_write(owner, preferences, version)?;
         self.write_all(vec![write, Self::plan_again_write(owner, now)?]).await
+    }
+
+    /// The write of preferences over those that were read at `version` (0: there were none).
+    pub fn preferences_write(
+        owner: &Owner,
+        preferences: &Preferences,
+        version: u64,
+    ) -> Result<Write, StoreError> {
+        let written = item(&StoredPreferences { preferences: preferences.clone() }, &Extras::default())?;
+        Ok(Write::over(keys::preferences(owner), version, written))
     }
 
     /// The write after which everything is planned again: after a change of preferences, channels or the time zone.

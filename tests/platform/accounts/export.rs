@@ -78,6 +78,26 @@ async fn an_archive_has_everything_but_secrets() {
     let manifest: Value = serde_json::from_slice(&files["manifest.json"]).unwrap();
     assert_eq!((&manifest["format"], &manifest["owner"]), (&json!("lamplighter-account"), &json!("local")));
     assert_eq!((&manifest["records"], &manifest["objects"]), (&done["records"], &done["objects"]));
+    // For people: what it is, the agents with their actions, and each asset under its title.
+    let readable = |name: &str| std::str::from_utf8(&files[name]).unwrap().to_owned();
+    let readme = readable("README.md");
+    let all = |path: &str| format!("{path}?limit=100");
+    let agents = h.get(&all("/agents")).await.expect(200)["data"].as_array().unwrap().clone();
+    let actions = h.get(&all("/actions")).await.expect(200)["data"].as_array().unwrap().clone();
+    assert!(readme.contains(&format!("{} agent", agents.len())), "{readme}");
+    assert!(readme.contains(&format!("{} action", actions.len())), "{readme}");
+    let listed = readable("readable/agents.md");
+    for thing in agents.iter().map(|one| &one["name"]).chain(actions.iter().map(|one| &one["title"])) {
+        assert!(listed.contains(thing.as_str().unwrap()), "{thing}: {listed}");
+    }
+    let mut named = 0;
+    for (path, content) in files.iter().filter(|(path, _)| path.starts_with("readable/assets/")) {
+        let is_there =
+            files.iter().any(|(other, same)| other.starts_with("objects/assets/") && same == content);
+        assert!(is_there, "{path}");
+        named += 1;
+    }
+    assert!(named > 0 && readme.contains(&format!("{named} asset")), "{readme}");
     let text = std::str::from_utf8(&files["records.jsonl"]).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let exported: BTreeSet<(String, String)> = lines

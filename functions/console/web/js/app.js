@@ -380,21 +380,27 @@ function render() {
 }
 
 const FLASH_MS = 8_000;
+const FLASH_WAY_MS = 20_000;
 let flashed = null;
 
-/** What was just done, in a sentence, for a few seconds. It is shown and announced. */
-export function flash(text) {
-  const mine = { text };
+/**
+ * What was just done, in a sentence, for a few seconds. It is shown and announced. `way`: a label, and what its button does while the sentence
+ * is shown. Then it is shown for longer.
+ */
+export function flash(text, way) {
+  const mine = { text, way };
   flashed = mine;
   redraw();
-  setTimeout(() => {
+  const end = () => {
     if (flashed !== mine) return;
     flashed = null;
     redraw();
-  }, FLASH_MS);
+  };
+  mine.end = end;
+  setTimeout(end, way ? FLASH_WAY_MS : FLASH_MS);
 }
 
-export const flashedText = () => flashed?.text ?? null;
+export const flashedNow = () => flashed;
 
 /** Tells people who do not see the page what has happened. */
 export function say(text) {

@@ -1,7 +1,7 @@
 // What stands around every page: the rail, the bar of a phone, banners, the keys, and the one button that stops everything.
 
 import { getText } from "./api.js";
-import { flashedText, optional } from "./app.js";
+import { flashedNow, optional, say } from "./app.js";
 import { entrancePage } from "./entrance.js";
 import { showTimesIn } from "./format.js";
 import { noteAgent, palette } from "./palette.js";
@@ -84,7 +84,7 @@ export function banners(ctx, stale) {
   const { account } = ctx.shared;
   return [
     account?.stopped_at && stoppedBanner(ctx, account),
-    h("div", { class: flashedText() ? "flash" : "flash none", role: "status", key: "flash" }, flashedText()),
+    flashView(),
     !ctx.isOnline && h("div", { class: "banner offline", role: "status", key: "offline" }, icon("offline"), h("p", {}, "No connection. You can go on writing: it is kept here."), press("Try now", () => ctx.refresh())),
     newVersion && h("div", { class: "banner", role: "status", key: "version" }, h("p", {}, "A new version of this page is there."), press("Load it", () => location.reload())),
     stale && ctx.isOnline && h("div", { class: "banner stale", role: "status", key: "stale" }, h("p", {}, `This may be old: ${stale.message}`), press("Retry", () => ctx.refresh())),
@@ -303,3 +303,13 @@ export function watchVersion(redraw) {
 
 /** The agents by id, for names beside what belongs to them. */
 export const agentName = (ctx, agentId) => (ctx.shared.agents?.data ?? []).find((agent) => agent.agent_id === agentId)?.name ?? null;
+
+/** What was just done. Its button is pressed once. */
+function flashView() {
+  const now = flashedNow();
+  const press = () => {
+    now.end();
+    now.way.act().catch((error) => say(error.message));
+  };
+  return h("div", { class: now ? "flash" : "flash none", role: "status", key: "flash" }, now?.text, now?.way && [" ", h("button", { class: "btn quiet", type: "button", onclick: press }, now.way.label)]);
+}

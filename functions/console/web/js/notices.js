@@ -18,6 +18,8 @@ const CHANNEL_KINDS = {
   telegram: ["Telegram", [["token", "Token of the bot", "It is a secret: it is stored encrypted and never shown again.", true], ["chat_id", "Chat", "A number, or the name of a channel with @."]]],
 };
 
+export const channelKindName = (kind) => CHANNEL_KINDS[kind][0];
+
 /** On one machine. */
 const STORED = "This platform sends no e-mail: it shows each message under Outbox. To be told elsewhere, add another channel.";
 

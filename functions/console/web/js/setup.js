@@ -4,6 +4,7 @@ import { del, get, post } from "./api.js";
 import { keep, optional } from "./app.js";
 import { banners, brand } from "./frame.js";
 import { button, confirmation, draftOf, failureOf, isStopped, link, press } from "./parts.js";
+import { ACTION_PARTS, setupTicket, withParts } from "./setup-ticket.js";
 import { forgetSetupOf, rememberSetup, setupDraftStore } from "./setups.js";
 import { askToStop } from "./stop.js";
 import { TALK_PAGE, composer, newTalk, readTalk, sendTurn, talkView } from "./talk.js";
@@ -68,11 +69,15 @@ function setupDraft(ctx) {
   return ctx.state.draft;
 }
 
-function takeProposed(ctx, proposed) {
+/** All parts that a draft has. */
+const partsOf = (draft) => (draft.first_action ? [...PARTS, ...ACTION_PARTS] : PARTS);
+
+function takeProposed(ctx, whole) {
+  const proposed = withParts(whole);
   const before = setupDraft(ctx);
   const mine = {};
   const offers = {};
-  for (const { name } of PARTS) {
+  for (const { name } of partsOf(proposed)) {
     const theirs = proposed[name] ?? "";
     const own = before?.mine[name];
     const isOwn = before && own !== before.base[name];
@@ -80,8 +85,8 @@ function takeProposed(ctx, proposed) {
     // What the person has written stays. The other text is offered.
     if (isOwn && theirs !== own && theirs !== before.base[name]) offers[name] = theirs;
   }
-  ctx.state.fresh = new Set(PARTS.filter(({ name }) => !before || before.base[name] !== proposed[name]).map(({ name }) => name));
-  ctx.state.draft = { base: { ...proposed }, mine, offers };
+  ctx.state.fresh = new Set(partsOf(proposed).filter(({ name }) => !before || before.base[name] !== proposed[name]).map(({ name }) => name));
+  ctx.state.draft = { base: proposed, mine, offers };
   ctx.state.isSearched = true;
   if (!before) ctx.say("The draft of the agent is written.");
   draftStore(ctx).set(JSON.stringify(ctx.state.draft));
@@ -112,7 +117,7 @@ export const setupPage = {
   title: () => "Setting up an agent",
   reads(ctx) {
     const chatId = setupChat(ctx);
-    return chatId ? { chat: optional(setupPath(chatId)) } : {};
+    return { channels: optional("/notifications/channels"), ...(chatId && { chat: optional(setupPath(chatId)) }) };
   },
   every: () => IDLE_SETUP_MS,
   enter(ctx) {
@@ -157,7 +162,7 @@ export const setupPage = {
         { id: "main", tabindex: "-1" },
         banners(ctx, null),
         h("h2", { class: "vh" }, "Conversation"),
-        talkView(ctx, talk, { summary: chat?.summary, greeting: h("p", { class: "greeting", key: "greeting" }, "What should it look after? One sentence is enough to begin. You are asked for the rest.") }),
+        talkView(ctx, talk, { summary: chat?.summary, greeting: h("p", { class: "greeting", key: "greeting" }, "What should it look after? One sentence is enough, such as “Remind me every weekday at 9 to write three sentences”.") }),
         composer(ctx, talk, { placeholder: draft ? "Change any part of the draft…" : "Say it in your words…", label: "Your message", focus: matchMedia("(pointer: fine)").matches }),
       ),
       draftSheet(ctx, talk, draft),
@@ -176,7 +181,13 @@ function draftSheet(ctx, talk, draft) {
   return h(
     "aside",
     { class: "sheet", id: "draft", key: "draft", tabindex: "-1", "aria-label": "Draft of the agent" },
-    draft
+    draft?.base.first_action
+      ? [
+          h("div", { class: "sheet-head", key: "kind" }, h("span", { class: "kind" }, "Ticket"), press("Delete draft", () => askToDeleteDraft(ctx, talk), { kind: "quiet" })),
+          h("h2", { class: "vh", key: "title" }, "Ticket of the first action"),
+          setupTicket(ctx, draft, { parts: PARTS, part: (one) => draftPart(ctx, draft, one), channels: ctx.data.channels, done: () => forgetSetup(ctx) }),
+        ]
+      : draft
       ? [
           h("span", { class: "kind", key: "kind" }, "Draft of an agent"),
           h("h2", { class: "vh", key: "title" }, "Draft of the agent"),
@@ -213,9 +224,9 @@ function draftPart(ctx, draft, { name, label, most, rows }) {
       "label",
       { class: "field" },
       h("span", {}, label, isFresh && h("small", { class: "ok" }, " just written")),
-      h(name === "name" ? "input" : "textarea", {
+      h(rows === 1 && name !== "timeline" ? "input" : "textarea", {
         name,
-        rows: name === "name" ? null : rows,
+        rows: rows === 1 && name !== "timeline" ? null : rows,
         maxlength: most,
         value: draft.mine[name] ?? "",
         required: name === "name" || name === "goal",

@@ -55,14 +55,7 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
   return h(
     "article",
     { class: `ticket${drifted ? " drift" : " draft"}`, key: `ticket ${actionId}`, "aria-label": drifted ? `Approval of ${title}, changed since you approved` : `Approval of ${title}` },
-    h(
-      "div",
-      { class: "stub" },
-      nextAt
-        ? h("div", { class: "big" }, h("span", {}, stubDay(nextAt)), " ", h("span", {}, clock(nextAt)))
-        : h("div", { class: "big" }, view.current.schedule ? "never" : "no time"),
-      h("div", { class: "small" }, scheduleText ? scheduleBeside(scheduleText, nextAt) : "It runs when you run it.", nextAt && h("div", {}, stubDate(nextAt))),
-    ),
+    stub(nextAt, Boolean(view.current.schedule), scheduleText),
     h(
       "div",
       { class: "body" },
@@ -76,6 +69,8 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
       h("h3", {}, isOnPage ? title : h("a", { href: `#/actions/${actionId}` }, title)),
       agent && !isOnPage && h("p", { class: "muted" }, agent),
       facts(plainFacts(view)),
+      view.told && h("p", { class: "muted" }, view.told.text, view.told.channels.length === 0 && [" ", h("a", { href: "#/notices" }, "Add a channel")]),
+      view.cannot?.length > 0 && h("ul", { class: "warnings", "aria-label": "What it cannot do" }, view.cannot.map((one) => h("li", { key: one }, one))),
       view.warnings.length > 0 && h("ul", { class: "warnings" }, view.warnings.map((warning) => h("li", {}, warning))),
       rehearsal && h("p", { class: "aside-note" }, `It may use only what the rehearsal used: ${rehearsal.grants.map(toolWords).join(", ") || "nothing"}.`),
       h(
@@ -107,6 +102,16 @@ export function ticket(ctx, { actionId, title, agent, view, nextAt, scheduleText
         ),
       ),
     ),
+  );
+}
+
+/** When it runs first, and how it goes on. `further`: what stands below. */
+export function stub(nextAt, hasSchedule, scheduleText, further) {
+  return h(
+    "div",
+    { class: "stub" },
+    nextAt ? h("div", { class: "big" }, h("span", {}, stubDay(nextAt)), " ", h("span", {}, clock(nextAt))) : h("div", { class: "big" }, hasSchedule ? "never" : "no time"),
+    h("div", { class: "small" }, scheduleText ? scheduleBeside(scheduleText, nextAt) : "It runs when you run it.", nextAt && h("div", {}, stubDate(nextAt)), further),
   );
 }
 

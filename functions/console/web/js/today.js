@@ -43,6 +43,7 @@ export const todayPage = {
       { key: "today" },
       head(longDay(day?.now ?? Date.now()), place(), !isFirst && link("Set up an agent", "#/setup", { kind: "" })),
       zoneOffer(ctx, account),
+      untoldNote(ctx, day),
       isFirst && firstVisit(ctx),
       isFirst && habitsToday(ctx),
       day && !isFirst && daySection(day),
@@ -58,11 +59,33 @@ export const todayPage = {
 };
 
 const ZONE_KEPT = "lamplighter.zone";
+const UNTOLD_KEPT = "lamplighter.untold";
+
+/** Results that nobody is told of are lost on people who do not look here. */
+function untoldNote(ctx, day) {
+  if (!day?.untold || localStorage.getItem(UNTOLD_KEPT)) return null;
+  return h(
+    "div",
+    { class: "banner untold", key: "untold", role: "region", "aria-label": "Who is told" },
+    h("p", {}, day.untold),
+    link("Add a channel", "#/notices", { kind: "" }),
+    press("They may wait here", () => {
+      localStorage.setItem(UNTOLD_KEPT, "yes");
+      ctx.redraw();
+    }, { kind: "quiet" }),
+  );
+}
+
+/** The zone of the browser, if the account still has the one that every new account has. */
+function unsaidZone(account) {
+  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return account?.timezone !== "UTC" || here === "UTC" || here === undefined || localStorage.getItem(ZONE_KEPT) ? null : here;
+}
 
 /** A new account has its times in UTC. The browser knows where the person is. */
 function zoneOffer(ctx, account) {
-  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (account?.timezone !== "UTC" || here === "UTC" || here === undefined || localStorage.getItem(ZONE_KEPT)) return null;
+  const here = unsaidZone(account);
+  if (!here) return null;
   return h(
     "div",
     { class: "banner zone", key: "zone", role: "region", "aria-label": "Time zone" },
@@ -78,11 +101,14 @@ function zoneOffer(ctx, account) {
 
 function firstVisit(ctx) {
   const draft = draftOf("setup");
-  const begin = (event) => {
+  const begin = async (event) => {
     event.preventDefault();
     const text = new FormData(event.target).get("sentence").trim();
     if (!text || isStopped(ctx)) return;
     draft.set(text);
+    // "At 7" means the person's 7. If it can't be stored, the ticket shows the zone that counts.
+    const here = unsaidZone(ctx.shared.account);
+    if (here) await edit("/account", { timezone: here }).catch(() => null);
     ctx.go("#/setup/begin");
   };
   return h(

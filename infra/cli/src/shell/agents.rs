@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use super::actions::look;
 use super::api::Api;
-use super::chat::{Talk, confirmed};
+use super::approve;
+use super::chat::{Talk, ask, confirmed};
 use super::names::{self, Kind};
+use super::notices::channels;
 use super::screen::{Look, indented, line, print_json};
 use super::table::{Table, short_ids};
 use super::values::{Fields, dollars};
@@ -104,6 +106,9 @@ fn new(api: Api, args: &NewAgent) -> Result<(), Failure> {
         if !draft.is_object() {
             return Ok(false);
         }
+        if draft["first_action"].is_object() {
+            return ticket(talk, run, args.json.json);
+        }
         output::print(format!(
             "\n{}\n{}",
             talk.api.screen.painted(&line(draft.text("name")), Look::Bold),
@@ -115,6 +120,67 @@ fn new(api: Api, args: &NewAgent) -> Result<(), Failure> {
         }
         made(&talk.api, draft, args.json.json).map(|()| true)
     })
+}
+
+/// Shows the ticket of an agent with its first action, and makes both if the person says yes. Returns whether they were made.
+fn ticket(talk: &Talk, run: &Value, json: bool) -> Result<bool, Failure> {
+    let api = &talk.api;
+    let mut setup = json!({ "run_id": run["run_id"] });
+    let shown = api.send(Change::Post, "/setup/preview", &setup)?;
+    let times: Vec<String> =
+        shown.items("fire_times").iter().filter_map(Value::as_str).map(|at| api.when(at)).collect();
+    let first = shown.items("fire_times").first().cloned().unwrap_or_default();
+    let about = json!({ "schedule_text": shown["schedule_text"], "next_due": first });
+    output::print(format!("\n{}", approve::shown(api, &about, &shown)))?;
+    if times.len() > 1 {
+        output::print(format!("then      {}\n", times[1..].join(", ")))?;
+    }
+    let channel = match shown["told"].items("channels").is_empty() {
+        true => asked_channel(talk)?,
+        false => None,
+    };
+    if !confirmed("Make the agent, and approve this?")? {
+        talk.note("Say what should be different.");
+        return Ok(false);
+    }
+    if let Some(channel) = channel {
+        let channel = api.send(Change::Post, "/notifications/channels", &channel)?;
+        if channel.text("state") == "unconfirmed" {
+            talk.note("A code is on its way to that address: `lamplighter notices confirm` takes it.");
+        }
+    }
+    setup["approval_hash"] = shown["approval_hash"].clone();
+    setup["tell"] = json!("at_once");
+    let made = api.send(Change::Post, "/setup", &setup)?;
+    if json {
+        return print_json(&made).map(|()| true);
+    }
+    let (agent, action) = (&made["agent"], &made["action"]);
+    let next = match action.some("next_due") {
+        Some(at) => format!("It runs {}", api.when(at)),
+        None => "It runs when you run it".to_owned(),
+    };
+    output::print(format!(
+        "Made {} ({}). {next}.\n",
+        line(agent.text("name")),
+        line(agent.text("agent_id"))
+    ))?;
+    Ok(true)
+}
+
+/// Where the person wants to be told, if nobody is told yet. `None`: nowhere.
+fn asked_channel(talk: &Talk) -> Result<Option<Value>, Failure> {
+    loop {
+        let said = ask("Tell me at (an e-mail address or the address of a webhook; empty: nowhere): ")?;
+        let said = said.unwrap_or_default();
+        match channels::named(said.trim()) {
+            _ if said.trim().is_empty() => return Ok(None),
+            Some(channel) => return Ok(Some(channel)),
+            None => talk.note(
+                "That is no e-mail address, no address that begins with https://, and no token of a Telegram bot with a chat.",
+            ),
+        }
+    }
 }
 
 fn made(api: &Api, draft: &Value, json: bool) -> Result<(), Failure> {

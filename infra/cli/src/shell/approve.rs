@@ -68,7 +68,7 @@ fn no_hash() -> Failure {
 }
 
 /// The ticket: everything that an approval permits.
-fn shown(api: &Api, action: &Value, ticket: &Value) -> String {
+pub(super) fn shown(api: &Api, action: &Value, ticket: &Value) -> String {
     let current = &ticket["current"];
     let mut text = format!("{}\n", api.screen.painted(&line(current.text("title")), Look::Bold));
     let mut row = |name: &str, value: &str| {
@@ -96,6 +96,10 @@ fn shown(api: &Api, action: &Value, ticket: &Value) -> String {
     }
     for condition in current.items("conditions") {
         row("condition", &line(&without_kind(condition)));
+    }
+    row("told", &line(ticket["told"].text("text")));
+    for limit in ticket.items("cannot").iter().filter_map(Value::as_str) {
+        row("limit", &api.screen.painted(&line(limit), Look::Careful));
     }
     for warning in ticket.items("warnings").iter().filter_map(Value::as_str) {
         row("careful", &api.screen.painted(&line(warning), Look::Careful));

@@ -1,6 +1,6 @@
 //! `notices`: what a person is told, where, and what became of it.
 
-mod channels;
+pub mod channels;
 mod snooze;
 
 use serde_json::{Value, json};

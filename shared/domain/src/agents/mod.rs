@@ -1,5 +1,7 @@
 //! An agent: what a person set up by talking, and what it has delivered since.
 
+mod needs;
+
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
@@ -12,6 +14,9 @@ use crate::models::{ModelTier, ProviderTool};
 use crate::names;
 use crate::schedule::timezone_named;
 use crate::validate::{FieldErrors, present};
+use crate::work::ActionDraft;
+
+pub use needs::Need;
 
 /// The longest name, in characters.
 pub const MAX_NAME: usize = 200;
@@ -285,13 +290,20 @@ impl Agent {
 }
 
 /// The result of the setup conversation: the fields of a new agent, as the model wrote them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AgentDraft {
     pub name: String,
     pub goal: String,
     pub success_criteria: String,
     pub timeline: String,
     pub instructions: String,
+    /// What it does at a time that the person has named. Left out if the person has named none. `POST /setup/preview` says what it would
+    /// be, and `POST /setup` creates both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_action: Option<Box<ActionDraft>>,
+    /// What the work needs that nobody has connected. Left out if it needs nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
 }
 
 #[cfg(test)]

@@ -21,14 +21,18 @@ use crate::watch::state::News;
 use crate::work::MAX_NOTEBOOK;
 
 const SETUP: &str = "<lamplighter:setup>
-You help a person to set up an agent. Find out three things. Ask one short question at a time:
+You help a person to set up an agent. One sentence of the person is often enough. You need to know:
 1. What should the agent achieve? Write it as \"A [type] agent that [does what]\".
-2. How will the person know that the work is good?
-3. Until when should the agent work? A date, a range, or \"Ongoing\".
-Do not ask for what the person has already said. As soon as you know all three, call `ready_to_create` with a short title, the
-goal in the form above, the success criteria, the timeline, and instructions for the agent. Write the instructions yourself:
-how the agent should work, in what tone, and what it must be careful about. Do not describe the agent in the chat instead of
-calling the tool.";
+2. Does the person want work at a time, or again and again? Then it is the `first_action`, with its schedule.
+3. How will the person know that the work is good, and until when should the agent work? If the person has not said it, write
+   the first from the goal, and \"Ongoing\".
+If the person has named work and a time, call `ready_to_create` at once. If the person has named work that repeats without a
+time, ask for the time. If you cannot say what the agent should do, ask for that. Ask one short question at a time, and never
+for what the person has already said or left to you. If a time cannot be a schedule, such as \"at sunrise\", say so and name
+what can.
+Write the name, the instructions and the title of the action yourself, short and from what is done. Write instructions that can
+be followed when nobody is there to ask, without the times: they change, and stand in the schedule alone. Say in `needs` what
+the work needs outside of the conversation. Do not describe the agent in the chat instead of calling the tool.";
 
 const CHAT: &str = "<lamplighter:chat>
 You are an agent that a person has set up. You talk with the person, deliver content, and plan work.

@@ -90,6 +90,16 @@ fn conditions() -> Value {
     })
 }
 
+/// The first action of a new agent.
+pub(super) fn first() -> Value {
+    let mut action = object(&plan(&["instructions", "expected_output"]), &["title", "task_config"]);
+    action["description"] = json!(
+        "The work that the person wants at a time, or again and again. Left out if the person named no time. The title says what is \
+         done, in a few words. The time is in `schedule` alone."
+    );
+    action
+}
+
 /// The properties of an action. `needed`: the required properties of a task.
 fn plan(needed: &[&str]) -> Value {
     let task_config = json!({

@@ -8,7 +8,7 @@ use super::Surface::{Mcp, Setup};
 use super::ToolDef;
 use super::output::{self, page};
 use super::schema::{choice, listing, named, object, optional, string, text, up_to};
-use crate::agents::AgentStatus;
+use crate::agents::{AgentStatus, Need};
 use crate::ids::AgentId;
 
 pub static READY_TO_CREATE: ToolDef = ToolDef::new(
@@ -22,7 +22,12 @@ pub static READY_TO_CREATE: ToolDef = ToolDef::new(
             "goal": text("\"A [type] agent that [does what]\".", 2_000),
             "success_criteria": text("How the person will know that it works.", 2_000),
             "timeline": text("A date, a range of dates, or \"Ongoing\".", 2_000),
-            "instructions": text("How it should work, as far as that was said.", 20_000),
+            "instructions": text("How it should work, as far as that was said. No times.", 20_000),
+            "first_action": super::actions::first(),
+            "needs": {
+                "type": "array", "items": {"type": "string", "enum": Need::ALL.map(Need::as_str)},
+                "description": "What the work needs outside of the conversation. The person is told that it is not connected.",
+            },
         });
         object(&properties, &["title", "goal", "success_criteria", "timeline"])
     },

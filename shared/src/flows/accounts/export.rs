@@ -3,8 +3,12 @@
 //! ```text
 //! records.jsonl     each record on a line: {"kind", "partition", "key", "version", "record"}
 //! objects/…         texts and files that are too large for a record, by the key that records name
+//! readable/…        for people: the agents with their actions, and each asset under its title
+//! README.md         for people: what is in the archive
 //! manifest.json     the format, the owner, and the counts; it is written last
 //! ```
+//!
+//! An import reads records, objects and the manifest, and ignores what is for people.
 
 use std::time::Duration;
 
@@ -21,6 +25,7 @@ use utoipa::ToSchema;
 use crate::blobs::{BlobError, BlobKey, PartUpload};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::accounts::readable::Readable;
 use crate::flows::archive::Growing;
 use crate::flows::due;
 use crate::flows::jobs::{self, Due};
@@ -117,7 +122,8 @@ async fn archive(
     let id = claimed.job.export_id;
     let parts = PartUpload::begin_expiring(&cx.blobs, BlobKey::export(owner, id), "application/zip").await?;
     let began = cx.clock.now();
-    let mut work = Work { cx, owner, claimed, zip: Growing::default(), parts };
+    let (zip, readable) = (Growing::default(), Readable::default());
+    let mut work = Work { cx, owner, claimed, zip, parts, readable };
     let ended = work.everything().await;
     let Work { mut claimed, parts, .. } = work;
     match ended {
@@ -151,6 +157,7 @@ struct Work<'a> {
     claimed: ClaimedJob<'a, Export>,
     zip: Growing,
     parts: PartUpload,
+    readable: Readable,
 }
 
 impl Work<'_> {
@@ -163,12 +170,16 @@ impl Work<'_> {
                 continue;
             }
             for item in &items {
+                self.readable.note(&partition, item);
                 self.zip.write(&line(self.owner, &partition, item, &forgotten)?)?;
             }
             *self.claimed.job.records.entry(partition.kind().to_owned()).or_default() += items.len() as u64;
             self.pause().await?;
         }
         self.objects().await?;
+        self.zip.whole_file("readable/agents.md", self.readable.agents().as_bytes())?;
+        let readme = self.readable.readme(self.claimed.job.requested_at);
+        self.zip.whole_file("README.md", readme.as_bytes())?;
         self.zip.file("manifest.json")?;
         let Export { export_id, requested_at, records, objects, .. } = &self.claimed.job;
         let manifest = json!({
@@ -197,6 +208,9 @@ impl Work<'_> {
                     Err(error) => return Err(error.into()),
                 };
                 self.zip.whole_file(&format!("objects/{rest}"), &content)?;
+                if let Some(name) = self.readable.name_of(rest) {
+                    self.zip.whole_file(&format!("readable/assets/{name}"), &content)?;
+                }
                 self.claimed.job.objects += 1;
                 self.pause().await?;
             }

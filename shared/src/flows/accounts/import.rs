@@ -78,6 +78,8 @@ const WRITTEN_AT: usize = 8 * 1024 * 1024;
 const RECORDS: &str = "records.jsonl";
 const MANIFEST: &str = "manifest.json";
 const OBJECTS: &str = "objects/";
+const README: &str = "README.md";
+const READABLE: &str = "readable/";
 
 /// The request for an import.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -746,6 +748,9 @@ fn read_pieces(
                 Pass::Objects(_) | Pass::Records(_) => Ok(()),
             }
         }
+        // They are for people.
+        (README, None) => Ok(()),
+        (other, None) if other.starts_with(READABLE) => Ok(()),
         (other, None) => Err(Unreadable::Content(format!("the archive has an unknown file {other:?}"))),
     })
 }

@@ -9,6 +9,7 @@ pub mod models;
 mod openclaw;
 pub mod profile;
 pub mod provider_keys;
+mod readable;
 pub mod secrets;
 pub mod servers;
 mod stopped;

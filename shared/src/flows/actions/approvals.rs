@@ -6,7 +6,7 @@
 
 use domain::actions::cost::dollars;
 use domain::actions::{Action, ApprovalContent, ApprovalRecord, Difference, ExpectedCost};
-use domain::agents::Agent;
+use domain::agents::{Agent, Need};
 use domain::ceilings::{Ceiling, CeilingOf};
 use domain::ids::{ActionId, AgentId, Owner};
 use domain::living::MAX_SYNC_MICROS;
@@ -25,6 +25,7 @@ use super::{ActionView, approve, expected_cost, load, stored};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
+use crate::flows::notices::reach::{self, Reaches};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::flows::withdrawals::{MAX_APPROVALS, StaleApproval, describe, is_stale};
 use crate::money::ceilings;
@@ -57,6 +58,10 @@ pub struct ApprovalView {
     /// What the runs of the next 30 days will probably cost, if there is a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_cost: Option<ExpectedCost>,
+    /// What it cannot do although its work seems to need it, in sentences.
+    pub cannot: Vec<String>,
+    /// Where its results are told.
+    pub told: Reaches,
 }
 
 /// How much the notebook of an action holds.
@@ -160,7 +165,35 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     if let Some(cost) = &expected_cost {
         warnings.extend(beyond_budget(cx, owner, (&action, &agent), cost).await?);
     }
-    Ok(ApprovalView { holds, approved, approval_hash, current, changes, notebook, warnings, expected_cost })
+    let cannot = match current.call {
+        // It sends what it says.
+        Some(_) => Vec::new(),
+        None => cannot(&current, &[]),
+    };
+    let told = reach::of_results(cx, owner, Some(id)).await?;
+    Ok(ApprovalView {
+        holds,
+        approved,
+        approval_hash,
+        current,
+        changes,
+        notebook,
+        warnings,
+        expected_cost,
+        cannot,
+        told,
+    })
+}
+
+/// What a run with this content cannot do although its words, or `needs`, ask for it.
+pub(crate) fn cannot(content: &ApprovalContent, needs: &[Need]) -> Vec<String> {
+    let ApprovalContent { agent, title, task_config, watches, max_uses, .. } = content;
+    let said = [&agent.goal, &agent.instructions, title, &task_config.instructions];
+    let words = Need::of_words(&said.map(String::as_str).join("\n"));
+    let has_web = !max_uses.is_empty() || watches.iter().any(|watch| watch.url().is_some());
+    let is_needed = |need: &Need| needs.contains(need) || words.contains(need);
+    let lacks = |need: &Need| is_needed(need) && !(*need == Need::Web && has_web);
+    Need::ALL.into_iter().filter(lacks).map(|need| need.cannot().to_owned()).collect()
 }
 
 /// The ceilings of a month that would not pay for what the runs will probably cost.

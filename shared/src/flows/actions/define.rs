@@ -1,8 +1,9 @@
 //! Defines an action, directly or from a proposal.
 
-use domain::actions::DefineAction;
+use domain::actions::{Action, DefineAction};
 use domain::agents::Agent;
 use domain::ceilings::CeilingOf;
+use domain::chats::signals::ActionDraft;
 use domain::chats::{Proposal, ProposalBody};
 use domain::history::{Change, ChangedBy};
 use domain::ids::{ActionId, AgentId, Owner, ProposalId};
@@ -51,17 +52,8 @@ pub async fn define(
             return Err(refused("must be a proposal of an action, is a proposal to change an action"));
         }
     };
-    let id = ActionId::from_uuid(cx.clock.uuid());
-    let mut new = input.complete(draft, &agent, cx.config.budget.run_micros)?;
-    if let Some(schedule) = new.schedule.take() {
-        new.schedule = Some(schedules::in_zone_of(cx, owner, Some(&agent), schedule).await?);
-    }
-    let action = new.validate()?.define(id, agent.agent_id, cx.clock.now());
-    ceilings::check_month(cx, CeilingOf::ActionMonth, action.budget.per_month_micros)?;
-    check_provider_tools(cx, owner, &action).await?;
-    watches::check(cx, owner, &action).await?;
-    calls::check(cx, owner, &action).await?;
-
+    let action = checked(cx, owner, &agent, draft, input).await?;
+    let id = action.id;
     let mut writes = Store::action_writes(owner, &action)?;
     let by = ChangedBy::from(by);
     let by = proposal.as_ref().map_or(by, |proposal| by.accepting(proposal.proposal_id));
@@ -78,6 +70,30 @@ pub async fn define(
         Written::Refused(Guard::Proposal) => Err(Error::NotFound("proposal")),
         Written::Refused(_) => Err(Error::NotFound("agent")),
     }
+}
+
+/// A new action, completed and checked. Nothing is stored.
+///
+/// # Errors
+/// 400 with every invalid field and its limit.
+pub(crate) async fn checked(
+    cx: &Cx,
+    owner: &Owner,
+    agent: &Agent,
+    draft: Option<ActionDraft>,
+    input: DefineAction,
+) -> Result<Action> {
+    let mut new = input.complete(draft, agent, cx.config.budget.run_micros)?;
+    if let Some(schedule) = new.schedule.take() {
+        new.schedule = Some(schedules::in_zone_of(cx, owner, Some(agent), schedule).await?);
+    }
+    let id = ActionId::from_uuid(cx.clock.uuid());
+    let action = new.validate()?.define(id, agent.agent_id, cx.clock.now());
+    ceilings::check_month(cx, CeilingOf::ActionMonth, action.budget.per_month_micros)?;
+    check_provider_tools(cx, owner, &action).await?;
+    watches::check(cx, owner, &action).await?;
+    calls::check(cx, owner, &action).await?;
+    Ok(action)
 }
 
 /// Defines an action of an agent under this id, as an import does. Nobody is told that it waits for an approval: whoever imports has the list. `false` if the id is taken, or if the agent is gone.

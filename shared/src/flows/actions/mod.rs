@@ -50,7 +50,9 @@ use crate::store::{DueItem, Store, Versioned};
 pub use super::withdrawals::StaleApproval;
 pub use apply::{Changed, apply, approve, change, command, resume, revert, schedule};
 pub(crate) use apply::{answer, queued};
+pub(crate) use approvals::cannot;
 pub use approvals::{ApprovalView, Approvals, ApproveMany, Approved, approval, approve_many, stale};
+pub(crate) use define::checked;
 pub use define::define;
 pub(crate) use define::define_imported;
 pub use delete::{delete, delete_if_there};
@@ -273,7 +275,7 @@ pub(super) fn wake_at(action: &Action, live: Option<&Occurrence>, now: Timestamp
 }
 
 /// Dispatches an executor for this time, if the time is now or soon.
-pub(super) async fn dispatch_at(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) {
+pub(crate) async fn dispatch_at(cx: &Cx, owner: &Owner, id: ActionId, at: Option<Timestamp>) {
     due::dispatch_at(cx, &DueItem::action(owner, id), at).await;
 }
 
@@ -321,7 +323,7 @@ pub(super) async fn is_free(cx: &Cx, owner: &Owner, action: &Action) -> Result<b
 }
 
 /// What the action will probably cost, from its last runs. `None` if its runs cost nothing: a ceiling says nothing about them.
-pub(super) async fn expected_cost(cx: &Cx, owner: &Owner, action: &Action) -> Result<Option<ExpectedCost>> {
+pub(crate) async fn expected_cost(cx: &Cx, owner: &Owner, action: &Action) -> Result<Option<ExpectedCost>> {
     if action.schedule.is_none() {
         return Ok(None);
     }

@@ -10,6 +10,7 @@
 pub mod channels;
 pub mod deliveries;
 pub mod mail;
+pub mod reach;
 mod results;
 pub mod told;
 mod waits;

@@ -24,6 +24,7 @@ use super::{AT_ONCE, Found, actions, agents_of, cut, live, open_turns, sentence,
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::jobs;
+use crate::flows::notices::reach::{self, Reaches};
 use crate::process::compute::{Stop, Stopped};
 use crate::store::keys;
 use crate::store::table::Order;
@@ -98,6 +99,10 @@ pub struct Day {
     /// When the account was stopped. Absent if it is not stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<Timestamp>,
+    /// Why nobody is told of the results of actions that run by themselves, as a sentence. Absent if somebody is, and if no action has a
+    /// due time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untold: Option<String>,
 }
 
 /// A due time, or a run that was started by hand.
@@ -251,6 +256,10 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
     let Found { data: actions, complete: all_actions } = found;
     let agents = agents_of(cx, owner, actions.iter().map(|action| action.agent_id)).await?;
     let live = live(&actions, &turns.data);
+    let untold = match actions.iter().any(|action| action.next_due.is_some()) {
+        true => Some(reach::of_results(cx, owner, None).await?).filter(Reaches::nobody).map(|told| told.text),
+        false => None,
+    };
     let stopped_at = account.stop.map(|stop| stop.at);
 
     let of = actions.into_iter().filter_map(|action| {
@@ -306,6 +315,7 @@ pub async fn day(cx: &Cx, owner: &Owner, asked: &AskedDay) -> Result<Day> {
         watched_complete,
         live,
         stopped_at,
+        untold,
     })
 }
 

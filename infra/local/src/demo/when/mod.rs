@@ -92,6 +92,8 @@ pub fn read_change(text: &str, current: &str, now: Option<&ZonedDateTime>) -> Re
     read_facts(facts, rest, now)
 }
 
+pub use phrases::without_times;
+
 /// A schedule in words, in its zone or in that of the person.
 pub fn in_words(schedule: &Value, now: Option<&ZonedDateTime>) -> Option<String> {
     let zone = now.and_then(|now| now.time_zone().iana_name()).unwrap_or("UTC");

@@ -126,7 +126,12 @@ fn part(word: &str) -> Option<&'static Part> {
 }
 
 /// Single words that repeat.
-const ADVERBS: [(&str, Repeat); 14] = [
+const ADVERBS: [(&str, Repeat); 19] = [
+    ("stündlich", Repeat::Every { count: 1, unit: 'h', days: 0 }),
+    ("täglich", Repeat::Daily),
+    ("wöchentlich", Repeat::Weekly(0)),
+    ("monatlich", Repeat::Monthly(0)),
+    ("werktags", Repeat::Weekly(WORKDAYS)),
     ("hourly", Repeat::Every { count: 1, unit: 'h', days: 0 }),
     ("daily", Repeat::Daily),
     ("weekly", Repeat::Weekly(0)),
@@ -257,12 +262,49 @@ const PHRASES: [Phrase; 10] =
 /// What the times in a text say, and its other words.
 pub fn find(text: &str) -> (Facts, Vec<String>) {
     let tokens = tokens(text);
+    let (facts, rest) = read(&tokens);
+    (facts, rest.iter().map(|place| tokens[*place].word.clone()).collect())
+}
+
+/// The text without the phrases that name times, as it was written.
+pub fn without_times(text: &str) -> String {
+    let tokens = tokens(text);
+    let (_, rest) = read(&tokens);
+    // "In the morning": what led to a phrase that is gone leads nowhere.
+    let leads = |place: usize| LEADING.contains(&tokens[place].word.as_str()) && !rest.contains(&(place + 1));
+    let mut kept = String::new();
+    for (at, place) in rest.iter().copied().enumerate() {
+        if leads(place) {
+            continue;
+        }
+        let ends = rest[..at].last().is_some_and(|before| (*before..place).any(|gone| tokens[gone].is_last));
+        kept.push_str(if kept.is_empty() {
+            ""
+        } else if ends {
+            ". "
+        } else {
+            " "
+        });
+        kept.push_str(tokens[place].raw);
+    }
+    kept
+}
+
+/// Words that only lead to a time.
+const LEADING: [&str; 8] = ["at", "on", "in", "every", "each", "and", "from", "then"];
+
+/// What happens at no time of the clock.
+const NO_CLOCK: [&str; 8] =
+    ["sunrise", "sunset", "dawn", "dusk", "sundown", "sunup", "sonnenaufgang", "sonnenuntergang"];
+
+/// What the times say, and the places of the other words.
+fn read(tokens: &[Token<'_>]) -> (Facts, Vec<usize>) {
     let mut facts = Facts::default();
     let mut rest = Vec::new();
     let mut spread = Spread::default();
     let (mut at, mut follows) = (0, false);
     while at < tokens.len() {
-        let cursor = Cursor { tokens: &tokens, at, follows };
+        let cursor = Cursor { tokens, at, follows };
         let known = (facts.repeats.len(), facts.times.len(), facts.part);
         let read = PHRASES.iter().map(|phrase| phrase(&cursor, &mut facts)).find(|read| *read > 0);
         match read {
@@ -279,10 +321,23 @@ pub fn find(text: &str) -> (Facts, Vec<String>) {
         let joins = follows && ["and", "on"].contains(&cursor.word(0));
         follows = (read.is_some() || joins) && !tokens[at - 1].is_last;
     }
+    let has_no_clock = |place: usize| {
+        let leads = ["at", "every", "each", "before", "after", "around", "by", "bei"];
+        let before = place.checked_sub(1).map_or("", |before| tokens[before].word.as_str());
+        NO_CLOCK.contains(&tokens[place].word.as_str()) && leads.contains(&before)
+    };
+    // "Every" may have been read as part of a phrase.
+    if let Some(place) = (0..tokens.len()).find(|place| has_no_clock(*place)) {
+        let named = tokens[place].raw;
+        facts.wrong(format!(
+            "I can't plan \"{named}\": a schedule needs a time of the clock, such as \"every day at 6:30\", or a length of time, such as \
+             \"every 2 hours\"."
+        ));
+    }
     if facts.names_a_time() {
         for place in &rest {
             let follows = *place > 0 && !rest.contains(&(place - 1));
-            let left = Cursor { tokens: &tokens, at: *place, follows };
+            let left = Cursor { tokens, at: *place, follows };
             if let Some(length) = left.limits() {
                 let said = left.said(length);
                 facts.wrong(format!("I did not understand \"{said}\"."));
@@ -305,7 +360,6 @@ pub fn find(text: &str) -> (Facts, Vec<String>) {
             );
         }
     }
-    let rest = rest.iter().map(|place| tokens[*place].word.clone()).collect();
     (facts, rest)
 }
 

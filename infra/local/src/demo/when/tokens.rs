@@ -18,13 +18,42 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
             "@" => "at".to_owned(),
             "&" => "and".to_owned(),
             "-" | "–" => "to".to_owned(),
-            _ => raw.to_lowercase().replace('’', "'"),
+            _ => {
+                let word = raw.to_lowercase().replace('’', "'");
+                let english = GERMAN.iter().find(|(german, _)| *german == word);
+                english.map_or(word, |(_, english)| (*english).to_owned())
+            }
         };
         let is_last = part.ends_with(['.', '!', '?', ';']) && !word.ends_with(".m");
         (!word.is_empty()).then_some(Token { raw, word, is_last })
     });
     tokens.collect()
 }
+
+/// The commonest words for times in German, so that the demo understands "jeden Montag um 9 Uhr".
+const GERMAN: [(&str, &str); 21] = [
+    ("um", "at"),
+    ("uhr", "o'clock"),
+    ("jeden", "every"),
+    ("jede", "every"),
+    ("jedes", "every"),
+    ("alle", "every"),
+    ("tag", "day"),
+    ("tage", "days"),
+    ("stunde", "hour"),
+    ("stunden", "hours"),
+    ("minuten", "minutes"),
+    ("woche", "week"),
+    ("wochen", "weeks"),
+    ("monat", "month"),
+    ("montag", "monday"),
+    ("dienstag", "tuesday"),
+    ("mittwoch", "wednesday"),
+    ("donnerstag", "thursday"),
+    ("freitag", "friday"),
+    ("samstag", "saturday"),
+    ("sonntag", "sunday"),
+];
 
 const NUMBERS: [&str; 13] = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::agents::AgentDraft;
+use crate::agents::{AgentDraft, Need};
 use crate::assets::NewAsset;
 use crate::wording::refusal;
 use crate::work::{ActionDraft, Condition, TaskConfig};
@@ -78,7 +78,8 @@ impl Deliverable {
 
     /// The payload of `READY_TO_CREATE`: upper-case keys at line starts, values up to the next key.
     pub(super) fn from_key_values(payload: &str) -> Result<Self, String> {
-        const KEYS: [&str; 5] = ["TITLE", "GOAL", "SUCCESS_CRITERIA", "TIMELINE", "INSTRUCTIONS"];
+        const KEYS: [&str; 7] =
+            ["TITLE", "GOAL", "SUCCESS_CRITERIA", "TIMELINE", "INSTRUCTIONS", "FIRST_ACTION", "NEEDS"];
         let mut values: [Option<String>; KEYS.len()] = Default::default();
         let mut current = None;
         for line in payload.lines() {
@@ -96,15 +97,27 @@ impl Deliverable {
                 value.push_str(line);
             }
         }
-        let [title, goal, success_criteria, timeline, instructions] =
+        let [title, goal, success_criteria, timeline, instructions, first, needs] =
             values.map(|value| value.map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()));
         let needed = |value: Option<String>, key: &str| value.ok_or_else(|| format!("it has no {key}"));
+        let first_action = match first {
+            None => None,
+            Some(text) => {
+                let json: Value = serde_json::from_str(&text)
+                    .map_err(|error| format!("FIRST_ACTION is not one JSON object ({error})"))?;
+                Some(Box::new(action(&Fields::of(&json, "FIRST_ACTION")?)?))
+            }
+        };
+        let needs = needs.unwrap_or_default();
+        let needs = needs.split([',', ' ', '\n']).filter_map(need).collect();
         Ok(Self::ReadyToCreate(AgentDraft {
             name: needed(title, "TITLE")?,
             goal: needed(goal, "GOAL")?,
             success_criteria: needed(success_criteria, "SUCCESS_CRITERIA")?,
             timeline: needed(timeline, "TIMELINE")?,
             instructions: instructions.unwrap_or_default(),
+            first_action,
+            needs,
         }))
     }
 }
@@ -116,7 +129,22 @@ fn agent(fields: &Fields<'_>) -> Result<AgentDraft, String> {
         success_criteria: fields.needed(&["success_criteria", "successCriteria"])?,
         timeline: fields.needed(&["timeline"])?,
         instructions: fields.text(&["instructions"])?.unwrap_or_default(),
+        first_action: fields
+            .nested(&["first_action", "firstAction"])?
+            .map(|fields| action(&fields).map(Box::new))
+            .transpose()?,
+        needs: match fields.get(&["needs"]) {
+            Some((_, Value::Array(names))) => {
+                names.iter().filter_map(Value::as_str).filter_map(need).collect()
+            }
+            _ => Vec::new(),
+        },
     })
+}
+
+/// A word that is no need is left out: what is needed is a hint, and never decides.
+fn need(name: &str) -> Option<Need> {
+    Need::ALL.into_iter().find(|need| need.as_str().eq_ignore_ascii_case(name.trim()))
 }
 
 fn asset(fields: &Fields<'_>) -> Result<NewAsset, String> {

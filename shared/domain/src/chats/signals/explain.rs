@@ -21,7 +21,9 @@ fn one(tool: &ToolSpec) -> String {
     match name.as_str() {
         "ready_to_create" => format!(
             "{description} The signal is the very first thing in your reply:\n\nREADY_TO_CREATE\n---\nTITLE: …\nGOAL: …\n\
-             SUCCESS_CRITERIA: …\nTIMELINE: …\nINSTRUCTIONS: …"
+             SUCCESS_CRITERIA: …\nTIMELINE: …\nINSTRUCTIONS: …\nFIRST_ACTION: {{…}}\nNEEDS: …\n\nThe braces stand for \
+             `first_action` as JSON. Leave its line out if the person named no time, and NEEDS if nothing is needed. This schema \
+             explains all parts: {input_schema}"
         ),
         "generate_asset" | "generate_actions" => format!(
             "{description}\n\n{}\n---\n{{…}}\n\nThe braces stand for JSON that follows this schema: {input_schema}",

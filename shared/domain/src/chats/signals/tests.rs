@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::Deliverable::{Actions, Asset, Invalid, ReadyToCreate, UseTool};
 use super::*;
-use crate::agents::AgentDraft;
+use crate::agents::{AgentDraft, Need};
 use crate::assets::{AssetType, NewAsset};
 use crate::work::{Priority, TaskConfig};
 
@@ -41,6 +41,8 @@ fn agent() -> AgentDraft {
         success_criteria: "- 10 users\n- 1 sale".into(),
         timeline: "Ongoing".into(),
         instructions: String::new(),
+        first_action: None,
+        needs: Vec::new(),
     }
 }
 
@@ -236,6 +238,36 @@ fn ready_to_create_is_key_value_lines() {
         "",
         &[ReadyToCreate(AgentDraft { instructions: instructions.into(), ..agent() })],
     );
+    let first = r#"{"title": "Oil", "task_config": {"instructions": "Compare", "expected_output": "A list"}, "schedule": {"every": "1h"}}"#;
+    let Actions { actions } =
+        Deliverable::from_json(SignalKind::GenerateActions, &serde_json::from_str(first).unwrap()).unwrap()
+    else {
+        panic!("no action")
+    };
+    let planned = AgentDraft {
+        first_action: actions.into_iter().next().map(Box::new),
+        needs: vec![Need::Web, Need::Shop],
+        ..agent()
+    };
+    check(
+        &format!("READY_TO_CREATE\n---\n{AGENT}\nFIRST_ACTION: {first}\nNEEDS: web, shop, flying"),
+        "",
+        &[ReadyToCreate(planned.clone())],
+    );
+    let mut native = json!({"title": "Launch", "goal": "A launch agent that ships: fast", "success_criteria": "- 10 users\n- 1 sale",
+        "timeline": "Ongoing", "needs": ["web", "shop", "flying", 7]});
+    native["first_action"] = serde_json::from_str(first).unwrap();
+    assert_eq!(Deliverable::from_tool_call("ready_to_create", &native), Some(ReadyToCreate(planned)));
+    native["first_action"] = json!({"title": "Oil"});
+    assert!(matches!(
+        Deliverable::from_tool_call("ready_to_create", &native),
+        Some(Invalid { reason, .. }) if reason == "`first_action.instructions` is missing"
+    ));
+    native["first_action"] = json!("daily");
+    assert!(matches!(
+        Deliverable::from_tool_call("ready_to_create", &native),
+        Some(Invalid { reason, .. }) if reason == "`first_action` is not an object"
+    ));
     let without = |reason: &str, payload: &str| {
         let reply = format!("READY_TO_CREATE\n---\n{payload}");
         check(&reply, "", &[invalid(SignalKind::ReadyToCreate, reason, payload.len())]);
@@ -245,6 +277,10 @@ fn ready_to_create_is_key_value_lines() {
     without("it has no GOAL", "TITLE: t\nGOAL:  \nTIMELINE: x");
     without("it has no SUCCESS_CRITERIA", "TITLE: t\nGOAL: g\nTIMELINE: x");
     without("it has no TIMELINE", "TITLE: t\nGOAL: g\nSUCCESS_CRITERIA: x");
+    without(
+        "FIRST_ACTION is not one JSON object (expected value at line 1 column 1)",
+        "TITLE: t\nGOAL: g\nSUCCESS_CRITERIA: x\nTIMELINE: o\nFIRST_ACTION: daily",
+    );
 }
 
 #[test]
