@@ -170,7 +170,7 @@ async fn every_wrong_field_is_named() {
         with(&setup, json!({"tell": "never"})),
     ] {
         let answer = h.post("/setup", wrong).await;
-        assert_eq!(answer.status.as_u16(), 400, "{answer:?}");
+        assert_eq!(answer.status, 400, "{answer:?}");
     }
     assert_eq!(h.get("/agents").await.expect(200)["data"].as_array().unwrap().len(), 1);
 }

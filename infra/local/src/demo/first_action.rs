@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use super::intent;
 use super::reply::{DemoReply, introduced, shortened, text};
+use super::setup::apart;
 use super::when::{self, When};
 
 /// What the demo asks if the work has no time.
@@ -137,7 +138,11 @@ pub fn answer(ask: &Ask) -> Option<DemoReply> {
         }
         reply = Some(hear(ask, before, said));
     }
-    reply.map(|reply| introduced(ask, reply))
+    reply.map(|reply| match reply.call {
+        // A signal is the very first thing in a reply.
+        None if reply.text.starts_with("READY_TO_CREATE") => reply,
+        _ => introduced(ask, reply),
+    })
 }
 
 /// Adds what a later message says.
@@ -153,10 +158,21 @@ fn hear(ask: &Ask, known: &mut Known, said: &str) -> DemoReply {
         known.schedule = Some(None);
         return ready(ask, known);
     }
-    let current = known.schedule.clone().flatten().and_then(|schedule| when::in_words(&schedule, now));
-    let reading = when::read_change(said, &current.unwrap_or_default(), now);
+    let before = known.schedule.clone().flatten();
+    let current = before.as_ref().and_then(|schedule| when::in_words(schedule, now)).unwrap_or_default();
+    let reading = when::read_change(said, &current, now);
     match reading.when {
-        When::At(schedule) => known.schedule = Some(Some(schedule)),
+        When::At(mut schedule) => {
+            // The words of a schedule name the zone of the person, also if nobody has.
+            let named = when::read(said, now).when;
+            let has_zone = |schedule: &Value| schedule.get("timezone").is_some();
+            let is_named = matches!(named, When::At(named) if has_zone(&named))
+                || before.is_some_and(|old| has_zone(&old));
+            if let (false, Some(fields)) = (is_named, schedule.as_object_mut()) {
+                fields.remove("timezone");
+            }
+            known.schedule = Some(Some(schedule));
+        }
         When::Unclear(why) => return text(format!("{why} When should I do it instead?")),
         When::Unsaid if known.schedule.is_none() => {
             return text(format!("I found no time in that. {WHEN}"));
@@ -182,7 +198,8 @@ fn asks_for_work(said: &str, reading: &when::Reading) -> bool {
     let names_time = reading.when != When::Unsaid;
     let has_work = reading.rest.iter().any(|word| !POLITE.contains(&word.as_str()) && word.len() > 2);
     match (describes, is_work, names_time) {
-        (true, _, _) => names_time && reading.is_certain && has_work,
+        // Whoever says when it is good, or until when, talks it through.
+        (true, _, _) => names_time && reading.is_certain && has_work && apart(said).1.is_empty(),
         (false, true, _) => has_work,
         // "Every weekday at 7: what changed at my competitors?"
         (false, false, _) => names_time && reading.is_certain && has_work,

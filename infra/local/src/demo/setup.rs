@@ -8,7 +8,7 @@ use super::{first_action, intent};
 
 /// What the agent is created from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
+pub(super) enum Answer {
     Goal,
     Criteria,
     Timeline,
@@ -194,7 +194,7 @@ fn is_evasive(said: &str) -> bool {
 }
 
 /// Separates a message at the clauses that answer a question by their beginnings.
-fn apart(said: &str) -> (&str, Vec<(Answer, &str)>) {
+pub(super) fn apart(said: &str) -> (&str, Vec<(Answer, &str)>) {
     let mut cuts: Vec<(usize, usize, Answer)> = Vec::new();
     let mut begins_clause = true;
     for (at, word) in places_of_words(said) {

@@ -150,7 +150,7 @@ impl Need {
 }
 
 /// How many words after a verb its object may stand.
-const REACH: usize = 4;
+const REACH: usize = 6;
 
 const MAILS: &[&str] = &["email", "emails", "e-mail", "e-mails", "mail", "mails", "newsletters"];
 

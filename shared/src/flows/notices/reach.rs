@@ -15,6 +15,7 @@ use crate::store::notices::ChannelState;
 pub struct Reaches {
     /// The channels that are on. Results are told on each of them, unless `delivery` is `off`.
     pub channels: Vec<ShownChannel>,
+    /// How results are told.
     pub delivery: Delivery,
     /// In words.
     #[schema(example = "Told at: Slack https://hooks.slack.com/…k3Xz. Each result at once.")]
