@@ -131,6 +131,7 @@ mod models {
 
 /// Notices: who is told what, and how it is delivered.
 mod notices {
+    mod answers;
     mod channels;
     mod deliveries;
     mod foreign;

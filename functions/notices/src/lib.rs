@@ -2,6 +2,7 @@
 //!
 //! Executors plan and send the messages. Here, people say what they want and see what became of it.
 
+mod answers;
 mod channels;
 mod deliveries;
 mod preferences;
@@ -10,7 +11,7 @@ mod unsubscribe;
 use models::Models;
 use shared::runtime::function::{Function, Trigger};
 
-shared::routes!(in channels, deliveries, preferences, unsubscribe);
+shared::routes!(in answers, channels, deliveries, preferences, unsubscribe);
 
 pub const FUNCTION: Function = Function {
     name: "notices",

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::actions::{Action, ActionPatch, ActionState};
 use crate::agents::{Agent, AgentPatch, AgentStatus};
-use crate::ids::{ApiKeyId, ProposalId};
+use crate::ids::{ApiKeyId, ChannelId, ProposalId};
 
 /// A change of an action or an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -45,6 +45,8 @@ pub enum ChangedBy {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key_id: Option<ApiKeyId>,
     },
+    /// The reader of a message of this channel, by the link in it.
+    Channel { channel_id: ChannelId },
     /// An import of an account.
     Import,
     /// The platform itself, such as when it pauses an action after equal failures.
@@ -57,7 +59,9 @@ impl ChangedBy {
     pub const fn accepting(self, proposal_id: ProposalId) -> Self {
         let key_id = match self {
             Self::ApiKey { key_id } => Some(key_id),
-            Self::Person | Self::Proposal { .. } | Self::Import | Self::Platform => None,
+            Self::Person | Self::Proposal { .. } | Self::Channel { .. } | Self::Import | Self::Platform => {
+                None
+            }
         };
         Self::Proposal { proposal_id, key_id }
     }

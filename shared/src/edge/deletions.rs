@@ -21,6 +21,7 @@ pub async fn layer(State(cx): State<Cx>, request: Request, next: Next) -> Respon
     if OF_NOBODY.contains(&path)
         || path.starts_with("/receipts/")
         || path.starts_with("/unsubscribe/")
+        || path.starts_with("/answers/")
         || path.starts_with("/hooks/github/")
         || (path == "/account" && request.method() == Method::DELETE)
     {

@@ -146,8 +146,9 @@ fn is_this_machine(host: &str) -> bool {
 fn check_type(request: &Request) -> Result<()> {
     let headers = request.headers();
     let free = matches!(*request.method(), Method::PUT | Method::GET | Method::HEAD | Method::OPTIONS);
-    // Mail programs send a form. The token in the path is a credential that no page has.
-    let free = free || request.uri().path().starts_with("/unsubscribe/");
+    // Mail programs and the page of an answer send a form. The token in the path is a credential that no other page has.
+    let path = request.uri().path();
+    let free = free || path.starts_with("/unsubscribe/") || path.starts_with("/answers/");
     if free || request.body().is_end_stream() || is_json(headers) || is_archive(headers) {
         return Ok(());
     }

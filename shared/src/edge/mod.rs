@@ -1,6 +1,7 @@
 //! The edge of a function: what happens to a request before its handler runs, and to the answer afterwards.
 
 pub mod accept;
+pub mod answer_page;
 pub mod app;
 pub mod conditional;
 pub mod cors;

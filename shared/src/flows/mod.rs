@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod actions;
 pub mod agents;
 mod alarms;
+pub mod answer_links;
 pub mod archive;
 mod ask;
 pub mod assets;

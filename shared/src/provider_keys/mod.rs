@@ -14,6 +14,7 @@ use domain::accounts::servers::ServerSettings;
 use domain::accounts::{KeyProvider, last_characters};
 use domain::ids::{ChannelId, Owner, ProjectId};
 use domain::models::ServerName;
+use domain::notices::answer_link::AnswerLink;
 use domain::secrets::{SecretName, SecretTerms};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
@@ -231,6 +232,22 @@ impl ProviderKeys {
         self.of_token(UNSUBSCRIBE, token).await
     }
 
+    /// A token with which the reader of a message answers.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn token_of_answer(&self, owner: &Owner, link: AnswerLink) -> Result<String> {
+        self.token(ANSWER, &link.to_string(), owner).await
+    }
+
+    /// What the token of an answer stands for. None if this platform has not made it.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn answer_of_token(&self, token: &str) -> Result<Option<(Owner, AnswerLink)>> {
+        self.of_token(ANSWER, token).await
+    }
+
     /// A token that stands for the webhook of a project's living documents.
     ///
     /// # Errors
@@ -350,6 +367,9 @@ impl<T> Kept<T> {
 
 /// What the tokens of e-mails are encrypted for.
 const UNSUBSCRIBE: &str = "unsubscribe";
+
+/// The purpose of the tokens with which readers of messages answer.
+const ANSWER: &str = "answer";
 
 /// What the tokens of webhooks of living documents are encrypted for.
 const DOCS_HOOK: &str = "docs-hook";

@@ -2,7 +2,7 @@
 
 use domain::accounts::scopes::Scope;
 use domain::history::ChangedBy;
-use domain::ids::{ApiKeyId, Owner};
+use domain::ids::{ApiKeyId, ChannelId, Owner};
 
 /// The caller. [`crate::edge::app`] adds it to the request after authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Actor {
     Person,
     /// The holder of an API key.
     ApiKey(ApiKeyId),
+    /// The reader of a message of this channel.
+    Channel(ChannelId),
 }
 
 impl From<Actor> for ChangedBy {
@@ -37,6 +39,7 @@ impl From<Actor> for ChangedBy {
         match actor {
             Actor::Person => Self::Person,
             Actor::ApiKey(key_id) => Self::ApiKey { key_id },
+            Actor::Channel(channel_id) => Self::Channel { channel_id },
         }
     }
 }

@@ -8,6 +8,7 @@
 //! - "It is right again" is said once, and only to somebody who was told that it was wrong.
 //! - A notice has one id in all tries to deliver it, so nobody is told twice.
 
+pub mod answer_link;
 pub mod channels;
 pub mod codes;
 pub mod deliveries;

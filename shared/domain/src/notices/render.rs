@@ -130,6 +130,15 @@ pub enum Message<'a> {
     },
 }
 
+/// Addresses in a message that only its reader may have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Links<'a> {
+    /// Ends these e-mails with a single POST.
+    pub unsubscribe: Option<&'a Url>,
+    /// A page on which its reader can answer what the notice asks.
+    pub answer: Option<&'a str>,
+}
+
 /// An e-mail without its sender and its recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Email {
@@ -335,7 +344,8 @@ impl Message<'_> {
         }
     }
 
-    fn lines(&self, site: &Site, results: &Results) -> Lines {
+    /// `answer`: a page on which its reader can answer what the notice asks.
+    fn lines(&self, site: &Site, results: &Results, answer: Option<&str>) -> Lines {
         let (mut first, mut middle, mut last) = (vec![Line::Heading(self.subject())], Vec::new(), Vec::new());
         match self {
             Self::Notice(Notice { about, count, since, is_over, .. }) => {
@@ -356,6 +366,7 @@ impl Message<'_> {
                 } else if *count > 1 {
                     last.push(Line::Text(format!("It began at {since}.")));
                 }
+                last.extend(answer.map(|page| Line::Link("Answer it".to_owned(), page.to_owned())));
                 last.push(Line::Link("See it".to_owned(), site.link(about.leads_to)));
             }
             Self::Digest { digest, .. } => {
@@ -381,18 +392,22 @@ impl Message<'_> {
 
     /// The text that fits into a channel. What is left out of a result is behind the link, and of a digest it is counted.
     fn fitted(&self, site: &Site, results: &Results, style: &Style) -> Fitted {
-        style.fit(&self.lines(site, results), |left_out| match self {
+        self.fitted_with(site, results, style, None)
+    }
+
+    fn fitted_with(&self, site: &Site, results: &Results, style: &Style, answer: Option<&str>) -> Fitted {
+        style.fit(&self.lines(site, results, answer), |left_out| match self {
             Self::Digest { digest, .. } => format!("and {} more", left_out + digest.more),
             Self::Notice(_) | Self::Code { .. } => GOES_ON.to_owned(),
         })
     }
 
-    /// An e-mail. `unsubscribe` is an address of the platform that ends these e-mails with a single POST.
+    /// An e-mail.
     #[must_use]
-    pub fn email(&self, site: &Site, results: &Results, unsubscribe: Option<&Url>) -> Email {
+    pub fn email(&self, site: &Site, results: &Results, Links { unsubscribe, answer }: Links<'_>) -> Email {
         let mut text = String::new();
         let mut html = String::from("<!doctype html><html><body>");
-        let Lines { first, middle, last } = self.lines(site, results);
+        let Lines { first, middle, last } = self.lines(site, results, answer);
         for line in first.iter().chain(&middle).chain(&last) {
             match line {
                 Line::Link(shown, link) => {
@@ -467,11 +482,11 @@ impl Message<'_> {
     /// The body for `sendMessage` of Telegram. It names no `parse_mode`, so Telegram takes the text as it is. What has aligned columns is
     /// an entity of the type `pre`.
     #[must_use]
-    pub fn telegram(&self, site: &Site, results: &Results, chat_id: &str) -> Value {
+    pub fn telegram(&self, site: &Site, results: &Results, (chat_id, answer): (&str, Option<&str>)) -> Value {
         let units = |text: &str| text.encode_utf16().count();
         let style =
             Style { escape: str::to_owned, fixed: |lines| lines.join("\n"), size: units, max: TELEGRAM_MAX };
-        let Fitted { text, fixed } = self.fitted(site, results, &style);
+        let Fitted { text, fixed } = self.fitted_with(site, results, &style, answer);
         let entity = |place: &std::ops::Range<usize>| {
             let (offset, length) = (units(&text[..place.start]), units(&text[place.clone()]));
             json!({"type": "pre", "offset": offset, "length": length})
@@ -578,7 +593,8 @@ fn digest_line(item: &DigestItem, site: &Site, results: &Results) -> Line {
     Line::Link(head, site.link(item.about.leads_to))
 }
 
-fn escape_html(text: &str) -> String {
+#[must_use]
+pub fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

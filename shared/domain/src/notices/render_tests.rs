@@ -63,12 +63,12 @@ impl Sent {
         let discord = message.discord(&site, results);
         assert_eq!(discord["allowed_mentions"], json!({"parse": []}));
         assert_eq!(discord.as_object().unwrap().len(), 2);
-        let telegram = message.telegram(&site, results, "-100");
+        let telegram = message.telegram(&site, results, ("-100", None));
         assert_eq!(telegram.get("parse_mode"), None);
         assert_eq!(message.slack(&site, results).as_object().unwrap().len(), 1);
         let unsubscribe = Url::parse("https://lamp.example/notifications/x").unwrap();
         Self {
-            email: message.email(&site, results, Some(&unsubscribe)),
+            email: message.email(&site, results, Links { unsubscribe: Some(&unsubscribe), answer: None }),
             slack: text(&message.slack(&site, results), "text"),
             discord: text(&discord, "content"),
             telegram: text(&telegram, "text"),
@@ -243,7 +243,7 @@ fn a_notice_in_each_channel() {
             },
         })
     );
-    assert!(Message::Notice(&failed).email(&site(), &Results::new(), None).headers.is_empty());
+    assert!(Message::Notice(&failed).email(&site(), &Results::new(), Links::default()).headers.is_empty());
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn a_missed_due_time_has_not_failed_and_once_is_not_1_times() {
     }
     for (count, expected) in [(1, "happened once."), (2, "happened 2 times.")] {
         let over = Notice { count, is_over: true, ..notice(NoticeKind::Watchdog, "R", "It was silent.") };
-        let text = Message::Notice(&over).email(&site(), &Results::new(), None).text;
+        let text = Message::Notice(&over).email(&site(), &Results::new(), Links::default()).text;
         assert!(text.starts_with("R is right again\nIt was silent.\nIt began at "), "{text}");
         assert!(text.contains(expected), "{text}");
     }
@@ -404,7 +404,7 @@ fn a_result_comes_in_words_to_every_channel() {
     let text = "Price report has succeeded\nPrices\nAsk <name> about two changes & more:\n3. Lamp\n4. Shade (https://example.com/s)\nwhat  cost\n----  ----\nlamp  12\nIt cost $0.01.\nSee it: https://lamp.example/#/runs/run_00000000000000000000000000000009";
     assert_eq!(sent.telegram, text);
     let site = site();
-    let telegram = Message::Notice(&done).telegram(&site, &result(REPORT, false), "1");
+    let telegram = Message::Notice(&done).telegram(&site, &result(REPORT, false), ("1", None));
     let at = text.find("what").unwrap();
     assert_eq!(
         telegram["entities"],

@@ -5,10 +5,11 @@
 use base::reach::Ask;
 use bytes::Bytes;
 use domain::ids::{ChannelId, DeliveryId, NoticeId, Owner};
+use domain::notices::answer_link::AnswerLink;
 use domain::notices::channels::{self, Answer, Channel, ChannelKind, Next};
 use domain::notices::deliveries::{DeliveryRecord, DeliveryState, Said};
 use domain::notices::plan::Notice;
-use domain::notices::render::{Message, TEST};
+use domain::notices::render::{Links, Message, TEST};
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use domain::secrets::signature::{self, SigningSecret};
 use futures::FutureExt;
@@ -255,18 +256,30 @@ async fn send(
     let site = &cx.config.notices.site;
     let results = results::of(cx, owner, &delivery.said).await?;
     let now = cx.clock.now();
+    let answer = match &delivery.said {
+        Said::Notice { notice } => AnswerLink::of(notice, channel.channel_id, &to, now),
+        Said::Digest { .. } | Said::Code => None,
+    };
+    let answer = match answer {
+        Some(link) => {
+            Some(site.api(&format!("/answers/{}", cx.provider_keys.token_of_answer(owner, link).await?)))
+        }
+        None => None,
+    };
+    let answer = answer.as_deref();
     let (url, body) = match &to {
         Channel::Email { to } => {
             let email = match &delivery.said {
                 Said::Code => match code(cx, owner, channel).await? {
-                    Some(code) => Message::Code { code: Some(&code) }.email(site, &results, None),
+                    Some(code) => Message::Code { code: Some(&code) }.email(site, &results, Links::default()),
                     None => return Ok((Answer::None, "the code no longer works".to_owned())),
                 },
                 said => {
                     let token = cx.provider_keys.token_of_channel(owner, channel.channel_id).await?;
                     let unsubscribe = Url::parse(&site.api(&format!("/unsubscribe/{token}")));
                     let unsubscribe = unsubscribe.map_err(|error| Error::internal(error.to_string()))?;
-                    said.render(|message| message.email(site, &results, Some(&unsubscribe)))
+                    let links = Links { unsubscribe: Some(&unsubscribe), answer };
+                    said.render(|message| message.email(site, &results, links))
                 }
             };
             return mail::send(cx, owner, delivery.delivery_id, to, &email).await;
@@ -281,7 +294,8 @@ async fn send(
             (url.clone(), rendered(&delivery.said, |message| message.discord(site, &results)))
         }
         Channel::Telegram { token, chat_id } => {
-            let body = rendered(&delivery.said, |message| message.telegram(site, &results, chat_id));
+            let body =
+                rendered(&delivery.said, |message| message.telegram(site, &results, (chat_id, answer)));
             (format!("{TELEGRAM}/bot{token}/sendMessage"), body)
         }
     };

@@ -1,0 +1,39 @@
+//! The page behind the link of a message that asks something. A look changes nothing. Only its buttons answer.
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use shared::Cx;
+use shared::edge::answer_page;
+use shared::flows::answer_links;
+
+shared::routes!(read, answer);
+
+/// Open the page of an answer
+///
+/// Shows what the message asks, as it is now, with buttons. It changes nothing. The token of the message is the only credential. It works
+/// for seven days, while its channel is on.
+#[utoipa::path(
+    get, path = "/answers/{token}", tag = "notices", operation_id = "open_answer", security(()),
+    params(("token" = String, Path, description = "From the link of a message", max_length = 1_000)),
+    responses((status = 200, description = "The page", content_type = "text/html")),
+)]
+async fn read(State(cx): State<Cx>, Path(token): Path<String>) -> Response {
+    answer_links::asked(&cx, &token)
+        .await
+        .map_or_else(answer_page::failed, |asked| answer_page::asking(&asked))
+}
+
+/// Answer by the link of a message
+///
+/// The form of the page. Each answer names what its reader has seen; if that has changed, nothing happens.
+#[utoipa::path(
+    post, path = "/answers/{token}", tag = "notices", operation_id = "answer_by_link", security(()),
+    params(("token" = String, Path, description = "From the link of a message", max_length = 1_000)),
+    request_body(content = String, content_type = "application/x-www-form-urlencoded", description = "The fields of a form of the page"),
+    responses((status = 200, description = "The page that says what was done", content_type = "text/html")),
+)]
+async fn answer(State(cx): State<Cx>, Path(token): Path<String>, body: Bytes) -> Response {
+    let done = async { answer_links::answer(&cx, &token, answer_page::said(&body)?).await };
+    done.await.map_or_else(answer_page::failed, |()| answer_page::answered())
+}
