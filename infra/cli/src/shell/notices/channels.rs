@@ -280,6 +280,30 @@ fn only<'a>(all: &'a [Value], called: &str) -> Result<&'a Value, String> {
     }
 }
 
+/// The channel that a person names in one line: an e-mail address, the address of a webhook, or the token of a Telegram bot and a chat.
+#[must_use]
+pub fn named(said: &str) -> Option<Value> {
+    if let Some((token, chat)) = said.split_once(' ')
+        && token.split_once(':').is_some_and(|(bot, _)| bot.bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        return Some(json!({ "kind": "telegram", "token": token, "chat_id": chat.trim() }));
+    }
+    if said.contains(char::is_whitespace) {
+        return None;
+    }
+    if said.contains('@') && !said.contains('/') {
+        return Some(json!({ "kind": "email", "to": said }));
+    }
+    let kind = match said {
+        _ if said.starts_with("https://hooks.slack.com/") => "slack",
+        _ if said.starts_with("https://discord.com/api/webhooks/") => "discord",
+        _ if said.starts_with("https://discordapp.com/api/webhooks/") => "discord",
+        _ if said.starts_with("https://") || said.starts_with("http://") => "webhook",
+        _ => return None,
+    };
+    Some(json!({ "kind": kind, "url": said }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,35 +335,6 @@ mod tests {
         assert!(only(&[], "x").unwrap_err().contains("notices add"));
         assert!(checked(&channel("chn_/../x", "a")).is_err() && checked(&json!({})).is_err());
     }
-}
-
-/// The channel that a person names in one line: an e-mail address, the address of a webhook, or the token of a Telegram bot and a chat.
-#[must_use]
-pub fn named(said: &str) -> Option<Value> {
-    if let Some((token, chat)) = said.split_once(' ')
-        && token.split_once(':').is_some_and(|(bot, _)| bot.bytes().all(|byte| byte.is_ascii_digit()))
-    {
-        return Some(json!({ "kind": "telegram", "token": token, "chat_id": chat.trim() }));
-    }
-    if said.contains(char::is_whitespace) {
-        return None;
-    }
-    if said.contains('@') && !said.contains('/') {
-        return Some(json!({ "kind": "email", "to": said }));
-    }
-    let kind = match said {
-        _ if said.starts_with("https://hooks.slack.com/") => "slack",
-        _ if said.starts_with("https://discord.com/api/webhooks/") => "discord",
-        _ if said.starts_with("https://discordapp.com/api/webhooks/") => "discord",
-        _ if said.starts_with("https://") || said.starts_with("http://") => "webhook",
-        _ => return None,
-    };
-    Some(json!({ "kind": kind, "url": said }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn one_line_names_a_channel() {
