@@ -2,7 +2,7 @@
 //! shown again.
 
 use domain::ids::{ChannelId, NoticeId, Owner};
-use domain::notices::channels::{Channel, ChannelKind};
+use domain::notices::channels::{Channel, ChannelKind, NTFY};
 use domain::notices::codes::{self, Code};
 use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::of_channel::of_channel;
@@ -112,42 +112,59 @@ pub struct NewChannel {
     #[serde(default)]
     #[schema(max_length = 254)]
     pub to: Option<String>,
-    /// Of `webhook`, `slack` and `discord`: an `https` address of a public host, at most 2,000 bytes.
+    /// Of `webhook`, `slack`, `discord` and `gotify`: an `https` address of a public host, at most 2,000 bytes. Of `ntfy`: the address of the
+    /// server without a path, by default `https://ntfy.sh`. The operator may allow other hosts.
     #[serde(default)]
     #[schema(max_length = 2_000)]
     pub url: Option<String>,
-    /// Of `telegram`: the token of a bot.
+    /// Of `telegram`: the token of a bot. Of `gotify`: the token of an application. Of `ntfy`, optional: an access token.
     #[serde(default)]
     pub token: Option<String>,
     /// Of `telegram`: a number, or the name of a channel with `@`.
     #[serde(default)]
     pub chat_id: Option<String>,
+    /// Of `ntfy`: 1 to 64 letters, digits, `-` and `_`.
+    #[serde(default)]
+    #[schema(max_length = 64)]
+    pub topic: Option<String>,
 }
 
 impl NewChannel {
     fn into_channel(self) -> std::result::Result<Channel, FieldErrors> {
-        let Self { kind, to, url, token, chat_id } = self;
+        let Self { kind, to, url, token, chat_id, topic } = self;
         let mut errors = FieldErrors::default();
-        let needs: &[&str] = match kind {
-            ChannelKind::Email => &["to"],
-            ChannelKind::Webhook | ChannelKind::Slack | ChannelKind::Discord => &["url"],
-            ChannelKind::Telegram => &["token", "chat_id"],
+        let (needs, may): (&[&str], &[&str]) = match kind {
+            ChannelKind::Email => (&["to"], &[]),
+            ChannelKind::Webhook | ChannelKind::Slack | ChannelKind::Discord => (&["url"], &[]),
+            ChannelKind::Telegram => (&["token", "chat_id"], &[]),
+            ChannelKind::Ntfy => (&["topic"], &["url", "token"]),
+            ChannelKind::Gotify => (&["url", "token"], &[]),
         };
-        let given = [("to", &to), ("url", &url), ("token", &token), ("chat_id", &chat_id)];
-        for (field, value) in given {
-            match (needs.contains(&field), value) {
-                (true, None) => errors.add(field, "is required for a channel of this kind"),
-                (false, Some(_)) => errors.add(field, "has no meaning for a channel of this kind"),
-                _ => {}
+        let given = [
+            ("to", to.is_some()),
+            ("url", url.is_some()),
+            ("token", token.is_some()),
+            ("chat_id", chat_id.is_some()),
+            ("topic", topic.is_some()),
+        ];
+        for (field, is_given) in given {
+            if needs.contains(&field) && !is_given {
+                errors.add(field, "is required for a channel of this kind");
+            } else if is_given && !needs.contains(&field) && !may.contains(&field) {
+                errors.add(field, "has no meaning for a channel of this kind");
             }
         }
-        let [to, url, token, chat_id] = [to, url, token, chat_id].map(Option::unwrap_or_default);
+        let text = Option::<String>::unwrap_or_default;
         errors.into_result(match kind {
-            ChannelKind::Email => Channel::Email { to },
-            ChannelKind::Webhook => Channel::Webhook { url },
-            ChannelKind::Slack => Channel::Slack { url },
-            ChannelKind::Discord => Channel::Discord { url },
-            ChannelKind::Telegram => Channel::Telegram { token, chat_id },
+            ChannelKind::Email => Channel::Email { to: text(to) },
+            ChannelKind::Webhook => Channel::Webhook { url: text(url) },
+            ChannelKind::Slack => Channel::Slack { url: text(url) },
+            ChannelKind::Discord => Channel::Discord { url: text(url) },
+            ChannelKind::Telegram => Channel::Telegram { token: text(token), chat_id: text(chat_id) },
+            ChannelKind::Ntfy => {
+                Channel::Ntfy { url: url.unwrap_or_else(|| NTFY.to_owned()), topic: text(topic), token }
+            }
+            ChannelKind::Gotify => Channel::Gotify { url: text(url), token: text(token) },
         })
     }
 }

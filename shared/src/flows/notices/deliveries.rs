@@ -255,6 +255,9 @@ async fn send(
     let site = &cx.config.notices.site;
     let results = results::of(cx, owner, &delivery.said).await?;
     let now = cx.clock.now();
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::USER_AGENT, HeaderValue::from_static("Lamplighter"));
     let (url, body) = match &to {
         Channel::Email { to } => {
             let email = match &delivery.said {
@@ -284,10 +287,18 @@ async fn send(
             let body = rendered(&delivery.said, |message| message.telegram(site, &results, chat_id));
             (format!("{TELEGRAM}/bot{token}/sendMessage"), body)
         }
+        Channel::Ntfy { url, topic, token } => {
+            if let Some(token) = token {
+                headers.insert(header::AUTHORIZATION, secret_header(&format!("Bearer {token}"))?);
+            }
+            (url.clone(), rendered(&delivery.said, |message| message.ntfy(site, &results, topic)))
+        }
+        Channel::Gotify { url, token } => {
+            headers.insert(HeaderName::from_static("x-gotify-key"), secret_header(token)?);
+            let url = format!("{}/message", url.trim_end_matches('/'));
+            (url, rendered(&delivery.said, |message| message.gotify(site, &results)))
+        }
     };
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::USER_AGENT, HeaderValue::from_static("Lamplighter"));
     if channel.kind == ChannelKind::Webhook {
         let secrets = secrets(cx, owner, channel, now).await?;
         let secrets: Vec<&SigningSecret> = secrets.iter().collect();
@@ -304,11 +315,19 @@ async fn send(
             let wait = answer.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
             let retry_after = wait.and_then(|value| channels::retry_after(value, now));
             let code = answer.status.as_u16();
-            (Answer::Status { code, retry_after }, format!("the receiver answered {code}"))
+            (Answer::Status { code, retry_after }, channels::in_words(channel.kind, code))
         }
         // The messages show at most the host, which a person may know.
         Err(error) => (Answer::None, error.to_string()),
     })
+}
+
+/// A header that no debug print shows.
+fn secret_header(text: &str) -> Result<HeaderValue> {
+    let mut value =
+        HeaderValue::try_from(text).map_err(|_| Error::internal("a stored token can't be sent"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn rendered(said: &Said, render: impl FnOnce(Message<'_>) -> Value) -> String {
