@@ -170,7 +170,11 @@ async fn a_literal_that_is_not_public_is_never_connected_to() {
     );
     assert_eq!(
         error.to_string(),
-        format!("http://{} is refused: 127.0.0.1 is a loopback address", server.host())
+        format!(
+            "http://{} is refused: 127.0.0.1 is a loopback address. The operator may allow it with LAMPLIGHTER_ALLOWED_HOSTS, as \
+             host:port",
+            server.host()
+        )
     );
     assert_eq!(server.requests().len(), 0);
 }
@@ -210,6 +214,7 @@ async fn a_redirect_to_a_name_that_resolves_privately_is_refused() {
         let error = fetch.send(Ask::get(url)).await.unwrap_err();
         let expected = NotReachable { name: name.into(), ip: ip.parse().unwrap() };
         assert!(matches!(&error, FetchError::NotReachable(refused) if *refused == expected), "{error:?}");
+        assert!(error.to_string().starts_with(&format!("{name} is refused: {ip} is a ")), "{error}");
     }
     assert_eq!((server.requests().len(), inner.requests().len()), (3, 0));
 }

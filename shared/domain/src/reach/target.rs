@@ -49,7 +49,7 @@ pub struct Refused {
 pub enum Reason {
     #[error("the URL is longer than {MAX_URL_BYTES} bytes")]
     Long,
-    #[error("the URL has a control character, or white space at its ends")]
+    #[error("it has a control character, or white space at its ends")]
     Characters,
     #[error("the URL is invalid ({0})")]
     Malformed(String),
@@ -59,14 +59,26 @@ pub enum Reason {
     Credentials,
     #[error("the host is not a valid name, or ends in a dot")]
     Name,
-    #[error("names without a dot, and names in {0}, belong to private networks", INTERNAL.map(|end| format!(".{end}")).join(", "))]
+    #[error("names without a dot, and names in {0}, belong to private networks{MAY_BE_ALLOWED}", INTERNAL.map(|end| format!(".{end}")).join(", "))]
     Internal,
-    #[error("port {0} is not permitted for this host")]
+    #[error("port {0} is not permitted for this host{MAY_BE_ALLOWED}")]
     Port(u16),
-    #[error("{0} is {kind}", kind = Address::of(*.0).name())]
+    #[error("{}", not_public(None, *.0))]
     Address(IpAddr),
-    #[error("it must be a name, not an address")]
+    #[error("it must be a name, not an address{MAY_BE_ALLOWED}")]
     Literal,
+}
+
+/// What follows a refusal that the operator can lift.
+const MAY_BE_ALLOWED: &str = ". The operator may allow it with LAMPLIGHTER_ALLOWED_HOSTS, as host:port";
+
+/// Why an address is refused that is a URL's host itself, or that DNS has answered for this name.
+#[must_use]
+pub fn not_public(name: Option<&str>, ip: IpAddr) -> String {
+    let kind = Address::of(ip);
+    let may_be_allowed =
+        name.map_or(matches!(kind, Address::Private | Address::Loopback), |name| may_connect(name, true, ip));
+    format!("{ip} is {}{}", kind.name(), if may_be_allowed { MAY_BE_ALLOWED } else { "" })
 }
 
 /// Parses and judges a URL.
