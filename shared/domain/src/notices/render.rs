@@ -514,7 +514,7 @@ impl Message<'_> {
         };
         let (title, message) = self.titled(site, results, &style);
         // ntfy makes a header of the title, and decodes the encoded words of e-mails in it.
-        let title = title.replace("=?", "= ?");
+        let title = cut(&title.replace("=?", "= ?"), MAX_SUBJECT);
         let (priority, tag) = match self.urgency() {
             Urgency::Alarm => (4, "warning"),
             Urgency::Question => (4, "question"),
