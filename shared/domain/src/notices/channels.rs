@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::ToSchema;
 
-use crate::reach::{self, Policy, is_name};
+use crate::reach::{self, Policy, Reason, check_server, is_name};
 use crate::validate::FieldErrors;
 
 /// The longest address of a channel, in bytes.
@@ -27,6 +27,12 @@ const MAX_TOKEN: usize = 200;
 
 /// The longest topic of ntfy, in bytes.
 const MAX_TOPIC: usize = 64;
+
+/// The ports of mail servers that take mail from people. Other ports only at hosts that the operator allows.
+pub const MAIL_PORTS: [u16; 2] = [465, 587];
+
+/// The longest user and password of a mail server, in bytes.
+const MAX_LOGIN: usize = 500;
 
 /// How long a delivery waits for an answer.
 pub const TIMEOUT: SignedDuration = SignedDuration::from_secs(15);
@@ -98,6 +104,87 @@ pub enum Channel {
         /// The token of an application.
         token: String,
     },
+    Smtp(MailServer),
+}
+
+/// How the connection to a mail server is encrypted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Security {
+    /// From the first byte. The usual port is 465.
+    #[default]
+    Tls,
+    /// With the command `STARTTLS`. Without it, nothing is sent. The usual port is 587.
+    Starttls,
+    /// Not at all. Only to a host that the operator allows.
+    None,
+}
+
+impl Security {
+    #[must_use]
+    pub const fn usual_port(self) -> u16 {
+        match self {
+            Self::Tls => 465,
+            Self::Starttls => 587,
+            Self::None => 25,
+        }
+    }
+}
+
+/// A mail server of a person, and the address to which it sends.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MailServer {
+    /// A name or an address.
+    #[schema(max_length = 253, example = "smtp.example.com")]
+    pub host: String,
+    /// 465 or 587. At a host that the operator allows, also another one.
+    pub port: u16,
+    pub security: Security,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// The sender, which the server must accept.
+    #[schema(max_length = 254)]
+    pub from: String,
+    #[schema(max_length = 254)]
+    pub to: String,
+}
+
+impl MailServer {
+    fn validate(&self, errors: &mut FieldErrors, policy: &Policy) {
+        for (field, address) in [("from", &self.from), ("to", &self.to)] {
+            if let Err(message) = check_email(address) {
+                errors.add(field, message);
+            }
+        }
+        match check_server(&self.host, self.port, &MAIL_PORTS, policy) {
+            Ok(server) if self.security == Security::None && !server.is_allowed() => {
+                let told = "cannot be `none` for this host: everybody on the way could read the mail. The operator may allow it with \
+                            LAMPLIGHTER_ALLOWED_HOSTS, as host:port";
+                errors.add("security", told);
+            }
+            Ok(_) => {}
+            Err(reason @ Reason::Port(_)) => errors.add("port", format!("must be 465 or 587: {reason}")),
+            Err(reason) => errors.add("host", format!("must be a public mail server: {reason}")),
+        }
+        for (field, other, text) in [("user", &self.secret, &self.user), ("secret", &self.user, &self.secret)]
+        {
+            match text {
+                None if other.is_some() => {
+                    errors.add(field, "is required, because the other of `user` and `secret` is given")
+                }
+                Some(text)
+                    if text.is_empty() || text.len() > MAX_LOGIN || text.chars().any(char::is_control) =>
+                {
+                    errors.add(field, format!("must be 1 to {MAX_LOGIN} bytes without control characters"));
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 fn ntfy() -> String {
@@ -115,6 +202,7 @@ pub enum ChannelKind {
     Telegram,
     Ntfy,
     Gotify,
+    Smtp,
 }
 
 impl ChannelKind {
@@ -129,6 +217,7 @@ impl ChannelKind {
             Self::Telegram => "Telegram",
             Self::Ntfy => "ntfy",
             Self::Gotify => "Gotify",
+            Self::Smtp => "mail server",
         }
     }
 }
@@ -161,6 +250,7 @@ impl Channel {
             Self::Telegram { .. } => ChannelKind::Telegram,
             Self::Ntfy { .. } => ChannelKind::Ntfy,
             Self::Gotify { .. } => ChannelKind::Gotify,
+            Self::Smtp(_) => ChannelKind::Smtp,
         }
     }
 
@@ -174,6 +264,21 @@ impl Channel {
             Self::Ntfy { topic, token, .. } => {
                 [Some(topic), token.as_ref()].into_iter().flatten().map(String::as_str).collect()
             }
+            Self::Smtp(server) => server.secret.as_deref().into_iter().collect(),
+        }
+    }
+
+    /// The e-mail address that must be confirmed, because anybody can type the address of somebody else.
+    #[must_use]
+    pub fn confirmed(&self) -> Option<&str> {
+        match self {
+            Self::Email { to } | Self::Smtp(MailServer { to, .. }) => Some(to),
+            Self::Webhook { .. }
+            | Self::Slack { .. }
+            | Self::Discord { .. }
+            | Self::Telegram { .. }
+            | Self::Ntfy { .. }
+            | Self::Gotify { .. } => None,
         }
     }
 
@@ -194,6 +299,7 @@ impl Channel {
             Self::Ntfy { url, topic, token: Some(token) } => {
                 format!("{}/…{} with the token …{}", server(url), tail(topic), tail(token))
             }
+            Self::Smtp(MailServer { to, host, .. }) => format!("{to} via {host}"),
             Self::Gotify { url, token } => format!("{} with the token …{}", server(url), tail(token)),
         };
         ShownChannel { kind: self.kind(), target }
@@ -273,6 +379,7 @@ impl Channel {
                     errors.add("token", KEY);
                 }
             }
+            Self::Smtp(server) => server.validate(&mut errors, policy),
         }
         errors.into_result(())
     }
@@ -379,6 +486,8 @@ pub enum Answer {
     Bounced { is_permanent: bool },
     /// The recipient has called it spam.
     Complained,
+    /// The mail server does not accept the user and the password, or wants some.
+    Refused,
 }
 
 /// What follows.
@@ -400,7 +509,7 @@ pub enum Next {
 pub fn after(kind: ChannelKind, tries: usize, answer: Answer, now: Timestamp) -> Next {
     let wait = match answer {
         Answer::Status { code: 200..=299, .. } => return Next::Done,
-        Answer::Status { code: 410, .. } => return Next::Disable,
+        Answer::Status { code: 410, .. } | Answer::Refused => return Next::Disable,
         // They answer so when the webhook was deleted, or when a person has blocked the bot.
         Answer::Status { code: 404, .. } if matches!(kind, ChannelKind::Slack | ChannelKind::Discord) => {
             return Next::Disable;

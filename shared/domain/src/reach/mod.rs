@@ -15,5 +15,6 @@ pub use address::Address;
 pub(crate) use policy::is_name;
 pub use policy::{AllowedHost, InvalidHost, Policy};
 pub use target::{
-    Checked, MAX_URL_BYTES, Reason, Refused, check, check_host, check_https, may_connect, not_public,
+    Checked, CheckedServer, MAX_URL_BYTES, Reason, Refused, check, check_host, check_https, check_server,
+    may_connect, not_public,
 };

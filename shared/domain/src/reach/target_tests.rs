@@ -366,6 +366,43 @@ fn a_refusal_names_the_variable_only_if_the_operator_may_allow_the_host() {
     }
 }
 
+#[test]
+fn a_server_of_another_protocol_is_judged_as_the_host_of_a_url() {
+    let allowed_hosts = ["192.168.1.5:2525", "mail.lan:25", "10.0.0.7"].map(|host| host.parse().unwrap());
+    let policy = Policy { allowed_hosts: allowed_hosts.to_vec(), ..Policy::default() };
+    let judged = |host: &str, port: u16| match check_server(host, port, &[465, 587], &policy) {
+        Ok(server) => format!("{server} {}", if server.is_allowed() { "allowed" } else { "public" }),
+        Err(reason) => format!("{reason:?}"),
+    };
+    for (host, port, expected) in [
+        ("Mail.example.com", 465, "mail.example.com:465 public"),
+        ("8.8.8.8", 587, "8.8.8.8:587 public"),
+        ("[2606:4700::1111]", 465, "[2606:4700::1111]:465 public"),
+        ("mail.example.com", 25, "Port(25)"),
+        ("mail.example.com", 443, "Port(443)"),
+        ("mail.lan", 25, "mail.lan:25 allowed"),
+        ("MAIL.lan", 465, "Internal"),
+        ("192.168.1.5", 2525, "192.168.1.5:2525 allowed"),
+        ("192.168.1.5", 587, "Address(192.168.1.5)"),
+        // It is allowed for HTTP.
+        ("10.0.0.7", 465, "Address(10.0.0.7)"),
+        ("0x7f.1", 465, "Address(127.0.0.1)"),
+        ("169.254.169.254", 465, "Address(169.254.169.254)"),
+        ("localhost", 465, "Internal"),
+        ("mail.example.com.", 465, "Name"),
+        ("", 465, "Malformed(\"empty host\")"),
+        ("mail.example.com\r\nx", 465, "Characters"),
+        (" mail.example.com", 465, "Characters"),
+    ] {
+        assert_eq!(judged(host, port), expected, "{host}:{port}");
+    }
+    for host in ["user@mail.example.com", "mail.example.com/x", "mail.example.com:25", "a b.example.com"] {
+        assert!(judged(host, 465).starts_with("Malformed"), "{host}: {}", judged(host, 465));
+    }
+    let server = check_server("[2606:4700::1111]", 465, &[465], &policy).unwrap();
+    assert_eq!((server.host(), server.port(), server.literal().is_some()), ("2606:4700::1111", 465, true));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 

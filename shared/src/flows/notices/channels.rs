@@ -2,7 +2,7 @@
 //! shown again.
 
 use domain::ids::{ChannelId, NoticeId, Owner};
-use domain::notices::channels::{Channel, ChannelKind, NTFY};
+use domain::notices::channels::{Channel, ChannelKind, MailServer, NTFY, Security};
 use domain::notices::codes::{self, Code};
 use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::of_channel::of_channel;
@@ -108,7 +108,7 @@ pub struct ChannelWithSecret {
 #[schema(example = json!({"kind": "webhook", "url": "https://example.com/hooks/lamplighter"}))]
 pub struct NewChannel {
     pub kind: ChannelKind,
-    /// Of `email`: one address without a name, at most 254 bytes.
+    /// Of `email` and `smtp`: one address without a name, at most 254 bytes. It must be confirmed.
     #[serde(default)]
     #[schema(max_length = 254)]
     pub to: Option<String>,
@@ -127,11 +127,33 @@ pub struct NewChannel {
     #[serde(default)]
     #[schema(max_length = 64)]
     pub topic: Option<String>,
+    /// Of `smtp`: a public mail server. The operator may allow other hosts.
+    #[serde(default)]
+    #[schema(max_length = 253, example = "smtp.example.com")]
+    pub host: Option<String>,
+    /// Of `smtp`, optional: 465 or 587, by default the usual one of `security`. At a host that the operator allows, also another one.
+    #[serde(default)]
+    pub port: Option<u16>,
+    /// Of `smtp`, optional: `tls` (the default), `starttls`, or `none` at a host that the operator allows.
+    #[serde(default)]
+    pub security: Option<Security>,
+    /// Of `smtp`, optional: with whom the platform logs in.
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    pub user: Option<String>,
+    /// Of `smtp`, required with `user`: the password.
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    pub secret: Option<String>,
+    /// Of `smtp`: the sender, one address without a name.
+    #[serde(default)]
+    #[schema(max_length = 254)]
+    pub from: Option<String>,
 }
 
 impl NewChannel {
     fn into_channel(self) -> std::result::Result<Channel, FieldErrors> {
-        let Self { kind, to, url, token, chat_id, topic } = self;
+        let Self { kind, to, url, token, chat_id, topic, host, port, security, user, secret, from } = self;
         let mut errors = FieldErrors::default();
         let (needs, may): (&[&str], &[&str]) = match kind {
             ChannelKind::Email => (&["to"], &[]),
@@ -139,6 +161,7 @@ impl NewChannel {
             ChannelKind::Telegram => (&["token", "chat_id"], &[]),
             ChannelKind::Ntfy => (&["topic"], &["url", "token"]),
             ChannelKind::Gotify => (&["url", "token"], &[]),
+            ChannelKind::Smtp => (&["host", "from", "to"], &["port", "security", "user", "secret"]),
         };
         let given = [
             ("to", to.is_some()),
@@ -146,6 +169,12 @@ impl NewChannel {
             ("token", token.is_some()),
             ("chat_id", chat_id.is_some()),
             ("topic", topic.is_some()),
+            ("host", host.is_some()),
+            ("port", port.is_some()),
+            ("security", security.is_some()),
+            ("user", user.is_some()),
+            ("secret", secret.is_some()),
+            ("from", from.is_some()),
         ];
         for (field, is_given) in given {
             if needs.contains(&field) && !is_given {
@@ -165,6 +194,12 @@ impl NewChannel {
                 Channel::Ntfy { url: url.unwrap_or_else(|| NTFY.to_owned()), topic: text(topic), token }
             }
             ChannelKind::Gotify => Channel::Gotify { url: text(url), token: text(token) },
+            ChannelKind::Smtp => {
+                let security = security.unwrap_or_default();
+                let port = port.unwrap_or_else(|| security.usual_port());
+                let (host, from, to) = (text(host), text(from), text(to));
+                Channel::Smtp(MailServer { host, port, security, user, secret, from, to })
+            }
         })
     }
 }
@@ -238,11 +273,9 @@ pub async fn create(cx: &Cx, owner: &Owner, once: &Once, new: NewChannel) -> Res
         }
         let now = cx.clock.now();
         guard.value.newest = Some(channel_id);
-        let code = match &channel {
-            Channel::Email { to } => {
-                Some(send_code(cx, owner, &mut record, to, &mut guard.value, now).await?)
-            }
-            _ => None,
+        let code = match channel.confirmed() {
+            Some(to) => Some(send_code(cx, owner, &mut record, to, &mut guard.value, now).await?),
+            None => None,
         };
         let mut writes = vec![
             Store::new_channel_write(owner, &record)?,
@@ -323,10 +356,9 @@ pub async fn send_another_code(cx: &Cx, owner: &Owner, once: &Once, id: ChannelI
         if channel.state != ChannelState::Unconfirmed {
             return Err(needs_no_code(channel));
         }
-        let Channel::Email { to } = opened(cx, owner, &channel).await? else {
-            return Err(needs_no_code(channel));
-        };
-        let code = send_code(cx, owner, &mut channel, &to, &mut guard.value, cx.clock.now()).await?;
+        let opened = opened(cx, owner, &channel).await?;
+        let Some(to) = opened.confirmed() else { return Err(needs_no_code(channel)) };
+        let code = send_code(cx, owner, &mut channel, to, &mut guard.value, cx.clock.now()).await?;
         let mut writes =
             vec![Store::channel_write(owner, &channel, version)?, Store::channel_guard_write(owner, &guard)?];
         writes.extend(code.writes);

@@ -20,7 +20,7 @@ use url::Url;
 use utoipa::ToSchema;
 
 use super::channels::{code, code_to_send, load, opened, secrets, suspend};
-use super::{mail, results};
+use super::{mail, results, smtp};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::due;
@@ -259,20 +259,26 @@ async fn send(
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::USER_AGENT, HeaderValue::from_static("Lamplighter"));
     let (url, body) = match &to {
-        Channel::Email { to } => {
-            let email = match &delivery.said {
-                Said::Code => match code(cx, owner, channel).await? {
+        Channel::Email { .. } | Channel::Smtp(_) => {
+            let email = match (&delivery.said, &to) {
+                (Said::Code, _) => match code(cx, owner, channel).await? {
                     Some(code) => Message::Code { code: Some(&code) }.email(site, &results, None),
                     None => return Ok((Answer::None, "the code no longer works".to_owned())),
                 },
-                said => {
+                // Whoever has a mail server of their own switches the channel off in the console.
+                (said, Channel::Smtp(_)) => said.render(|message| message.email(site, &results, None)),
+                (said, _) => {
                     let token = cx.provider_keys.token_of_channel(owner, channel.channel_id).await?;
                     let unsubscribe = Url::parse(&site.api(&format!("/unsubscribe/{token}")));
                     let unsubscribe = unsubscribe.map_err(|error| Error::internal(error.to_string()))?;
                     said.render(|message| message.email(site, &results, Some(&unsubscribe)))
                 }
             };
-            return mail::send(cx, owner, delivery.delivery_id, to, &email).await;
+            return match &to {
+                Channel::Smtp(server) => Ok(smtp::send(cx, delivery.delivery_id, server, &email).await),
+                Channel::Email { to } => mail::send(cx, owner, delivery.delivery_id, to, &email).await,
+                _ => Err(Error::internal("a channel without an address got an e-mail")),
+            };
         }
         Channel::Webhook { url } => {
             (url.clone(), rendered(&delivery.said, |message| message.webhook(site, &results)))

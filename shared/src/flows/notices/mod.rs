@@ -11,6 +11,7 @@ pub mod channels;
 pub mod deliveries;
 pub mod mail;
 mod results;
+mod smtp;
 pub mod told;
 mod waits;
 
