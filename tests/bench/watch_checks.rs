@@ -128,7 +128,7 @@ async fn stage(model: &ScriptedModel, sites: &[&Site]) -> Stage {
     let policy = Policy { allowed_hosts: hosts, ..Policy::default() };
     Stage::of(PlatformConfig {
         models: model.config("claude-haiku-4-5"),
-        reach: ReachConfig { policy: policy.into() },
+        reach: ReachConfig { policy: policy.into(), ..ReachConfig::default() },
         executors: EXECUTORS,
         ..PlatformConfig::in_memory()
     })

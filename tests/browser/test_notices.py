@@ -36,6 +36,39 @@ def other(code):
     return "0000 0000" if code != "0000 0000" else "0000 0001"
 
 
+def test_channels_of_a_person_at_home_have_their_fields(owner):
+    page = owner.page("/notices")
+    form = page.get_by_role("form", name="Add a channel")
+    add, kind = page.get_by_role("button", name="Add it"), page.get_by_label("Kind of channel")
+    kind.select_option("ntfy")
+    expect(add).to_be_disabled()
+    form.get_by_label("Topic").fill("alerts-0123456789abcdef")
+    axe(page)
+    add.click()
+    listed = page.get_by_role("list", name="Channels").locator(":scope > li")
+    expect(listed).to_have_count(1)
+    expect(listed).to_contain_text("https://ntfy.sh/…cdef")
+    kind.select_option("gotify")
+    form.get_by_label("Server").fill("http://192.168.1.5:8080")
+    form.get_by_label("Token of the application").fill("AbCdEfGhIjKlMnO")
+    add.click()
+    expect(form.get_by_role("alert")).to_contain_text("LAMPLIGHTER_ALLOWED_HOSTS")
+    kind.select_option("smtp")
+    form.get_by_label("Address").fill("me@example.com")
+    form.get_by_label("Mail server").fill("smtp.example.com")
+    form.get_by_label("Encryption").select_option("starttls")
+    form.get_by_label("Sender").fill("me@example.com")
+    form.get_by_label("Port").fill("25")
+    axe(page)
+    add.click()
+    expect(form.get_by_role("alert")).to_contain_text("must be 465 or 587")
+    form.get_by_label("Port").fill("")
+    add.click()
+    expect(listed).to_have_count(2)
+    expect(listed.nth(1)).to_contain_text("me@example.com via smtp.example.com")
+    expect(listed.nth(1).get_by_label("Code from the e-mail")).to_be_visible()
+
+
 def test_a_first_channel_is_added_tested_paused_and_deleted(owner):
     page = owner.page("/notices")
     expect(page.get_by_text("Nobody is told yet.")).to_be_visible()

@@ -389,7 +389,7 @@ def test_the_palette_finds_pages_by_the_words_people_type(owner):
     page = owner.page()
     expect(page.get_by_role("link", name="Market watch")).to_be_visible()
     wanted = {
-        "Notices page": ["notify", "notification", "tell me", "e-mail", "email", "mail", "Slack", "Discord", "Telegram", "webhook", "channel", "digest", "quiet hours"],
+        "Notices page": ["notify", "notification", "tell me", "e-mail", "email", "mail", "Slack", "Discord", "Telegram", "ntfy", "Gotify", "SMTP", "webhook", "channel", "digest", "quiet hours"],
         "Keys and models page": ["key", "keys", "API key"],
         "Time zone page": ["time zone", "timezone"],
         "Budget: what a day and a month may cost page": ["budget"],

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::reach::Policy;
@@ -23,6 +23,8 @@ pub enum Answers {
     /// 200 with this content type and body. With an `ETag` it answers 304 to a request that has it.
     Page(&'static str, String, Option<&'static str>),
     Status(u16),
+    /// This status, and the seconds that a client is to wait.
+    RetryAfter(u16, u32),
     /// 200 with the headers of the request, each on a line.
     Echoes,
     /// This status, after so long.
@@ -147,7 +149,7 @@ impl Site {
     #[must_use]
     pub fn reach(&self) -> ReachConfig {
         let allowed_hosts = vec![self.address.to_string().parse().unwrap()];
-        ReachConfig { policy: Policy { allowed_hosts, ..Policy::default() }.into() }
+        ReachConfig { policy: Policy { allowed_hosts, ..Policy::default() }.into(), ..ReachConfig::default() }
     }
 }
 
@@ -182,6 +184,9 @@ async fn answer(State(site): State<Arc<Shared>>, request: Request) -> Response {
             headers.iter().map(line).collect::<String>().into_response()
         }
         Answers::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
+        Answers::RetryAfter(status, seconds) => {
+            (StatusCode::from_u16(status).unwrap(), [(RETRY_AFTER, seconds.to_string())]).into_response()
+        }
         Answers::StatusAfter(wait, status) => {
             tokio::time::sleep(wait).await;
             StatusCode::from_u16(status).unwrap().into_response()

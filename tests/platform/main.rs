@@ -132,12 +132,14 @@ mod models {
 /// Notices: who is told what, and how it is delivered.
 mod notices {
     mod answers;
+    mod at_home;
     mod channels;
     mod deliveries;
     mod foreign;
     mod mails;
     mod preflights;
     mod results;
+    mod smtp;
     mod told;
     mod waits;
 }

@@ -16,10 +16,10 @@ shared::routes!(create, list, change, delete, test, confirm, send_another_code);
 
 /// Add a channel
 ///
-/// Notices are sent to each channel that is enabled. The address of a webhook, Slack or Discord and the token of Telegram are secrets:
-/// they are stored encrypted, and no answer contains them. A webhook is signed as Standard Webhooks describe it. `secret` is in this
+/// Notices are sent to each channel that is enabled. The address of a webhook, Slack or Discord, the topic of ntfy, tokens and passwords
+/// are secrets: they are stored encrypted, and no answer contains them. A webhook is signed as Standard Webhooks describe it. `secret` is in this
 /// answer only: a repeated call with the same `Idempotency-Key` creates no second channel, and its answer has no `secret`. An e-mail
-/// address is `unconfirmed` until its reader gives back the code that is sent there.
+/// address, also of `smtp`, is `unconfirmed` until its reader gives back the code that is sent there.
 #[utoipa::path(
     post, path = "/notifications/channels", tag = "notices", operation_id = "create_channel",
     responses((status = 201, body = ChannelWithSecret)),

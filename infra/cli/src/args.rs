@@ -1010,7 +1010,7 @@ pub enum NoticesCommand {
     /// List the channels, oldest first
     #[command(after_help = "Example:\n  lamplighter notices channels")]
     Channels(Json),
-    /// Add a channel: email, webhook, slack, discord or telegram
+    /// Add a channel: email, webhook, slack, discord, telegram, ntfy, gotify or smtp
     #[command(after_help = "\
 Examples:
   lamplighter notices add email me@example.com
@@ -1133,6 +1133,58 @@ pub enum NewChannel {
         /// A number, or the name of a channel with @
         #[arg(allow_negative_numbers = true)]
         chat_id: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// A topic of ntfy
+    #[command(after_help = "\
+Examples:
+  lamplighter notices add ntfy < topic.txt
+  lamplighter notices add ntfy alerts --server https://ntfy.example.com --token < token.txt")]
+    Ntfy {
+        /// Whoever knows it may read it, so it is a secret [default: asked for, or the standard input]
+        topic: Option<String>,
+        /// The address of the server [default: https://ntfy.sh]
+        #[arg(long, value_name = "URL")]
+        server: Option<String>,
+        /// With an access token, which is asked for, or read from the standard input
+        #[arg(long, requires = "topic")]
+        token: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// A server of Gotify. The token of the application is asked for, or read from the standard input
+    #[command(
+        after_help = "Example:\n  lamplighter notices add gotify https://gotify.example.com < token.txt"
+    )]
+    Gotify {
+        /// The address of the server
+        url: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// E-mails through a mail server. With a user, the password is asked for, or read from the standard input
+    #[command(after_help = "\
+Example:
+  lamplighter notices add smtp smtp.example.com --user me --from me@example.com --to me@example.com < password.txt")]
+    Smtp {
+        /// The name of the mail server
+        host: String,
+        /// The address that is told. It must be confirmed
+        #[arg(long, value_name = "ADDRESS")]
+        to: String,
+        /// The sender, which the server must accept
+        #[arg(long, value_name = "ADDRESS")]
+        from: String,
+        /// tls, starttls, or none to a host that the operator allows [default: tls]
+        #[arg(long)]
+        security: Option<String>,
+        /// [default: the usual one: 465 with tls, 587 with starttls, 25 with none]
+        #[arg(long)]
+        port: Option<u16>,
+        /// With whom the platform logs in
+        #[arg(long)]
+        user: Option<String>,
         #[command(flatten)]
         json: Json,
     },

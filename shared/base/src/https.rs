@@ -31,11 +31,16 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// Never: ring has the default protocol versions.
 #[must_use]
 pub fn tls() -> rustls::ClientConfig {
-    trusting(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() })
+    trusting(public())
 }
 
-/// The TLS configuration for a server with a certificate from a private authority. It does not trust the public
-/// authorities.
+/// The certificates of the public authorities.
+#[must_use]
+pub fn public() -> RootCertStore {
+    RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
+}
+
+/// The TLS configuration for a server with a certificate from one of these authorities. It trusts no others.
 ///
 /// # Panics
 /// Never: ring has the default protocol versions.

@@ -106,7 +106,8 @@ impl AuthConfig {
     }
 }
 
-fn authorities(variable: &'static str, path: &str) -> Result<RootCertStore, ConfigError> {
+/// The certificates of a PEM file.
+pub(super) fn authorities(variable: &'static str, path: &str) -> Result<RootCertStore, ConfigError> {
     let refused = |problem: String| ConfigError { variable, problem };
     let pem =
         std::fs::read(path).map_err(|error| refused(format!("names a file that can't be read: {error}")))?;

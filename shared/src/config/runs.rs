@@ -6,9 +6,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use domain::reach::{InvalidHost, Policy};
+use rustls::RootCertStore;
 
+use super::access::authorities;
 use super::outside::OutsideTools;
-use super::{ConfigError, Env, listed};
+use super::{ConfigError, Env, given, listed};
 
 /// The whole number in a variable. `None` if the variable is not set.
 fn number<N: FromStr + PartialOrd + Display>(
@@ -80,11 +82,13 @@ impl RunsConfig {
 #[derive(Clone, Debug, Default)]
 pub struct ReachConfig {
     pub policy: Arc<Policy>,
+    /// The authorities that mail servers of people may have besides the public ones.
+    pub mail_authorities: Option<Arc<RootCertStore>>,
 }
 
 impl ReachConfig {
     /// # Errors
-    /// If the value is not a list of hosts, each with or without a port.
+    /// If a value is not a list of hosts, each with or without a port, or if a file can't be read.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let variable = "LAMPLIGHTER_ALLOWED_HOSTS";
         let hosts = listed(env, variable).into_iter().map(|host| {
@@ -92,7 +96,12 @@ impl ReachConfig {
             host.parse().map_err(|error| ConfigError { variable, problem: problem(error) })
         });
         let allowed_hosts = hosts.collect::<Result<_, _>>()?;
-        Ok(Self { policy: Arc::new(Policy { allowed_hosts, ..Policy::default() }) })
+        let variable = "LAMPLIGHTER_SMTP_CA_FILE";
+        let mail_authorities = match given(env, variable) {
+            Some(path) => Some(Arc::new(authorities(variable, &path)?)),
+            None => None,
+        };
+        Ok(Self { policy: Arc::new(Policy { allowed_hosts, ..Policy::default() }), mail_authorities })
     }
 }
 

@@ -286,6 +286,10 @@ fn a_wrong_value_is_named() {
             &[("LAMPLIGHTER_ALLOWED_HOSTS", "10.0.0.7, *.internal")],
             "LAMPLIGHTER_ALLOWED_HOSTS must be hosts such as models.internal or 10.0.0.7:8080, separated by commas, and has `*.internal`",
         ),
+        (
+            &[("LAMPLIGHTER_SMTP_CA_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))],
+            "LAMPLIGHTER_SMTP_CA_FILE must name a PEM file of certificates",
+        ),
         (&[("LAMPLIGHTER_EXECUTORS", "0")], "LAMPLIGHTER_EXECUTORS must be 1 to 1000 executors, is `0`"),
         (&[("LAMPLIGHTER_ANSWER_DAYS", "29")], "LAMPLIGHTER_ANSWER_DAYS must be 1 to 28 days, is `29`"),
         (&[("LAMPLIGHTER_LOG_HOT_DAYS", "0")], "LAMPLIGHTER_LOG_HOT_DAYS must be 1 to 65535 days, is `0`"),

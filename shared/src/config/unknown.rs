@@ -51,6 +51,7 @@ pub const VARIABLES: &[&str] = &[
     "SIGN_IN_SCOPE",
     "SIGN_IN_TOKEN",
     "SIGN_IN_TOKEN_URL",
+    "SMTP_CA_FILE",
     "STATE",
     "SWEEP_PING_URL",
     "TABLE",

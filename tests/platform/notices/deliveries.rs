@@ -222,7 +222,10 @@ async fn each_notice_is_accepted_or_shown_as_undelivered_in_each_channel() {
     let sites = futures::future::join_all(answers.map(Site::start)).await;
     let [_, fails, patient, gone, hanging] = &sites[..] else { panic!("five sites") };
     let allowed_hosts = sites.iter().flat_map(|site| site.reach().policy.allowed_hosts.clone()).collect();
-    let reach = ReachConfig { policy: Policy { allowed_hosts, ..Policy::default() }.into() };
+    let reach = ReachConfig {
+        policy: Policy { allowed_hosts, ..Policy::default() }.into(),
+        ..ReachConfig::default()
+    };
     let stage = Stage::of(PlatformConfig { reach, ..PlatformConfig::in_memory() }).await;
     let mut channels = Vec::new();
     for site in &sites {

@@ -22,7 +22,10 @@ async fn stage_with(sites: &[&Site]) -> (Stage, ScriptedModel) {
     let model = ScriptedModel::start(|_| Says::Text(REPORT.into())).await;
     let models = model.config("claude-haiku-4-5");
     let allowed_hosts = sites.iter().flat_map(|site| site.reach().policy.allowed_hosts.clone()).collect();
-    let reach = ReachConfig { policy: Policy { allowed_hosts, ..Policy::default() }.into() };
+    let reach = ReachConfig {
+        policy: Policy { allowed_hosts, ..Policy::default() }.into(),
+        ..ReachConfig::default()
+    };
     let config = PlatformConfig { models, reach, ..PlatformConfig::in_memory() };
     (Stage::of(config).await, model)
 }

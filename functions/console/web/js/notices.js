@@ -9,19 +9,39 @@ import { faultOf, fieldFault, watchChip } from "./watch.js";
 
 const MOST_CHANNELS = 10;
 
-/** Kinds of channels, with the fields of each: name, label, hint, and whether it is a secret. */
+const SECRET = "It is a secret: it is stored encrypted and never shown again.";
+
+/**
+ * Kinds of channels, with the fields of each: name, label, hint, and more: whether it is `secret`, `optional` or a `number`, or its
+ * `choices`, of which the first one is chosen.
+ */
 const CHANNEL_KINDS = {
   email: ["E-mail", [["to", "Address", "One address, without a name."]]],
   webhook: ["Webhook", [["url", "Address of the receiver", "An https address of a public host. Messages are signed."]]],
-  slack: ["Slack", [["url", "Address of the incoming webhook", "It is a secret: it is stored encrypted and never shown again.", true]]],
-  discord: ["Discord", [["url", "Address of the webhook", "It is a secret: it is stored encrypted and never shown again.", true]]],
-  telegram: ["Telegram", [["token", "Token of the bot", "It is a secret: it is stored encrypted and never shown again.", true], ["chat_id", "Chat", "A number, or the name of a channel with @."]]],
+  slack: ["Slack", [["url", "Address of the incoming webhook", SECRET, { secret: true }]]],
+  discord: ["Discord", [["url", "Address of the webhook", SECRET, { secret: true }]]],
+  telegram: ["Telegram", [["token", "Token of the bot", SECRET, { secret: true }], ["chat_id", "Chat", "A number, or the name of a channel with @."]]],
+  ntfy: ["ntfy", [
+    ["topic", "Topic", "Whoever knows it may read it, so it is handled as a secret.", { secret: true }],
+    ["url", "Server", "Without it: https://ntfy.sh.", { optional: true }],
+    ["token", "Access token", "Only if the server wants one.", { secret: true, optional: true }],
+  ]],
+  gotify: ["Gotify", [["url", "Server", "An https address of a public host. The operator may allow a server at home."], ["token", "Token of the application", SECRET, { secret: true }]]],
+  smtp: ["Mail server", [
+    ["to", "Address", "A code is sent there first."],
+    ["host", "Mail server", "For example smtp.example.com."],
+    ["security", "Encryption", null, { choices: [["tls", "From the start (TLS)"], ["starttls", "With STARTTLS"], ["none", "None, in a network at home"]] }],
+    ["port", "Port", "Without it: 465 with TLS, 587 with STARTTLS, 25 without encryption.", { optional: true, number: true }],
+    ["user", "User", "If the server wants one.", { optional: true }],
+    ["secret", "Password", SECRET, { secret: true, optional: true }],
+    ["from", "Sender", "An address from which the server lets you write."],
+  ]],
 };
 
 export const channelKindName = (kind) => CHANNEL_KINDS[kind][0];
 
 /** On one machine. */
-const STORED = "This platform sends no e-mail: it shows each message under Outbox. To be told elsewhere, add another channel.";
+const STORED = "This platform sends no e-mail: it shows each message under Outbox. To be told elsewhere, add another channel, for example your mail server.";
 
 /** What a person may be told, with what happens if nothing is set. */
 const NOTICE_KINDS = [
@@ -160,13 +180,17 @@ function newChannel(ctx) {
   const kinds = Object.entries(CHANNEL_KINDS).filter(([kind]) => kind !== "email" || emails !== "none");
   const form = (ctx.state.channel ??= { kind: kinds[0][0] });
   const [, fields] = CHANNEL_KINDS[form.kind];
-  const isReady = fields.every(([name]) => (form[name] ?? "").trim() !== "");
+  const valueOf = ([name, , , more]) => (form[name] ?? more?.choices?.[0][0] ?? "").trim();
+  const isReady = fields.every((one) => one[3]?.optional || valueOf(one) !== "");
   const set = (change) => {
     Object.assign(form, change);
     ctx.redraw();
   };
   const add = async () => {
-    const made = await post("/notifications/channels", { kind: form.kind, ...Object.fromEntries(fields.map(([name]) => [name, form[name].trim()])) });
+    // What is no number stays as it is, and the platform says so.
+    const sent = (one) => (one[3]?.number && Number(valueOf(one))) || valueOf(one);
+    const given = fields.filter((one) => valueOf(one) !== "").map((one) => [one[0], sent(one)]);
+    const made = await post("/notifications/channels", { kind: form.kind, ...Object.fromEntries(given) });
     ctx.state.channel = { kind: form.kind };
     if (made.kind === "webhook") ctx.state.secret = made;
     flash(made.state === "unconfirmed" ? "Added. Its code is on its way." : "Added. Test it, so that you know that it works.");
@@ -176,10 +200,15 @@ function newChannel(ctx) {
     { class: "form watch-new", key: "new", "aria-label": "Add a channel", onsubmit: (event) => { event.preventDefault(); if (isReady) ctx.act(key, add); } },
     field("Kind of channel", h("select", { value: form.kind, onchange: (event) => { ctx.forgive(key); ctx.state.channel = { kind: event.target.value }; ctx.redraw(); } }, kinds.map(([kind, [name]]) => h("option", { value: kind, key: kind }, name)))),
     form.kind === "email" && emails === "stored" && h("p", { class: "muted", key: "stored" }, STORED),
-    fields.map(([name, label, hint, isSecret]) => h("div", { key: `${form.kind} ${name}` }, field(label, h("input", { name, type: isSecret ? "password" : "text", value: form[name] ?? "", maxlength: "2000", autocomplete: "off", spellcheck: "false", oninput: (event) => set({ [name]: event.target.value }) }), { hint, error: fieldFault(ctx, key, name) }))),
+    fields.map(([name, label, hint, more]) => h("div", { key: `${form.kind} ${name}` }, field(label, channelInput(form, name, more, set), { hint, error: fieldFault(ctx, key, name) }))),
     faultOf(ctx, key, ...fields.map(([name]) => name)),
     h("div", { class: "acts" }, h("button", { class: "btn primary", disabled: !isReady || ctx.busy(key) }, ctx.busy(key) ? "Add it…" : "Add it")),
   );
+}
+
+function channelInput(form, name, more, set) {
+  if (more?.choices) return h("select", { name, value: form[name] ?? more.choices[0][0], onchange: (event) => set({ [name]: event.target.value }) }, more.choices.map(([value, label]) => h("option", { value, key: value }, label)));
+  return h("input", { name, type: more?.secret ? "password" : "text", inputmode: more?.number ? "numeric" : null, value: form[name] ?? "", maxlength: "2000", autocomplete: "off", spellcheck: "false", oninput: (event) => set({ [name]: event.target.value }) });
 }
 
 // ---- What about, and when ----

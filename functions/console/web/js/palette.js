@@ -15,7 +15,7 @@ const MOST_ASKED = 5;
 
 /** Words that people type for a page, besides its name. */
 const PAGE_WORDS = {
-  "#/notices": "notify notifications tell me told alerts e-mail email mail slack discord telegram webhooks channels digest quiet hours snooze",
+  "#/notices": "notify notifications tell me told alerts e-mail email mail slack discord telegram ntfy gotify smtp webhooks channels digest quiet hours snooze",
   "#/watch": "watchdog cron jobs",
   "#/practices": "habits check-in",
   "#/memory": "facts remember",

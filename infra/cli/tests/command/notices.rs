@@ -86,6 +86,33 @@ fn secrets_are_read_from_the_standard_input() {
         (&["telegram", "-10012"][..], json!({"kind": "telegram", "chat_id": "-10012", "token": "1:sekret"})),
         (&["slack"], json!({"kind": "slack", "url": "1:sekret"})),
         (&["discord"], json!({"kind": "discord", "url": "1:sekret"})),
+        (&["ntfy"], json!({"kind": "ntfy", "topic": "1:sekret"})),
+        (
+            &["ntfy", "alerts", "--server", "https://ntfy.example.com", "--token"],
+            json!({"kind": "ntfy", "topic": "alerts", "url": "https://ntfy.example.com", "token": "1:sekret"}),
+        ),
+        (
+            &["gotify", "https://gotify.example.com"],
+            json!({"kind": "gotify", "url": "https://gotify.example.com", "token": "1:sekret"}),
+        ),
+        (
+            &[
+                "smtp",
+                "smtp.example.com",
+                "--from",
+                "a@example.com",
+                "--to",
+                "b@example.com",
+                "--port",
+                "587",
+                "--security",
+                "starttls",
+                "--user",
+                "me",
+            ],
+            json!({"kind": "smtp", "host": "smtp.example.com", "from": "a@example.com", "to": "b@example.com", "port": 587,
+                "security": "starttls", "user": "me", "secret": "1:sekret"}),
+        ),
     ] {
         let args = [&["notices", "add"], args].concat();
         assert_eq!(bed.give(&args, " 1:sekret\n").code, 0, "{args:?}");
@@ -93,6 +120,12 @@ fn secrets_are_read_from_the_standard_input() {
         bed.run(&args).failed("is read from the standard input, which is empty");
     }
     assert_eq!(bed.run(&["notices", "add", "telegram", "1", "1:token"]).code, 1);
+    // A server at home may want no user, and then nothing is read.
+    let args = ["notices", "add", "smtp", "mail.lan", "--from", "a@example.com", "--to", "b@example.com"];
+    assert_eq!(bed.run(&args).code, 0);
+    let body = json!({"kind": "smtp", "host": "mail.lan", "from": "a@example.com", "to": "b@example.com"});
+    assert_eq!(sent(&server), at("POST", "/notifications/channels", body));
+    assert_eq!(bed.run(&["notices", "add", "ntfy", "--token"]).code, 2);
     let hook = bed.run(&["notices", "add", "webhook", "https://hooks.example.com/in"]);
     assert!(hook.out.contains("shown only now:\n  whsec_abc\n"), "{hook:?}");
 }

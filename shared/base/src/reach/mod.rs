@@ -2,12 +2,14 @@
 //!
 //! [`domain::reach`] judges URLs and addresses. Here, requests are sent only to what was judged:
 //!
+//! - [`connect`] does the same for protocols other than HTTP.
 //! - A [`Client`] takes a [`Checked`] URL and nothing else. It checks every address that DNS answers, and connects to the addresses that
 //!   it checked, so a second answer of DNS cannot lead elsewhere.
 //! - It follows no redirects, uses no proxy, and never sends a request twice by itself. [`Fetch`] follows redirects and judges each.
 //! - It decompresses nothing. [`Fetch`] asks for uncompressed answers. Servers that compress them anyway are read if it is gzip or deflate,
 //!   and the limit of bytes counts for what comes out.
 
+mod connect;
 mod fetch;
 mod resolver;
 #[cfg(test)]
@@ -20,6 +22,7 @@ use domain::reach::{Checked, Policy, Refused};
 use reqwest::dns::Resolve;
 use reqwest::{Method, RequestBuilder};
 
+pub use connect::{connect, encrypt};
 pub use fetch::{Ask, Fetch, FetchError, FetchLimits, Fetched};
 use resolver::{Guarded, System};
 

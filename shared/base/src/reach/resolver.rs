@@ -3,12 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use domain::reach::{Address, may_connect};
+use domain::reach::{may_connect, not_public};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// A name is refused because DNS answers an address that may not be reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is refused: it resolves to {ip}, which is {kind}", kind = Address::of(*.ip).name())]
+#[error("{name} is refused: {}", not_public(Some(.name), *.ip))]
 pub struct NotReachable {
     pub name: String,
     pub ip: IpAddr,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use domain::reach::{Policy, Reason};
+use domain::reach::{Policy, Reason, check_server};
 use http::{HeaderMap, StatusCode, header};
 use reqwest::dns::{Addrs, Name, Resolving};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -170,7 +170,11 @@ async fn a_literal_that_is_not_public_is_never_connected_to() {
     );
     assert_eq!(
         error.to_string(),
-        format!("http://{} is refused: 127.0.0.1 is a loopback address", server.host())
+        format!(
+            "http://{} is refused: 127.0.0.1 is a loopback address. The operator may allow it with LAMPLIGHTER_ALLOWED_HOSTS, as \
+             host:port",
+            server.host()
+        )
     );
     assert_eq!(server.requests().len(), 0);
 }
@@ -210,6 +214,7 @@ async fn a_redirect_to_a_name_that_resolves_privately_is_refused() {
         let error = fetch.send(Ask::get(url)).await.unwrap_err();
         let expected = NotReachable { name: name.into(), ip: ip.parse().unwrap() };
         assert!(matches!(&error, FetchError::NotReachable(refused) if *refused == expected), "{error:?}");
+        assert!(error.to_string().starts_with(&format!("{name} is refused: {ip} is a ")), "{error}");
     }
     assert_eq!((server.requests().len(), inner.requests().len()), (3, 0));
 }
@@ -264,6 +269,35 @@ async fn an_allowed_port_does_not_open_the_others() {
     let fetch = fetch_with(&["api.example.com:8443".into()], &[&server], &dns, limits());
     let error = fetch.send(Ask::get(format!("http://api.example.com:{}/", server.port))).await.unwrap_err();
     assert!(matches!(error, FetchError::NotReachable(_)), "{error}");
+}
+
+/// Connections of other protocols go only to checked addresses, too, with one lookup for each.
+#[tokio::test]
+async fn a_connection_of_another_protocol_is_guarded() {
+    let inner = Server::redirecting().await;
+    let allowed_hosts = vec![format!("localhost:{}", inner.port).parse().unwrap()];
+    let policy = Policy { allowed_hosts, ..Policy::default() };
+    let dns = Dns::new(&[
+        ("localhost", &[&["127.0.0.1"], &["169.254.169.254"]]),
+        ("private.example.com", &[&["127.0.0.1"]]),
+        ("both.example.com", &[&["127.0.0.1", "93.184.215.14"]]),
+    ]);
+    let connected = async |host: &str| {
+        let server = check_server(host, inner.port, &[inner.port], &policy).unwrap();
+        let connected = super::connect::connect_with(&server, dns.clone()).await;
+        connected.map(|stream| stream.peer_addr().unwrap().to_string()).map_err(|error| error.to_string())
+    };
+    assert_eq!(connected("localhost").await, Ok(inner.host()));
+    let told = connected("localhost").await.unwrap_err();
+    assert_eq!(told, "localhost is refused: 169.254.169.254 is a reserved address");
+    for name in ["private.example.com", "both.example.com"] {
+        let told = connected(name).await.unwrap_err();
+        assert_eq!(told, format!("{name} is refused: 127.0.0.1 is a loopback address"));
+    }
+    let told = connected("none.example.com").await.unwrap_err();
+    let at = format!("none.example.com:{}", inner.port);
+    assert_eq!(told, format!("{at} cannot be reached: its name does not resolve"));
+    assert_eq!(dns.lookups().len(), 5);
 }
 
 fn with_secrets() -> HeaderMap {

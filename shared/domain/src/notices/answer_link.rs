@@ -57,7 +57,7 @@ impl AnswerLink {
 /// Whether one person reads a channel: an e-mail address, whose reader has confirmed it, and a chat of a bot with one person.
 fn is_private(to: &Channel) -> bool {
     match to {
-        Channel::Email { .. } => true,
+        Channel::Email { .. } | Channel::Smtp(_) => true,
         // The ids of groups and channels are negative, or names with @.
         Channel::Telegram { chat_id, .. } => chat_id.bytes().all(|byte| byte.is_ascii_digit()),
         _ => false,

@@ -1,7 +1,7 @@
 //! Where notices go: the channels that a person configures, and when a delivery is tried again.
 //!
-//! The addresses of webhooks, of Slack and of Discord, and the token of Telegram are secrets: whoever knows them can write there. So
-//! they are stored encrypted, and [`Channel::shown`] gives only their last four characters.
+//! The addresses of webhooks, of Slack and of Discord, the topics of ntfy, and all tokens are secrets: whoever knows them can write or read
+//! there. So they are stored encrypted, and [`Channel::shown`] gives only their last four characters.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::ToSchema;
 
-use crate::reach::{self, Policy, is_name};
+use crate::reach::{self, Policy, Reason, check_server, is_name};
 use crate::validate::FieldErrors;
 
 /// The longest address of a channel, in bytes.
@@ -18,6 +18,21 @@ pub const MAX_URL: usize = 2_000;
 
 /// The longest e-mail address, in bytes (RFC 5321).
 pub const MAX_EMAIL: usize = 254;
+
+/// The server of ntfy that everybody may use.
+pub const NTFY: &str = "https://ntfy.sh";
+
+/// The longest token of ntfy or Gotify, in bytes.
+const MAX_TOKEN: usize = 200;
+
+/// The longest topic of ntfy, in bytes.
+const MAX_TOPIC: usize = 64;
+
+/// The ports of mail servers that take mail from people. Other ports only at hosts that the operator allows.
+pub const MAIL_PORTS: [u16; 2] = [465, 587];
+
+/// The longest user and password of a mail server, in bytes.
+const MAX_LOGIN: usize = 500;
 
 /// How long a delivery waits for an answer.
 pub const TIMEOUT: SignedDuration = SignedDuration::from_secs(15);
@@ -70,6 +85,110 @@ pub enum Channel {
         /// A number, or the name of a channel with `@`.
         chat_id: String,
     },
+    Ntfy {
+        /// The address of the server, without a path.
+        #[serde(default = "ntfy")]
+        #[schema(max_length = 2_000, example = "https://ntfy.sh")]
+        url: String,
+        /// It is a secret: whoever knows it may read the topic, unless the server protects it.
+        #[schema(max_length = 64)]
+        topic: String,
+        /// The access token of an account that may write to the topic.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<String>,
+    },
+    Gotify {
+        /// The address of the server. It may have a path.
+        #[schema(max_length = 2_000, example = "https://gotify.example.com")]
+        url: String,
+        /// The token of an application.
+        token: String,
+    },
+    Smtp(MailServer),
+}
+
+/// How the connection to a mail server is encrypted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Security {
+    /// From the first byte. The usual port is 465.
+    #[default]
+    Tls,
+    /// With the command `STARTTLS`. Without it, nothing is sent. The usual port is 587.
+    Starttls,
+    /// Not at all. Only to a host that the operator allows.
+    None,
+}
+
+impl Security {
+    #[must_use]
+    pub const fn usual_port(self) -> u16 {
+        match self {
+            Self::Tls => 465,
+            Self::Starttls => 587,
+            Self::None => 25,
+        }
+    }
+}
+
+/// A mail server of a person, and the address to which it sends.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MailServer {
+    /// A name or an address.
+    #[schema(max_length = 253, example = "smtp.example.com")]
+    pub host: String,
+    /// 465 or 587. At a host that the operator allows, also another one.
+    pub port: u16,
+    pub security: Security,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// The sender, which the server must accept.
+    #[schema(max_length = 254)]
+    pub from: String,
+    #[schema(max_length = 254)]
+    pub to: String,
+}
+
+impl MailServer {
+    fn validate(&self, errors: &mut FieldErrors, policy: &Policy) {
+        for (field, address) in [("from", &self.from), ("to", &self.to)] {
+            if let Err(message) = check_email(address) {
+                errors.add(field, message);
+            }
+        }
+        match check_server(&self.host, self.port, &MAIL_PORTS, policy) {
+            Ok(server) if self.security == Security::None && !server.is_allowed() => {
+                let told = "cannot be `none` for this host: everybody on the way could read the mail. The operator may allow it with \
+                            LAMPLIGHTER_ALLOWED_HOSTS, as host:port";
+                errors.add("security", told);
+            }
+            Ok(_) => {}
+            Err(reason @ Reason::Port(_)) => errors.add("port", format!("must be 465 or 587: {reason}")),
+            Err(reason) => errors.add("host", format!("must be a public mail server: {reason}")),
+        }
+        for (field, other, text) in [("user", &self.secret, &self.user), ("secret", &self.user, &self.secret)]
+        {
+            match text {
+                None if other.is_some() => {
+                    errors.add(field, "is required, because the other of `user` and `secret` is given")
+                }
+                Some(text)
+                    if text.is_empty() || text.len() > MAX_LOGIN || text.chars().any(char::is_control) =>
+                {
+                    errors.add(field, format!("must be 1 to {MAX_LOGIN} bytes without control characters"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn ntfy() -> String {
+    NTFY.to_owned()
 }
 
 /// A kind of channel.
@@ -81,6 +200,9 @@ pub enum ChannelKind {
     Slack,
     Discord,
     Telegram,
+    Ntfy,
+    Gotify,
+    Smtp,
 }
 
 impl ChannelKind {
@@ -93,6 +215,9 @@ impl ChannelKind {
             Self::Slack => "Slack",
             Self::Discord => "Discord",
             Self::Telegram => "Telegram",
+            Self::Ntfy => "ntfy",
+            Self::Gotify => "Gotify",
+            Self::Smtp => "mail server",
         }
     }
 }
@@ -123,16 +248,37 @@ impl Channel {
             Self::Slack { .. } => ChannelKind::Slack,
             Self::Discord { .. } => ChannelKind::Discord,
             Self::Telegram { .. } => ChannelKind::Telegram,
+            Self::Ntfy { .. } => ChannelKind::Ntfy,
+            Self::Gotify { .. } => ChannelKind::Gotify,
+            Self::Smtp(_) => ChannelKind::Smtp,
         }
     }
 
     /// What of it is secret.
     #[must_use]
-    pub fn secret(&self) -> Option<&str> {
+    pub fn secrets(&self) -> Vec<&str> {
         match self {
-            Self::Email { .. } => None,
-            Self::Webhook { url } | Self::Slack { url } | Self::Discord { url } => Some(url),
-            Self::Telegram { token, .. } => Some(token),
+            Self::Email { .. } => Vec::new(),
+            Self::Webhook { url } | Self::Slack { url } | Self::Discord { url } => vec![url],
+            Self::Telegram { token, .. } | Self::Gotify { token, .. } => vec![token],
+            Self::Ntfy { topic, token, .. } => {
+                [Some(topic), token.as_ref()].into_iter().flatten().map(String::as_str).collect()
+            }
+            Self::Smtp(server) => server.secret.as_deref().into_iter().collect(),
+        }
+    }
+
+    /// The e-mail address that must be confirmed, because anybody can type the address of somebody else.
+    #[must_use]
+    pub fn confirmed(&self) -> Option<&str> {
+        match self {
+            Self::Email { to } | Self::Smtp(MailServer { to, .. }) => Some(to),
+            Self::Webhook { .. }
+            | Self::Slack { .. }
+            | Self::Discord { .. }
+            | Self::Telegram { .. }
+            | Self::Ntfy { .. }
+            | Self::Gotify { .. } => None,
         }
     }
 
@@ -143,12 +289,18 @@ impl Channel {
             Self::Email { to } => to.clone(),
             Self::Webhook { url } | Self::Slack { url } | Self::Discord { url } => {
                 // The path and the query are secret, and the server is not.
-                let server = Url::parse(url).map(|url| url.origin().ascii_serialization());
                 let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
                 let path = path.map_or("", |(_, path)| path);
-                format!("{}/…{}", server.unwrap_or_default(), tail(path))
+                format!("{}/…{}", server(url), tail(path))
             }
             Self::Telegram { token, chat_id } => format!("{chat_id} by the bot …{}", tail(token)),
+            // A token does not say that the server protects the topic from other readers.
+            Self::Ntfy { url, topic, token: None } => format!("{}/…{}", server(url), tail(topic)),
+            Self::Ntfy { url, topic, token: Some(token) } => {
+                format!("{}/…{} with the token …{}", server(url), tail(topic), tail(token))
+            }
+            Self::Smtp(MailServer { to, host, .. }) => format!("{to} via {host}"),
+            Self::Gotify { url, token } => format!("{} with the token …{}", server(url), tail(token)),
         };
         ShownChannel { kind: self.kind(), target }
     }
@@ -203,9 +355,39 @@ impl Channel {
                     );
                 }
             }
+            Self::Ntfy { url, topic, token } => {
+                if checked(&mut errors, url, policy)
+                    .is_some_and(|url| url.path() != "/" || url.query().is_some())
+                {
+                    errors.add(
+                        "url",
+                        "must be the address of the server alone: the topic is a field of its own",
+                    );
+                }
+                if topic.len() > MAX_TOPIC || !is_word(topic) {
+                    errors.add("topic", "must be 1 to 64 letters, digits, - and _");
+                }
+                if token.as_ref().is_some_and(|token| !is_key(token)) {
+                    errors.add("token", KEY);
+                }
+            }
+            Self::Gotify { url, token } => {
+                if checked(&mut errors, url, policy).is_some_and(|url| url.query().is_some()) {
+                    errors.add("url", "must be the address of the server, without a query");
+                }
+                if !is_key(token) {
+                    errors.add("token", KEY);
+                }
+            }
+            Self::Smtp(server) => server.validate(&mut errors, policy),
         }
         errors.into_result(())
     }
+}
+
+/// Scheme, host and port of an address.
+fn server(url: &str) -> String {
+    Url::parse(url).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
 }
 
 /// The end of a secret. Of a short one, nothing: the end would be most of it.
@@ -238,6 +420,14 @@ fn segments(url: &Url) -> Vec<&str> {
 
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+}
+
+const KEY: &str = "must be 1 to 200 letters, digits, - . and _";
+
+/// Whether it may be a token of ntfy or Gotify. It goes into a header.
+fn is_key(token: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    (1..=MAX_TOKEN).contains(&token.len()) && token.bytes().all(is_part)
 }
 
 fn is_token(token: &str) -> bool {
@@ -296,6 +486,8 @@ pub enum Answer {
     Bounced { is_permanent: bool },
     /// The recipient has called it spam.
     Complained,
+    /// The mail server does not accept the user and the password, or wants some.
+    Refused,
 }
 
 /// What follows.
@@ -317,12 +509,17 @@ pub enum Next {
 pub fn after(kind: ChannelKind, tries: usize, answer: Answer, now: Timestamp) -> Next {
     let wait = match answer {
         Answer::Status { code: 200..=299, .. } => return Next::Done,
-        Answer::Status { code: 410, .. } => return Next::Disable,
+        Answer::Status { code: 410, .. } | Answer::Refused => return Next::Disable,
         // They answer so when the webhook was deleted, or when a person has blocked the bot.
         Answer::Status { code: 404, .. } if matches!(kind, ChannelKind::Slack | ChannelKind::Discord) => {
             return Next::Disable;
         }
-        Answer::Status { code: 401 | 403, .. } if kind == ChannelKind::Telegram => return Next::Disable,
+        // The token is not accepted. A 404 of ntfy or Gotify may come from a proxy in front of a server that restarts.
+        Answer::Status { code: 401 | 403, .. }
+            if matches!(kind, ChannelKind::Telegram | ChannelKind::Ntfy | ChannelKind::Gotify) =>
+        {
+            return Next::Disable;
+        }
         Answer::Bounced { is_permanent: true } | Answer::Complained => return Next::Suspend,
         Answer::Status { retry_after, .. } => {
             retry_after.map_or(SignedDuration::ZERO, |wait| wait.clamp(SignedDuration::ZERO, LONGEST_WAIT))
@@ -333,6 +530,18 @@ pub fn after(kind: ChannelKind, tries: usize, answer: Answer, now: Timestamp) ->
         Some(pause) => Next::Again(now.saturating_add(wait.max(*pause)).unwrap_or(Timestamp::MAX)),
         None => Next::GiveUp,
     }
+}
+
+/// What a status means, for a person.
+#[must_use]
+pub fn in_words(kind: ChannelKind, code: u16) -> String {
+    let token = match (kind, code) {
+        (ChannelKind::Ntfy | ChannelKind::Gotify, 401 | 403) => {
+            ": it takes no messages with this token, or without one"
+        }
+        _ => "",
+    };
+    format!("the receiver answered {code}{token}")
 }
 
 /// The header `Retry-After`: seconds, or a date.

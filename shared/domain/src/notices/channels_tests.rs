@@ -37,12 +37,32 @@ fn good_channels_are_taken_and_shown_without_their_secrets() {
             json!({"kind": "telegram", "token": TOKEN, "chat_id": "@my_channel"}),
             "@my_channel by the bot …pQQr",
         ),
+        (json!({"kind": "ntfy", "topic": "alerts"}), "https://ntfy.sh/…"),
+        (json!({"kind": "ntfy", "topic": "alerts-0123456789abcdef"}), "https://ntfy.sh/…cdef"),
+        (
+            json!({"kind": "ntfy", "url": "https://ntfy.example.com/", "topic": "a", "token": "tk_0123456789abcdefgh"}),
+            "https://ntfy.example.com/… with the token …efgh",
+        ),
+        (
+            json!({"kind": "gotify", "url": "https://example.com/gotify/", "token": "AbCdE.fGhI-jKl_x"}),
+            "https://example.com with the token …Kl_x",
+        ),
+        (
+            json!({"kind": "smtp", "host": "smtp.example.com", "port": 465, "security": "tls", "user": "me",
+                "secret": "a password", "from": "lamp@example.com", "to": "me@example.com"}),
+            "me@example.com via smtp.example.com",
+        ),
+        (
+            json!({"kind": "smtp", "host": "93.184.215.14", "port": 587, "security": "starttls", "from": "lamp@example.com",
+                "to": "me@example.com"}),
+            "me@example.com via 93.184.215.14",
+        ),
     ] {
         assert_eq!(said(channel.clone()), "", "{channel}");
         let channel: Channel = serde_json::from_value(channel).unwrap();
         assert_eq!(channel.shown().target, target);
         let debug = format!("{channel:?}");
-        if let Some(secret) = channel.secret() {
+        for secret in channel.secrets().into_iter().filter(|secret| secret.len() > 1) {
             assert!(!debug.contains(secret), "{debug}");
         }
         let json = serde_json::to_value(&channel).unwrap();
@@ -157,6 +177,75 @@ fn hostile_addresses_are_refused_with_the_field() {
         let message = said(json!({"kind": "telegram", "token": TOKEN, "chat_id": chat_id}));
         assert!(message.starts_with("chat_id: must be a number"), "{chat_id}: {message}");
     }
+    for (channel, message) in [
+        (
+            json!({"kind": "ntfy", "url": "https://ntfy.sh/alerts", "topic": "alerts"}),
+            "url: must be the address of the server alone: the topic is a field of its own",
+        ),
+        (
+            json!({"kind": "ntfy", "url": "https://ntfy.sh/?auth=x", "topic": "alerts"}),
+            "url: must be the address of the server alone: the topic is a field of its own",
+        ),
+        (
+            json!({"kind": "ntfy", "url": "http://ntfy.sh", "topic": "alerts"}),
+            "url: must begin with https://",
+        ),
+        (json!({"kind": "ntfy", "topic": "a/b"}), "topic: must be 1 to 64 letters, digits, - and _"),
+        (json!({"kind": "ntfy", "topic": ""}), "topic: must be 1 to 64 letters, digits, - and _"),
+        (json!({"kind": "ntfy", "topic": "a".repeat(65)}), "topic: must be 1 to 64 letters, digits, - and _"),
+        (
+            json!({"kind": "ntfy", "topic": "a", "token": "tk_x\r\nX-Email: a"}),
+            "token: must be 1 to 200 letters, digits, - . and _",
+        ),
+        (
+            json!({"kind": "gotify", "url": "https://example.com/?token=x", "token": "x"}),
+            "url: must be the address of the server, without a query",
+        ),
+        (
+            json!({"kind": "gotify", "url": "https://example.com", "token": ""}),
+            "token: must be 1 to 200 letters, digits, - . and _",
+        ),
+    ] {
+        assert_eq!(said(channel.clone()), message, "{channel}");
+    }
+    for url in ["http://192.168.1.5", "https://192.168.1.5", "https://ntfy.lan", "https://10.0.0.1/"] {
+        for channel in [
+            json!({"kind": "ntfy", "url": url, "topic": "alerts"}),
+            json!({"kind": "gotify", "url": url, "token": "x"}),
+        ] {
+            let message = said(channel);
+            assert!(message.starts_with("url: must be a public https address: "), "{url}: {message}");
+        }
+    }
+    for (change, message) in [
+        (
+            json!({"host": "192.168.1.5"}),
+            "host: must be a public mail server: 192.168.1.5 is an address of a private",
+        ),
+        (json!({"host": "localhost"}), "host: must be a public mail server: names without a dot"),
+        (json!({"host": "smtp.example.com\r\nx"}), "host: must be a public mail server: it has a control"),
+        (
+            json!({"port": 25}),
+            "port: must be 465 or 587: port 25 is not permitted for this host. The operator may",
+        ),
+        (json!({"port": 2525}), "port: must be 465 or 587: port 2525"),
+        (json!({"port": 443}), "port: must be 465 or 587: port 443"),
+        (json!({"security": "none"}), "security: cannot be `none` for this host"),
+        (json!({"user": "me"}), "secret: is required"),
+        (json!({"secret": "x"}), "user: is required"),
+        (json!({"user": "a\0b", "secret": "x"}), "user: must be 1 to 500 bytes without control characters"),
+        (json!({"user": "a", "secret": ""}), "secret: must be 1 to 500 bytes"),
+        (json!({"user": "a", "secret": "x\r\nRCPT TO:<b@example.com>"}), "secret: must be 1 to 500 bytes"),
+        (json!({"to": "me@example.com\r\nBcc: b@example.com"}), "to: must be one e-mail address"),
+        (json!({"from": "Me <me@example.com>"}), "from: must be one e-mail address"),
+    ] {
+        let mut channel = json!({"kind": "smtp", "host": "smtp.example.com", "port": 465, "security": "tls",
+            "from": "lamp@example.com", "to": "me@example.com"});
+        channel.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let told = said(channel);
+        assert!(told.starts_with(message), "{change}: {told}");
+        assert!(!told.contains("RCPT"), "{told}");
+    }
     for wrong in [json!({"kind": "sms", "to": "1"}), json!({"kind": "email", "to": "a@b.c", "name": "x"})] {
         assert!(serde_json::from_value::<Channel>(wrong).is_err());
     }
@@ -168,7 +257,32 @@ fn a_host_that_the_operator_allows_may_have_no_certificate() {
     let channel = |url: &str| Channel::Webhook { url: url.to_owned() }.validate(&policy);
     assert_eq!(channel("http://127.0.0.1:9000/hook"), Ok(()));
     assert!(channel("http://127.0.0.1:9001/hook").is_err());
+    // A server at home, with the ports of the policy and with its own.
+    let allowed_hosts = ["192.168.1.5", "192.168.1.6:8080"].map(|host| host.parse().unwrap()).to_vec();
+    let policy = Policy { allowed_hosts, ..Policy::default() };
+    let ntfy = |url: &str| {
+        let (url, topic) = (url.to_owned(), "alerts".to_owned());
+        Channel::Ntfy { url, topic, token: None }.validate(&policy).is_ok()
+    };
+    assert!(ntfy("http://192.168.1.5") && ntfy("http://192.168.1.6:8080"));
+    assert!(!ntfy("http://192.168.1.5:8080") && !ntfy("http://192.168.1.6") && !ntfy("http://192.168.1.7"));
     assert!(channel("http://example.com/hook").is_err());
+}
+
+#[test]
+fn a_mail_server_that_the_operator_allows_may_be_private_and_without_encryption() {
+    let allowed_hosts = ["192.168.1.5:25", "mail.lan:1025"].map(|host| host.parse().unwrap()).to_vec();
+    let policy = Policy { allowed_hosts, ..Policy::default() };
+    let is_taken = |host: &str, port: u16, security: Security| {
+        let (host, from) = (host.to_owned(), "lamp@example.com".to_owned());
+        let to = from.clone();
+        Channel::Smtp(MailServer { host, port, security, user: None, secret: None, from, to })
+            .validate(&policy)
+            .is_ok()
+    };
+    assert!(is_taken("192.168.1.5", 25, Security::None) && is_taken("mail.lan", 1025, Security::Starttls));
+    assert!(!is_taken("192.168.1.5", 587, Security::Starttls) && !is_taken("mail.lan", 25, Security::None));
+    assert!(!is_taken("192.168.1.6", 25, Security::None));
 }
 
 fn now() -> Timestamp {
@@ -216,6 +330,15 @@ fn only_2xx_counts_and_who_is_gone_is_not_asked_again() {
         (ChannelKind::Discord, status(404), "Disable"),
         (ChannelKind::Telegram, status(403), "Disable"),
         (ChannelKind::Telegram, status(400), "again in 5"),
+        (ChannelKind::Ntfy, status(401), "Disable"),
+        (ChannelKind::Ntfy, status(403), "Disable"),
+        (ChannelKind::Ntfy, status(404), "again in 5"),
+        (ChannelKind::Ntfy, status(413), "again in 5"),
+        (ChannelKind::Ntfy, asked(429, 60), "again in 60"),
+        (ChannelKind::Gotify, status(401), "Disable"),
+        (ChannelKind::Gotify, status(403), "Disable"),
+        (ChannelKind::Gotify, status(404), "again in 5"),
+        (ChannelKind::Gotify, status(410), "Disable"),
         (ChannelKind::Webhook, asked(429, 60), "again in 60"),
         (ChannelKind::Webhook, asked(429, 1), "again in 5"),
         (ChannelKind::Webhook, asked(429, -7), "again in 5"),
@@ -224,6 +347,9 @@ fn only_2xx_counts_and_who_is_gone_is_not_asked_again() {
         (ChannelKind::Email, Answer::Bounced { is_permanent: true }, "Suspend"),
         (ChannelKind::Email, Answer::Bounced { is_permanent: false }, "again in 5"),
         (ChannelKind::Email, Answer::Complained, "Suspend"),
+        (ChannelKind::Smtp, Answer::Bounced { is_permanent: true }, "Suspend"),
+        (ChannelKind::Smtp, Answer::Bounced { is_permanent: false }, "again in 5"),
+        (ChannelKind::Smtp, Answer::Refused, "Disable"),
     ] {
         assert_eq!(next(kind, answer), expected, "{kind:?} {answer:?}");
     }
@@ -255,6 +381,8 @@ proptest! {
             Channel::Slack { url: text.clone() },
             Channel::Discord { url: text.clone() },
             Channel::Telegram { token: text.clone(), chat_id: text.clone() },
+            Channel::Ntfy { url: NTFY.to_owned(), topic: text.clone(), token: Some(text.clone()) },
+            Channel::Gotify { url: "https://example.com".to_owned(), token: text.clone() },
         ] {
             if channel.validate(&Policy::default()).is_ok() {
                 let is_plain = |c: char| c.is_ascii_graphic() && !"<>,".contains(c);

@@ -37,6 +37,12 @@ pub const TELEGRAM_MAX: usize = 4_096;
 /// The longest message for Slack, in characters. Slack takes 40,000, and folds long ones.
 pub const SLACK_MAX: usize = 10_000;
 
+/// The longest message that ntfy shows as a message, in bytes. It makes a file of a longer one, or refuses it.
+pub const NTFY_MAX: usize = 4_096;
+
+/// The longest message for Gotify, in characters. Gotify has no limit, and a notification of a phone shows the beginning.
+pub const GOTIFY_MAX: usize = 10_000;
+
 /// What a text says that is longer than its channel takes.
 const GOES_ON: &str = "… It goes on behind the link.";
 
@@ -191,6 +197,13 @@ const fn group_name(kind: NoticeKind) -> &'static str {
         NoticeKind::Succeeded => "Succeeded",
         NoticeKind::NothingNew => "Nothing new",
     }
+}
+
+/// How soon a person should see a message, for channels that know it.
+enum Urgency {
+    Alarm,
+    Question,
+    News,
 }
 
 /// A line, without the format of any channel.
@@ -392,11 +405,11 @@ impl Message<'_> {
 
     /// The text that fits into a channel. What is left out of a result is behind the link, and of a digest it is counted.
     fn fitted(&self, site: &Site, results: &Results, style: &Style) -> Fitted {
-        self.fitted_with(site, results, style, None)
+        self.fit(&self.lines(site, results, None), style)
     }
 
-    fn fitted_with(&self, site: &Site, results: &Results, style: &Style, answer: Option<&str>) -> Fitted {
-        style.fit(&self.lines(site, results, answer), |left_out| match self {
+    fn fit(&self, lines: &Lines, style: &Style) -> Fitted {
+        style.fit(lines, |left_out| match self {
             Self::Digest { digest, .. } => format!("and {} more", left_out + digest.more),
             Self::Notice(_) | Self::Code { .. } => GOES_ON.to_owned(),
         })
@@ -486,7 +499,7 @@ impl Message<'_> {
         let units = |text: &str| text.encode_utf16().count();
         let style =
             Style { escape: str::to_owned, fixed: |lines| lines.join("\n"), size: units, max: TELEGRAM_MAX };
-        let Fitted { text, fixed } = self.fitted_with(site, results, &style, answer);
+        let Fitted { text, fixed } = self.fit(&self.lines(site, results, answer), &style);
         let entity = |place: &std::ops::Range<usize>| {
             let (offset, length) = (units(&text[..place.start]), units(&text[place.clone()]));
             json!({"type": "pre", "offset": offset, "length": length})
@@ -498,6 +511,83 @@ impl Message<'_> {
             body["entities"] = json!(entities);
         }
         body
+    }
+
+    /// The body for the root of a server of ntfy. It asks for no Markdown, so ntfy takes the text as it is.
+    #[must_use]
+    pub fn ntfy(&self, site: &Site, results: &Results, topic: &str) -> Value {
+        let style = Style {
+            escape: str::to_owned,
+            fixed: |lines| lines.join("\n"),
+            // ntfy reads at most twice its limit as JSON. Two thirds of it are for the message, with its escapes.
+            size: |text| text.len().max((json!(text).to_string().len() * 2).div_ceil(3)),
+            max: NTFY_MAX,
+        };
+        let (title, message) = self.titled(site, results, &style);
+        // ntfy makes a header of the title, and decodes the encoded words of e-mails in it.
+        let title = cut(&title.replace("=?", "= ?"), MAX_SUBJECT);
+        let (priority, tag) = match self.urgency() {
+            Urgency::Alarm => (4, "warning"),
+            Urgency::Question => (4, "question"),
+            Urgency::News => (3, "white_check_mark"),
+        };
+        let mut body =
+            json!({"topic": topic, "title": title, "message": message, "priority": priority, "tags": [tag]});
+        if let Some(link) = self.leads_to(site) {
+            body["click"] = json!(link);
+        }
+        body
+    }
+
+    /// The body for `POST /message` of Gotify.
+    #[must_use]
+    pub fn gotify(&self, site: &Site, results: &Results) -> Value {
+        let style = Style {
+            escape: str::to_owned,
+            fixed: |lines| lines.join("\n"),
+            size: |text| text.chars().count(),
+            max: GOTIFY_MAX,
+        };
+        let (title, message) = self.titled(site, results, &style);
+        // Android shows 8 and more at once on the screen, and gives 4 to 7 a sound.
+        let priority = match self.urgency() {
+            Urgency::Alarm | Urgency::Question => 8,
+            Urgency::News => 5,
+        };
+        let mut extras = json!({"client::display": {"contentType": "text/plain"}});
+        if let Some(link) = self.leads_to(site) {
+            extras["client::notification"] = json!({"click": {"url": link}});
+        }
+        json!({"title": title, "message": message, "priority": priority, "extras": extras})
+    }
+
+    /// The subject, and the lines below it that fit into a channel.
+    fn titled(&self, site: &Site, results: &Results, style: &Style) -> (String, String) {
+        let mut lines = self.lines(site, results, None);
+        // The first line is the subject.
+        lines.first.remove(0);
+        (cut(&self.subject(), MAX_SUBJECT), self.fit(&lines, style).text)
+    }
+
+    /// The page of what a message is about. None if it is about several things.
+    fn leads_to(&self, site: &Site) -> Option<String> {
+        match self {
+            Self::Notice(notice) => Some(site.link(notice.about.leads_to)),
+            Self::Digest { .. } | Self::Code { .. } => None,
+        }
+    }
+
+    const fn urgency(&self) -> Urgency {
+        match self {
+            Self::Notice(notice) if !notice.is_over => match notice.key.kind {
+                NoticeKind::NeedsAnswer => Urgency::Question,
+                NoticeKind::Failed | NoticeKind::Held | NoticeKind::Watchdog | NoticeKind::Budget => {
+                    Urgency::Alarm
+                }
+                NoticeKind::Succeeded | NoticeKind::NothingNew => Urgency::News,
+            },
+            Self::Notice(_) | Self::Digest { .. } | Self::Code { .. } => Urgency::News,
+        }
     }
 
     /// The body of a webhook. Its texts are visible, and are not changed otherwise: the receiver knows what it does with them.

@@ -49,6 +49,8 @@ struct Sent {
     slack: String,
     discord: String,
     telegram: String,
+    ntfy: Value,
+    gotify: Value,
     webhook: Value,
 }
 
@@ -72,12 +74,24 @@ impl Sent {
             slack: text(&message.slack(&site, results), "text"),
             discord: text(&discord, "content"),
             telegram: text(&telegram, "text"),
+            ntfy: message.ntfy(&site, results, "topic"),
+            gotify: message.gotify(&site, results),
             webhook: message.webhook(&site, results),
         }
     }
 
-    fn chats(&self) -> [(&str, &str); 3] {
-        [("slack", &self.slack), ("discord", &self.discord), ("telegram", &self.telegram)]
+    fn chats(&self) -> [(&str, &str); 5] {
+        [
+            ("slack", &self.slack),
+            ("discord", &self.discord),
+            ("telegram", &self.telegram),
+            ("ntfy", self.ntfy["message"].as_str().unwrap()),
+            ("gotify", self.gotify["message"].as_str().unwrap()),
+        ]
+    }
+
+    fn titles(&self) -> [&str; 2] {
+        [&self.ntfy, &self.gotify].map(|body| body["title"].as_str().unwrap())
     }
 
     /// What must hold whatever the texts are.
@@ -92,9 +106,16 @@ impl Sent {
             prop_assert!(!value.contains(['\r', '\n', '\0']) && !name.contains(' '));
         }
         prop_assert_eq!(headers.len(), 2);
-        for text in [text, html, &self.slack, &self.discord, &self.telegram] {
+        let chats = || self.chats().into_iter().map(|(_, text)| text);
+        for text in [text.as_str(), html].into_iter().chain(chats()) {
             prop_assert!(!text.contains(is_hidden), "{:?}", text);
         }
+        for title in self.titles() {
+            prop_assert!(title.chars().count() <= MAX_SUBJECT && !title.contains(is_hidden), "{:?}", title);
+            prop_assert!(!title.is_empty() && !title.contains(['\n', '\r', '@']), "{:?}", title);
+            prop_assert!(!title.contains("://"), "{:?}", title);
+        }
+        prop_assert!(!self.titles()[0].contains("=?"), "ntfy decodes it: {:?}", self.ntfy);
         // Each tag of the HTML is one of ours.
         for tag in html.split('<').skip(1) {
             let name = tag.split_once('>').map_or(tag, |(name, _)| name);
@@ -107,14 +128,14 @@ impl Sent {
             prop_assert!(is_ours, "{}", name);
         }
         // Each address is one of ours, and nothing mentions anybody.
-        for text in [subject, text, html, &self.slack, &self.discord, &self.telegram] {
+        for text in [subject.as_str(), text, html].into_iter().chain(chats()) {
             for (at, _) in text.match_indices("://") {
                 let ours = text[..at].ends_with("https") && text[at..].starts_with("://lamp.example/#/");
                 prop_assert!(ours, "{:?}", text);
             }
             prop_assert!(!text.contains('@'), "{:?}", text);
         }
-        for text in [&self.slack, &self.discord, &self.telegram] {
+        for text in chats() {
             let rest = text.replace("https://lamp.example/#/", "");
             for (at, _) in rest.match_indices('.') {
                 let after = rest[at + 1..].chars().next();
@@ -124,6 +145,9 @@ impl Sent {
         prop_assert!(self.discord.chars().count() <= DISCORD_MAX);
         prop_assert!(self.telegram.encode_utf16().count() <= TELEGRAM_MAX);
         prop_assert!(self.slack.chars().count() <= SLACK_MAX);
+        prop_assert!(self.ntfy["message"].as_str().unwrap().len() <= NTFY_MAX);
+        prop_assert!(self.ntfy.to_string().len() <= 2 * NTFY_MAX, "ntfy reads no longer body");
+        prop_assert!(self.gotify["message"].as_str().unwrap().chars().count() <= GOTIFY_MAX);
         prop_assert!(!self.slack.contains(['<', '>']));
         let ands = self.slack.matches('&').count();
         let known =
@@ -434,7 +458,8 @@ fn what_strangers_may_have_written_is_no_link_and_no_mention() {
     let done = notice(NoticeKind::Succeeded, "R", "");
     let hostile = "Approved. Go to https://evil.example/yes or www.evil.example, @channel, /start\n\n```\nhttps://evil.example\n```";
     let sent = Sent::with(Message::Notice(&done), &result(hostile, true));
-    for text in [&sent.email.text, &sent.email.html, &sent.slack, &sent.discord, &sent.telegram] {
+    let chats = sent.chats();
+    for text in [sent.email.text.as_str(), &sent.email.html].into_iter().chain(chats.map(|(_, text)| text)) {
         assert!(
             !text.contains("https://evil")
                 && !text.contains("www.evil.example")
@@ -455,13 +480,18 @@ fn a_long_result_is_cut_where_its_channel_ends_and_the_link_stays() {
         "&".repeat(30_000),
         format!("```\n{}```", "code that is long enough\n".repeat(1_000)),
         "\u{1f600}".repeat(12_000),
+        "e\u{e4}\u{df} ".repeat(12_000),
     ] {
         let sent = Sent::with(Message::Notice(&done), &result(&text, false));
         let link = format!("See it: https://lamp.example/#/runs/{RUN}");
+        assert!(sent.ntfy.to_string().len() <= 2 * NTFY_MAX, "ntfy reads no longer body");
+        let [.., (_, ntfy), (_, gotify)] = sent.chats();
         for (channel, said, size, max) in [
-            ("slack", &sent.slack, sent.slack.chars().count(), SLACK_MAX),
+            ("slack", sent.slack.as_str(), sent.slack.chars().count(), SLACK_MAX),
             ("discord", &sent.discord, sent.discord.chars().count(), DISCORD_MAX),
             ("telegram", &sent.telegram, sent.telegram.encode_utf16().count(), TELEGRAM_MAX),
+            ("ntfy", ntfy, ntfy.len(), NTFY_MAX),
+            ("gotify", gotify, gotify.chars().count(), GOTIFY_MAX),
         ] {
             assert!(size <= max, "{channel}: {size}");
             assert!(size > max * 3 / 4, "{channel} uses its room: {size}");
@@ -496,4 +526,45 @@ fn a_line_of_a_digest_has_the_beginning_of_its_result() {
     assert!(sent.telegram.contains("Price report found nothing new: https"), "{}", sent.telegram);
     assert_eq!(sent.webhook["data"]["lines"][0]["excerpt"], "Two changed.");
     assert_eq!(sent.webhook["data"]["lines"][1].get("excerpt"), None);
+}
+
+#[test]
+fn ntfy_and_gotify_are_told_how_urgent_it_is_and_where_it_leads() {
+    let link = format!("https://lamp.example/#/runs/{RUN}");
+    let of = |kind: NoticeKind, is_over: bool| {
+        let notice = Notice { is_over, ..notice(kind, "Report", "") };
+        let sent = Sent::of(Message::Notice(&notice));
+        assert_eq!(sent.ntfy["click"], link.as_str());
+        let extras = json!({
+            "client::display": {"contentType": "text/plain"}, "client::notification": {"click": {"url": link}},
+        });
+        assert_eq!(sent.gotify["extras"], extras);
+        (sent.ntfy["priority"].clone(), sent.ntfy["tags"].clone(), sent.gotify["priority"].clone())
+    };
+    for kind in NoticeKind::ALL {
+        let expected = match kind {
+            NoticeKind::Succeeded | NoticeKind::NothingNew => {
+                (json!(3), json!(["white_check_mark"]), json!(5))
+            }
+            NoticeKind::NeedsAnswer => (json!(4), json!(["question"]), json!(8)),
+            _ => (json!(4), json!(["warning"]), json!(8)),
+        };
+        assert_eq!(of(kind, false), expected, "{kind}");
+        assert_eq!(of(kind, true).0, 3, "{kind}");
+    }
+    let failed = notice(NoticeKind::Failed, "=?utf-8?q?Report?= \"<1>\"", "timeout: no answer");
+    let sent = Sent::of(Message::Notice(&failed));
+    let body = json!({
+        "topic": "topic",
+        "title": "= ?utf-8?q?Report?= \"<1>\" has failed",
+        "message": format!("timeout: no answer\nSee it: {link}"),
+        "priority": 4, "tags": ["warning"], "click": link,
+    });
+    assert_eq!(sent.ntfy, body);
+    assert_eq!(sent.gotify["title"], "=?utf-8?q?Report?= \"<1>\" has failed");
+    assert_eq!(sent.gotify["message"], body["message"]);
+    // A digest is about several things.
+    let digest = digest(Vec::new());
+    let sent = Sent::of(Message::Digest { date: date(2026, 11, 22), at: now(), digest: &digest });
+    assert_eq!((sent.ntfy.get("click"), sent.gotify["extras"].get("client::notification")), (None, None));
 }

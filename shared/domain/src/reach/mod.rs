@@ -14,4 +14,7 @@ mod target;
 pub use address::Address;
 pub(crate) use policy::is_name;
 pub use policy::{AllowedHost, InvalidHost, Policy};
-pub use target::{Checked, MAX_URL_BYTES, Reason, Refused, check, check_host, check_https, may_connect};
+pub use target::{
+    Checked, CheckedServer, MAX_URL_BYTES, Reason, Refused, check, check_host, check_https, check_server,
+    may_connect, not_public,
+};

@@ -49,7 +49,7 @@ pub struct Refused {
 pub enum Reason {
     #[error("the URL is longer than {MAX_URL_BYTES} bytes")]
     Long,
-    #[error("the URL has a control character, or white space at its ends")]
+    #[error("it has a control character, or white space at its ends")]
     Characters,
     #[error("the URL is invalid ({0})")]
     Malformed(String),
@@ -59,14 +59,26 @@ pub enum Reason {
     Credentials,
     #[error("the host is not a valid name, or ends in a dot")]
     Name,
-    #[error("names without a dot, and names in {0}, belong to private networks", INTERNAL.map(|end| format!(".{end}")).join(", "))]
+    #[error("names without a dot, and names in {0}, belong to private networks{MAY_BE_ALLOWED}", INTERNAL.map(|end| format!(".{end}")).join(", "))]
     Internal,
-    #[error("port {0} is not permitted for this host")]
+    #[error("port {0} is not permitted for this host{MAY_BE_ALLOWED}")]
     Port(u16),
-    #[error("{0} is {kind}", kind = Address::of(*.0).name())]
+    #[error("{}", not_public(None, *.0))]
     Address(IpAddr),
-    #[error("it must be a name, not an address")]
+    #[error("it must be a name, not an address{MAY_BE_ALLOWED}")]
     Literal,
+}
+
+/// What follows a refusal that the operator can lift.
+const MAY_BE_ALLOWED: &str = ". The operator may allow it with LAMPLIGHTER_ALLOWED_HOSTS, as host:port";
+
+/// Why an address is refused that is a URL's host itself, or that DNS has answered for this name.
+#[must_use]
+pub fn not_public(name: Option<&str>, ip: IpAddr) -> String {
+    let kind = Address::of(ip);
+    let may_be_allowed =
+        name.map_or(matches!(kind, Address::Private | Address::Loopback), |name| may_connect(name, true, ip));
+    format!("{ip} is {}{}", kind.name(), if may_be_allowed { MAY_BE_ALLOWED } else { "" })
 }
 
 /// Parses and judges a URL.
@@ -135,18 +147,85 @@ fn judge(
     }
     let host = url.host().map(|host| host.to_owned()).ok_or_else(|| refused(Reason::Name))?;
     let port = url.port_or_known_default().ok_or_else(|| refused(Reason::Scheme))?;
-    let allowed = policy.allows(&host, port);
-    if !allowed {
-        match (&host, literal(&host)) {
-            (Host::Domain(name), _) if !is_name(name) => return Err(refused(Reason::Name)),
-            (Host::Domain(name), _) if is_internal(name) => return Err(refused(Reason::Internal)),
-            (_, Some(ip)) if Address::of(ip) != Address::Public => return Err(refused(Reason::Address(ip))),
-            _ if !policy.ports.contains(&port) => return Err(refused(Reason::Port(port))),
-            _ => {}
-        }
-    }
+    let allowed = judge_host(&host, port, &policy.ports, policy).map_err(refused)?;
     url.set_fragment(None);
     Ok(Checked { url, allowed })
+}
+
+/// Judges a host and a port. `ports`: those that are used at public hosts. Returns whether the operator allows it although it is not public.
+fn judge_host(host: &Host<String>, port: u16, ports: &[u16], policy: &Policy) -> Result<bool, Reason> {
+    if policy.allows(host, port) {
+        return Ok(true);
+    }
+    match (host, literal(host)) {
+        (Host::Domain(name), _) if !is_name(name) => Err(Reason::Name),
+        (Host::Domain(name), _) if is_internal(name) => Err(Reason::Internal),
+        (_, Some(ip)) if Address::of(ip) != Address::Public => Err(Reason::Address(ip)),
+        _ if !ports.contains(&port) => Err(Reason::Port(port)),
+        _ => Ok(false),
+    }
+}
+
+/// A server of another protocol than HTTP that may be connected to. The addresses that DNS answers for its host are checked when a
+/// connection is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedServer {
+    host: Host<String>,
+    name: String,
+    port: u16,
+    allowed: bool,
+}
+
+/// Judges a server of another protocol than HTTP. `ports`: those that are used at public hosts. A host that the operator allows is
+/// allowed at the ports that `LAMPLIGHTER_ALLOWED_HOSTS` names with it, and at those of HTTP.
+///
+/// # Errors
+/// Why it is refused.
+pub fn check_server(host: &str, port: u16, ports: &[u16], policy: &Policy) -> Result<CheckedServer, Reason> {
+    if host.len() > MAX_URL_BYTES {
+        return Err(Reason::Long);
+    }
+    if host.chars().any(char::is_control) || host.trim() != host {
+        return Err(Reason::Characters);
+    }
+    let host = Host::parse(host).map_err(|error| Reason::Malformed(error.to_string()))?;
+    let allowed = judge_host(&host, port, ports, policy)?;
+    let name = match literal(&host) {
+        Some(ip) => ip.to_string(),
+        None => host.to_string(),
+    };
+    Ok(CheckedServer { host, name, port, allowed })
+}
+
+impl CheckedServer {
+    /// The name in small letters, or the address without brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.name
+    }
+
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The address, if the host is one.
+    #[must_use]
+    pub fn literal(&self) -> Option<IpAddr> {
+        literal(&self.host)
+    }
+
+    /// Whether the operator allows this host although it is not public.
+    #[must_use]
+    pub const fn is_allowed(&self) -> bool {
+        self.allowed
+    }
+}
+
+impl fmt::Display for CheckedServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
 }
 
 /// `name` is in lower case, as the parser leaves it.

@@ -300,7 +300,8 @@ fn refusals_name_the_target_without_secrets() {
     for (url, expected) in [
         (
             "http://10.0.0.1:8080/hook/secret?key=secret#secret",
-            "http://10.0.0.1:8080 is refused: 10.0.0.1 is an address of a private network",
+            "http://10.0.0.1:8080 is refused: 10.0.0.1 is an address of a private network. The operator may allow it with \
+             LAMPLIGHTER_ALLOWED_HOSTS, as host:port",
         ),
         (
             "https://secret:secret@example.com/",
@@ -313,7 +314,8 @@ fn refusals_name_the_target_without_secrets() {
         ("http://[secret", "the URL is refused: the URL is invalid (invalid IPv6 address)"),
         (
             "https://example.com:22/",
-            "https://example.com:22 is refused: port 22 is not permitted for this host",
+            "https://example.com:22 is refused: port 22 is not permitted for this host. The operator may allow it with \
+             LAMPLIGHTER_ALLOWED_HOSTS, as host:port",
         ),
     ] {
         assert_eq!(check(url, &Policy::default()).unwrap_err().to_string(), expected);
@@ -324,6 +326,81 @@ fn refusals_name_the_target_without_secrets() {
     );
     let checked = check("https://example.com/secret?secret", &Policy::default()).unwrap();
     assert!(!format!("{checked:?}").contains("secret"));
+}
+
+/// Whoever is refused because a host is not public learns who may change it, and only if somebody can.
+#[test]
+fn a_refusal_names_the_variable_only_if_the_operator_may_allow_the_host() {
+    let hint = "The operator may allow it with LAMPLIGHTER_ALLOWED_HOSTS, as host:port";
+    for url in [
+        "https://10.0.0.1/",
+        "http://192.168.1.5:8080/",
+        "http://127.0.0.1/",
+        "https://[fd00::7]/",
+        "https://ntfy.lan/",
+        "https://gotify/",
+        "https://example.com:8443/",
+    ] {
+        let told = check_https(url, &Policy::default()).unwrap_err();
+        assert!(
+            told.starts_with("must be a public https address: ") && told.ends_with(hint),
+            "{url}: {told}"
+        );
+    }
+    for host in ["10.0.0.1", "db.internal", "8.8.8.8"] {
+        assert!(check_host(host, &Policy::default()).unwrap_err().to_string().ends_with(hint), "{host}");
+    }
+    for url in ["http://169.254.169.254/", "https://[fe80::1]/", "ftp://10.0.0.1/", "https://a@10.0.0.1/"] {
+        assert!(!check(url, &Policy::default()).unwrap_err().to_string().contains("LAMPLIGHTER"), "{url}");
+    }
+    for (name, ip, may) in [
+        ("home.example.com", "192.168.1.5", true),
+        ("localhost", "127.0.0.1", true),
+        // The owner of the name could point it at this machine, so allowing it is not enough.
+        ("home.example.com", "127.0.0.1", false),
+        ("home.example.com", "169.254.169.254", false),
+    ] {
+        let told = not_public(Some(name), ip.parse().unwrap());
+        assert_eq!(told.ends_with(hint), may, "{told}");
+        assert!(told.starts_with(&format!("{ip} is a")), "{told}");
+    }
+}
+
+#[test]
+fn a_server_of_another_protocol_is_judged_as_the_host_of_a_url() {
+    let allowed_hosts = ["192.168.1.5:2525", "mail.lan:25", "10.0.0.7"].map(|host| host.parse().unwrap());
+    let policy = Policy { allowed_hosts: allowed_hosts.to_vec(), ..Policy::default() };
+    let judged = |host: &str, port: u16| match check_server(host, port, &[465, 587], &policy) {
+        Ok(server) => format!("{server} {}", if server.is_allowed() { "allowed" } else { "public" }),
+        Err(reason) => format!("{reason:?}"),
+    };
+    for (host, port, expected) in [
+        ("Mail.example.com", 465, "mail.example.com:465 public"),
+        ("8.8.8.8", 587, "8.8.8.8:587 public"),
+        ("[2606:4700::1111]", 465, "[2606:4700::1111]:465 public"),
+        ("mail.example.com", 25, "Port(25)"),
+        ("mail.example.com", 443, "Port(443)"),
+        ("mail.lan", 25, "mail.lan:25 allowed"),
+        ("MAIL.lan", 465, "Internal"),
+        ("192.168.1.5", 2525, "192.168.1.5:2525 allowed"),
+        ("192.168.1.5", 587, "Address(192.168.1.5)"),
+        // It is allowed for HTTP.
+        ("10.0.0.7", 465, "Address(10.0.0.7)"),
+        ("0x7f.1", 465, "Address(127.0.0.1)"),
+        ("169.254.169.254", 465, "Address(169.254.169.254)"),
+        ("localhost", 465, "Internal"),
+        ("mail.example.com.", 465, "Name"),
+        ("", 465, "Malformed(\"empty host\")"),
+        ("mail.example.com\r\nx", 465, "Characters"),
+        (" mail.example.com", 465, "Characters"),
+    ] {
+        assert_eq!(judged(host, port), expected, "{host}:{port}");
+    }
+    for host in ["user@mail.example.com", "mail.example.com/x", "mail.example.com:25", "a b.example.com"] {
+        assert!(judged(host, 465).starts_with("Malformed"), "{host}: {}", judged(host, 465));
+    }
+    let server = check_server("[2606:4700::1111]", 465, &[465], &policy).unwrap();
+    assert_eq!((server.host(), server.port(), server.literal().is_some()), ("2606:4700::1111", 465, true));
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 //! shown again.
 
 use domain::ids::{ChannelId, NoticeId, Owner};
-use domain::notices::channels::{Channel, ChannelKind};
+use domain::notices::channels::{Channel, ChannelKind, MailServer, NTFY, Security};
 use domain::notices::codes::{self, Code};
 use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::of_channel::of_channel;
@@ -108,46 +108,98 @@ pub struct ChannelWithSecret {
 #[schema(example = json!({"kind": "webhook", "url": "https://example.com/hooks/lamplighter"}))]
 pub struct NewChannel {
     pub kind: ChannelKind,
-    /// Of `email`: one address without a name, at most 254 bytes.
+    /// Of `email` and `smtp`: one address without a name, at most 254 bytes. It must be confirmed.
     #[serde(default)]
     #[schema(max_length = 254)]
     pub to: Option<String>,
-    /// Of `webhook`, `slack` and `discord`: an `https` address of a public host, at most 2,000 bytes.
+    /// Of `webhook`, `slack`, `discord` and `gotify`: an `https` address of a public host, at most 2,000 bytes. Of `ntfy`: the address of the
+    /// server without a path, by default `https://ntfy.sh`. The operator may allow other hosts.
     #[serde(default)]
     #[schema(max_length = 2_000)]
     pub url: Option<String>,
-    /// Of `telegram`: the token of a bot.
+    /// Of `telegram`: the token of a bot. Of `gotify`: the token of an application. Of `ntfy`, optional: an access token.
     #[serde(default)]
     pub token: Option<String>,
     /// Of `telegram`: a number, or the name of a channel with `@`.
     #[serde(default)]
     pub chat_id: Option<String>,
+    /// Of `ntfy`: 1 to 64 letters, digits, `-` and `_`.
+    #[serde(default)]
+    #[schema(max_length = 64)]
+    pub topic: Option<String>,
+    /// Of `smtp`: a public mail server. The operator may allow other hosts.
+    #[serde(default)]
+    #[schema(max_length = 253, example = "smtp.example.com")]
+    pub host: Option<String>,
+    /// Of `smtp`, optional: 465 or 587, by default the usual one of `security`. At a host that the operator allows, also another one.
+    #[serde(default)]
+    pub port: Option<u16>,
+    /// Of `smtp`, optional: `tls` (the default), `starttls`, or `none` at a host that the operator allows.
+    #[serde(default)]
+    pub security: Option<Security>,
+    /// Of `smtp`, optional: with whom the platform logs in.
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    pub user: Option<String>,
+    /// Of `smtp`, required with `user`: the password.
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    pub secret: Option<String>,
+    /// Of `smtp`: the sender, one address without a name.
+    #[serde(default)]
+    #[schema(max_length = 254)]
+    pub from: Option<String>,
 }
 
 impl NewChannel {
     fn into_channel(self) -> std::result::Result<Channel, FieldErrors> {
-        let Self { kind, to, url, token, chat_id } = self;
+        let Self { kind, to, url, token, chat_id, topic, host, port, security, user, secret, from } = self;
         let mut errors = FieldErrors::default();
-        let needs: &[&str] = match kind {
-            ChannelKind::Email => &["to"],
-            ChannelKind::Webhook | ChannelKind::Slack | ChannelKind::Discord => &["url"],
-            ChannelKind::Telegram => &["token", "chat_id"],
+        let (needs, may): (&[&str], &[&str]) = match kind {
+            ChannelKind::Email => (&["to"], &[]),
+            ChannelKind::Webhook | ChannelKind::Slack | ChannelKind::Discord => (&["url"], &[]),
+            ChannelKind::Telegram => (&["token", "chat_id"], &[]),
+            ChannelKind::Ntfy => (&["topic"], &["url", "token"]),
+            ChannelKind::Gotify => (&["url", "token"], &[]),
+            ChannelKind::Smtp => (&["host", "from", "to"], &["port", "security", "user", "secret"]),
         };
-        let given = [("to", &to), ("url", &url), ("token", &token), ("chat_id", &chat_id)];
-        for (field, value) in given {
-            match (needs.contains(&field), value) {
-                (true, None) => errors.add(field, "is required for a channel of this kind"),
-                (false, Some(_)) => errors.add(field, "has no meaning for a channel of this kind"),
-                _ => {}
+        let given = [
+            ("to", to.is_some()),
+            ("url", url.is_some()),
+            ("token", token.is_some()),
+            ("chat_id", chat_id.is_some()),
+            ("topic", topic.is_some()),
+            ("host", host.is_some()),
+            ("port", port.is_some()),
+            ("security", security.is_some()),
+            ("user", user.is_some()),
+            ("secret", secret.is_some()),
+            ("from", from.is_some()),
+        ];
+        for (field, is_given) in given {
+            if needs.contains(&field) && !is_given {
+                errors.add(field, "is required for a channel of this kind");
+            } else if is_given && !needs.contains(&field) && !may.contains(&field) {
+                errors.add(field, "has no meaning for a channel of this kind");
             }
         }
-        let [to, url, token, chat_id] = [to, url, token, chat_id].map(Option::unwrap_or_default);
+        let text = Option::<String>::unwrap_or_default;
         errors.into_result(match kind {
-            ChannelKind::Email => Channel::Email { to },
-            ChannelKind::Webhook => Channel::Webhook { url },
-            ChannelKind::Slack => Channel::Slack { url },
-            ChannelKind::Discord => Channel::Discord { url },
-            ChannelKind::Telegram => Channel::Telegram { token, chat_id },
+            ChannelKind::Email => Channel::Email { to: text(to) },
+            ChannelKind::Webhook => Channel::Webhook { url: text(url) },
+            ChannelKind::Slack => Channel::Slack { url: text(url) },
+            ChannelKind::Discord => Channel::Discord { url: text(url) },
+            ChannelKind::Telegram => Channel::Telegram { token: text(token), chat_id: text(chat_id) },
+            ChannelKind::Ntfy => {
+                Channel::Ntfy { url: url.unwrap_or_else(|| NTFY.to_owned()), topic: text(topic), token }
+            }
+            ChannelKind::Gotify => Channel::Gotify { url: text(url), token: text(token) },
+            ChannelKind::Smtp => {
+                let security = security.unwrap_or_default();
+                let port = port.unwrap_or_else(|| security.usual_port());
+                let (host, from, to) = (text(host), text(from), text(to));
+                Channel::Smtp(MailServer { host, port, security, user, secret, from, to })
+            }
         })
     }
 }
@@ -221,11 +273,9 @@ pub async fn create(cx: &Cx, owner: &Owner, once: &Once, new: NewChannel) -> Res
         }
         let now = cx.clock.now();
         guard.value.newest = Some(channel_id);
-        let code = match &channel {
-            Channel::Email { to } => {
-                Some(send_code(cx, owner, &mut record, to, &mut guard.value, now).await?)
-            }
-            _ => None,
+        let code = match channel.confirmed() {
+            Some(to) => Some(send_code(cx, owner, &mut record, to, &mut guard.value, now).await?),
+            None => None,
         };
         let mut writes = vec![
             Store::new_channel_write(owner, &record)?,
@@ -306,10 +356,9 @@ pub async fn send_another_code(cx: &Cx, owner: &Owner, once: &Once, id: ChannelI
         if channel.state != ChannelState::Unconfirmed {
             return Err(needs_no_code(channel));
         }
-        let Channel::Email { to } = opened(cx, owner, &channel).await? else {
-            return Err(needs_no_code(channel));
-        };
-        let code = send_code(cx, owner, &mut channel, &to, &mut guard.value, cx.clock.now()).await?;
+        let opened = opened(cx, owner, &channel).await?;
+        let Some(to) = opened.confirmed() else { return Err(needs_no_code(channel)) };
+        let code = send_code(cx, owner, &mut channel, to, &mut guard.value, cx.clock.now()).await?;
         let mut writes =
             vec![Store::channel_write(owner, &channel, version)?, Store::channel_guard_write(owner, &guard)?];
         writes.extend(code.writes);

@@ -21,7 +21,7 @@ use url::Url;
 use utoipa::ToSchema;
 
 use super::channels::{code, code_to_send, load, opened, secrets, suspend};
-use super::{mail, results};
+use super::{mail, results, smtp};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::due;
@@ -267,14 +267,22 @@ async fn send(
         None => None,
     };
     let answer = answer.as_deref();
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::USER_AGENT, HeaderValue::from_static("Lamplighter"));
     let (url, body) = match &to {
-        Channel::Email { to } => {
-            let email = match &delivery.said {
-                Said::Code => match code(cx, owner, channel).await? {
+        Channel::Email { .. } | Channel::Smtp(_) => {
+            let email = match (&delivery.said, &to) {
+                (Said::Code, _) => match code(cx, owner, channel).await? {
                     Some(code) => Message::Code { code: Some(&code) }.email(site, &results, Links::default()),
                     None => return Ok((Answer::None, "the code no longer works".to_owned())),
                 },
-                said => {
+                // Whoever has a mail server of their own switches the channel off in the console.
+                (said, Channel::Smtp(_)) => {
+                    let links = Links { unsubscribe: None, answer };
+                    said.render(|message| message.email(site, &results, links))
+                }
+                (said, _) => {
                     let token = cx.provider_keys.token_of_channel(owner, channel.channel_id).await?;
                     let unsubscribe = Url::parse(&site.api(&format!("/unsubscribe/{token}")));
                     let unsubscribe = unsubscribe.map_err(|error| Error::internal(error.to_string()))?;
@@ -282,7 +290,11 @@ async fn send(
                     said.render(|message| message.email(site, &results, links))
                 }
             };
-            return mail::send(cx, owner, delivery.delivery_id, to, &email).await;
+            return match &to {
+                Channel::Smtp(server) => Ok(smtp::send(cx, delivery.delivery_id, server, &email).await),
+                Channel::Email { to } => mail::send(cx, owner, delivery.delivery_id, to, &email).await,
+                _ => Err(Error::internal("a channel without an address got an e-mail")),
+            };
         }
         Channel::Webhook { url } => {
             (url.clone(), rendered(&delivery.said, |message| message.webhook(site, &results)))
@@ -298,10 +310,18 @@ async fn send(
                 rendered(&delivery.said, |message| message.telegram(site, &results, (chat_id, answer)));
             (format!("{TELEGRAM}/bot{token}/sendMessage"), body)
         }
+        Channel::Ntfy { url, topic, token } => {
+            if let Some(token) = token {
+                headers.insert(header::AUTHORIZATION, secret_header(&format!("Bearer {token}"))?);
+            }
+            (url.clone(), rendered(&delivery.said, |message| message.ntfy(site, &results, topic)))
+        }
+        Channel::Gotify { url, token } => {
+            headers.insert(HeaderName::from_static("x-gotify-key"), secret_header(token)?);
+            let url = format!("{}/message", url.trim_end_matches('/'));
+            (url, rendered(&delivery.said, |message| message.gotify(site, &results)))
+        }
     };
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::USER_AGENT, HeaderValue::from_static("Lamplighter"));
     if channel.kind == ChannelKind::Webhook {
         let secrets = secrets(cx, owner, channel, now).await?;
         let secrets: Vec<&SigningSecret> = secrets.iter().collect();
@@ -318,11 +338,19 @@ async fn send(
             let wait = answer.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
             let retry_after = wait.and_then(|value| channels::retry_after(value, now));
             let code = answer.status.as_u16();
-            (Answer::Status { code, retry_after }, format!("the receiver answered {code}"))
+            (Answer::Status { code, retry_after }, channels::in_words(channel.kind, code))
         }
         // The messages show at most the host, which a person may know.
         Err(error) => (Answer::None, error.to_string()),
     })
+}
+
+/// A header that no debug print shows.
+fn secret_header(text: &str) -> Result<HeaderValue> {
+    let mut value =
+        HeaderValue::try_from(text).map_err(|_| Error::internal("a stored token can't be sent"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn rendered(said: &Said, render: impl FnOnce(Message<'_>) -> Value) -> String {

@@ -12,6 +12,7 @@ pub mod deliveries;
 pub mod mail;
 pub mod reach;
 mod results;
+mod smtp;
 pub mod told;
 mod waits;
 

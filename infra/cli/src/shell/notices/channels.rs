@@ -77,6 +77,33 @@ pub fn add(api: &Api, args: &AddChannel) -> Result<(), Failure> {
         NewChannel::Telegram { chat_id, json } => {
             (json!({ "kind": "telegram", "chat_id": chat_id, "token": secret("Token of the bot")? }), json)
         }
+        NewChannel::Ntfy { topic, server, token, json } => {
+            let mut body = json!({ "kind": "ntfy", "topic": given(topic.as_deref(), "Topic")? });
+            if let Some(server) = server {
+                body["url"] = json!(server);
+            }
+            if *token {
+                body["token"] = json!(secret("Access token")?);
+            }
+            (body, json)
+        }
+        NewChannel::Gotify { url, json } => {
+            (json!({ "kind": "gotify", "url": url, "token": secret("Token of the application")? }), json)
+        }
+        NewChannel::Smtp { host, to, from, security, port, user, json } => {
+            let mut body = json!({ "kind": "smtp", "host": host, "from": from, "to": to });
+            if let Some(security) = security {
+                body["security"] = json!(security);
+            }
+            if let Some(port) = port {
+                body["port"] = json!(port);
+            }
+            if let Some(user) = user {
+                body["user"] = json!(user);
+                body["secret"] = json!(secret("Password")?);
+            }
+            (body, json)
+        }
     };
     let made = api.send(Change::Post, &format!("{PATH}/channels"), &body)?;
     if asked.json {
@@ -90,7 +117,8 @@ pub fn add(api: &Api, args: &AddChannel) -> Result<(), Failure> {
     }
     text.push_str(&if made.text("state") == "unconfirmed" {
         let where_to = match api.get(&format!("{PATH}/channels"), &[])?.text("emails") {
-            "stored" => {
+            // A mail server of a person sends it nevertheless.
+            "stored" if kind == "email" => {
                 "This platform sends no e-mail. The code is in the outbox (GET /outbox, or the page Notices)."
             }
             _ => "A code is on its way there.",
