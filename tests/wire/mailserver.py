@@ -39,7 +39,7 @@ class Handler:
         told = {
             "sender": envelope.mail_from,
             "recipients": envelope.rcpt_tos,
-            "encrypted": session.ssl is not None,
+            "encrypted": server.transport.get_extra_info("ssl_object") is not None,
             "user": session.auth_data.login.decode() if session.auth_data else None,
             "type": mail.get_content_type(),
             "headers": [[name, str(value)] for name, value in mail.items()],

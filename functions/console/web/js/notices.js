@@ -23,7 +23,7 @@ const CHANNEL_KINDS = {
   telegram: ["Telegram", [["token", "Token of the bot", SECRET, { secret: true }], ["chat_id", "Chat", "A number, or the name of a channel with @."]]],
   ntfy: ["ntfy", [
     ["topic", "Topic", "Whoever knows it may read it, so it is handled as a secret.", { secret: true }],
-    ["url", "Server", "Without it: https://ntfy.sh.", { optional: true }],
+    ["url", "Server", "Without it: ntfy.sh.", { optional: true }],
     ["token", "Access token", "Only if the server wants one.", { secret: true, optional: true }],
   ]],
   gotify: ["Gotify", [["url", "Server", "An https address of a public host. The operator may allow a server at home."], ["token", "Token of the application", SECRET, { secret: true }]]],
