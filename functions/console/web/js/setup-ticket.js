@@ -57,7 +57,7 @@ function previewTicketSoon(ctx, setup, needs) {
 }
 
 /**
- * The channel that a person names in one line: an e-mail address, the address of a webhook, or the token of a Telegram bot and a chat.
+ * The channel that a person names in one line: an e-mail address, the address of a webhook or of a topic of ntfy.sh, or the token of a Telegram bot and a chat.
  * Null if it is none of them.
  */
 export function channelOf(text) {
@@ -65,9 +65,12 @@ export function channelOf(text) {
   const telegram = /^(\d+:[\w-]+)\s+(@?[\w-]+)$/.exec(said);
   if (telegram) return { kind: "telegram", token: telegram[1], chat_id: telegram[2] };
   if (/^[^\s@/]+@[^\s@/]+$/.test(said)) return { kind: "email", to: said };
-  if (!/^https?:\/\/\S+$/.test(said)) return null;
-  if (said.startsWith("https://hooks.slack.com/")) return { kind: "slack", url: said };
-  if (/^https:\/\/(discord|discordapp)\.com\/api\/webhooks\//.test(said)) return { kind: "discord", url: said };
+  const url = /^https?:/.test(said) && URL.canParse(said) ? new URL(said) : null;
+  if (!url || /\s/.test(said)) return null;
+  const path = url.pathname;
+  if (url.hostname === "ntfy.sh" && /^\/[\w-]{1,64}$/.test(path)) return { kind: "ntfy", url: url.origin, topic: path.slice(1) };
+  if (url.hostname === "hooks.slack.com") return { kind: "slack", url: said };
+  if (["discord.com", "discordapp.com"].includes(url.hostname) && path.startsWith("/api/webhooks/")) return { kind: "discord", url: said };
   return { kind: "webhook", url: said };
 }
 
@@ -79,7 +82,7 @@ function toldAt(ctx, view, channels) {
   if (isThere) return h("p", {}, view.told.channels.length > 0 || !channels ? view.told.text : "Your channel is not confirmed or is switched off: see Notices.");
   const text = ctx.state.channel ?? "";
   const found = channelOf(text);
-  const hint = text.trim() === "" ? "An e-mail address, an address of a webhook (Slack, Discord or your own), or a Telegram bot’s token and a chat. Left empty: results wait here." : found?.kind === "email" && channels?.emails === "stored" ? "This platform sends no e-mail: it shows each message under Outbox." : found ? `${channelKindName(found.kind)}. It is added when you press the button.` : "This is no e-mail address, no address that begins with https://, and no token and chat.";
+  const hint = text.trim() === "" ? "An e-mail address, the address of a webhook (Slack, Discord or your own) or of a topic of ntfy.sh, or a Telegram bot’s token and a chat. Left empty: results wait here." : found?.kind === "email" && channels?.emails === "stored" ? "This platform sends no e-mail: it shows each message under Outbox." : found ? `${channelKindName(found.kind)}. It is added when you press the button.` : "This is no e-mail address, no address that begins with https, and no token and chat.";
   return field(
     "Tell me at",
     h("input", {

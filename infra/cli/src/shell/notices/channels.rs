@@ -322,6 +322,9 @@ pub fn named(said: &str) -> Option<Value> {
     if said.contains('@') && !said.contains('/') {
         return Some(json!({ "kind": "email", "to": said }));
     }
+    if let Some(topic) = said.strip_prefix("https://ntfy.sh/").filter(|topic| !topic.contains('/')) {
+        return Some(json!({ "kind": "ntfy", "url": "https://ntfy.sh", "topic": topic }));
+    }
     let kind = match said {
         _ if said.starts_with("https://hooks.slack.com/") => "slack",
         _ if said.starts_with("https://discord.com/api/webhooks/") => "discord",
@@ -375,6 +378,10 @@ mod tests {
             (
                 "https://discord.com/api/webhooks/1/a",
                 json!({"kind": "discord", "url": "https://discord.com/api/webhooks/1/a"}),
+            ),
+            (
+                "https://ntfy.sh/my-topic",
+                json!({"kind": "ntfy", "url": "https://ntfy.sh", "topic": "my-topic"}),
             ),
             ("https://example.com/@me", json!({"kind": "webhook", "url": "https://example.com/@me"})),
             ("123:abc @news", json!({"kind": "telegram", "token": "123:abc", "chat_id": "@news"})),
