@@ -50,6 +50,9 @@ pub async fn define(
         Some(ProposalBody::Change { .. }) => {
             return Err(refused("must be a proposal of an action, is a proposal to change an action"));
         }
+        Some(ProposalBody::Command { .. }) => {
+            return Err(refused("must be a proposal of an action, is a proposal of a command"));
+        }
     };
     let id = ActionId::from_uuid(cx.clock.uuid());
     let mut new = input.complete(draft, &agent, cx.config.budget.run_micros)?;
