@@ -266,6 +266,47 @@ def test_what_was_decided_stays_in_the_chat(owner):
     expect(lines.first).to_have_text(f"You added “{title}”. It was deleted since.")
 
 
+def test_an_action_is_changed_paused_and_resumed_in_the_chat(owner):
+    agent = owner.agent()
+    action = owner.action(agent, "Lamp oil report", schedule={"cron": "0 9 * * *"})
+    page = owner.page(f"/agents/{agent}")
+    send(page, "Every day at 8 instead")
+    card = page.get_by_role("article", name="Proposed change of an action: Lamp oil report")
+    for text in ("Every day at 09:00 (UTC)", "Every day at 08:00 (UTC)", "It stays approved."):
+        expect(card).to_contain_text(text)
+    idle(page)
+    axe(page)
+    shot(page, "chat-change-light")
+    card.get_by_role("button", name="Change it").click()
+    lines = page.locator(".outcome")
+    expect(lines).to_have_text("You approved the change of Lamp oil report: runs every day at 08:00.")
+    expect(page).to_have_url(re.compile(f"#/agents/{agent}"))
+    changed = owner.get(f"/actions/{action}")
+    assert (changed["state"], changed["schedule_text"]) == ("scheduled", "At 08:00 (UTC).")
+    assert "8" not in changed["task_config"]["instructions"]
+
+    send(page, "pause it")
+    card = page.get_by_role("article", name="Proposed: Pause Lamp oil report")
+    expect(card).to_contain_text("It does not run until you resume it. Next due:")
+    idle(page)
+    card.get_by_role("button", name="Pause", exact=True).click()
+    expect(lines.last).to_contain_text("You paused Lamp oil report.")
+    assert owner.get(f"/actions/{action}")["state"] == "paused"
+    axe(page)
+    shot(page, "chat-paused-light")
+    lines.last.get_by_role("button", name="Undo").click()
+    expect(lines.last).to_contain_text("You resumed Lamp oil report.")
+    assert owner.get(f"/actions/{action}")["state"] == "scheduled"
+
+    # What somebody else has done meanwhile is said on the card.
+    send(page, "pause it")
+    expect(card).to_be_visible()
+    idle(page)
+    owner.post(f"/actions/{action}/pause", {})
+    card.get_by_role("button", name="Pause", exact=True).click()
+    expect(card.get_by_role("alert")).to_contain_text("the action is paused already")
+
+
 def test_the_same_by_keyboard_alone(owner):
     page = owner.page("/setup", theme="dark")
     field = page.get_by_label("Your message")

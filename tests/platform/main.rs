@@ -33,6 +33,7 @@ mod agents_and_chats {
     mod agents;
     mod assets;
     mod chats;
+    mod commanded;
     mod completion_forms;
     mod completions;
     mod explained;

@@ -74,8 +74,7 @@ struct NewActionMessage {
 /// One turn about an action
 ///
 /// The agent of the action answers, as in a chat. It sees the action, its last runs and their outputs. It can propose a
-/// change of the action. `PATCH /actions/{action_id}` with the proposal's id accepts the change and withdraws the
-/// approval.
+/// change of the action, or a command for it such as a pause. `POST /proposals/{proposal_id}/accept` accepts either.
 ///
 /// If a run of the action waits for an answer, the message is the answer, and no other reply follows. The run continues
 /// in the background. The answer is the stream of that run's further events. With `Accept: application/json` it returns

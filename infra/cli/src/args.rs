@@ -270,7 +270,7 @@ Examples:
   lamplighter approve \"Weekly report\"
   lamplighter approve act_01938f2a --hash 6b3a…")]
     Approve(Approve),
-    /// Accept a proposal: save the asset, define the action, or take over the change
+    /// Accept a proposal: save the asset, define the action, take over the change, or do the command
     #[command(after_help = "Example:\n  lamplighter accept prp_01938f2a7c5e")]
     Accept(Accept),
     /// Answer a run that waits: yes, no, happened or not-happened

@@ -55,6 +55,76 @@ impl ActionState {
     }
 }
 
+/// A command for an action, as a model proposes it to a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionCommand {
+    /// Nothing of it runs by itself until it is resumed.
+    Pause,
+    /// It runs again at its due times.
+    Resume,
+    /// It runs once, now.
+    RunNow,
+    /// It is tried without any effect.
+    Rehearse,
+    /// It never runs again.
+    Dismiss,
+}
+
+impl ActionCommand {
+    pub const ALL: [Self; 5] = [Self::Pause, Self::Resume, Self::RunNow, Self::Rehearse, Self::Dismiss];
+
+    /// As in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::RunNow => "run_now",
+            Self::Rehearse => "rehearse",
+            Self::Dismiss => "dismiss",
+        }
+    }
+
+    /// What a person is asked, before the title of the action.
+    #[must_use]
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::Pause => "Pause",
+            Self::Resume => "Resume",
+            Self::RunNow => "Run now",
+            Self::Rehearse => "Rehearse",
+            Self::Dismiss => "Dismiss",
+        }
+    }
+
+    /// A sentence for a list of what waits.
+    #[must_use]
+    pub const fn proposed(self) -> &'static str {
+        match self {
+            Self::Pause => "It is proposed to pause the action.",
+            Self::Resume => "It is proposed to resume the action.",
+            Self::RunNow => "It is proposed to run the action now.",
+            Self::Rehearse => "It is proposed to rehearse the action.",
+            Self::Dismiss => "It is proposed to dismiss the action.",
+        }
+    }
+
+    /// What becomes of the action, as a sentence for the person who decides.
+    #[must_use]
+    pub const fn consequence(self) -> &'static str {
+        match self {
+            Self::Pause => "It does not run until you resume it.",
+            Self::Resume => "It runs again at its due times.",
+            Self::RunNow => "It runs once, now. Its due times stay.",
+            Self::Rehearse => {
+                "It is tried now, and what it would do is shown and not done. Its due times stay."
+            }
+            Self::Dismiss => "It never runs again. Its runs and their outputs stay.",
+        }
+    }
+}
+
 /// How urgent an action is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]

@@ -164,7 +164,7 @@ async fn merge(cx: &Cx, owner: &Owner, input: SaveAsset, proposal: Option<&Propo
                 None => proposals::content(cx, owner, id, content.clone()).await?,
             },
         },
-        Some((_, ProposalBody::Action(_) | ProposalBody::Change { .. })) => {
+        Some((_, ProposalBody::Action(_) | ProposalBody::Change { .. } | ProposalBody::Command { .. })) => {
             return Err(FieldErrors::one("proposal_id", "proposes an action, not an asset").into());
         }
     };

@@ -5,7 +5,7 @@
 //! call removes the mark, so that one chat never gets two continuations. A call without a mark begins a new chat with the messages
 //! that it contains. This happens if the conversation is new, if it was edited, or if the client asks for a reply again.
 
-use domain::actions::{ActionPatch, DefineAction};
+use domain::actions::{ActionCommand, ActionPatch, DefineAction};
 use domain::chats::conversation::{MAX_APPEND, MAX_MESSAGE, MAX_TITLE, NewMessage};
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{AgentId, ChatId, Owner, ProposalId, RunId};
@@ -14,7 +14,7 @@ use domain::runs::form::ReplyForm;
 use domain::validate::FieldErrors;
 use sha2::{Digest, Sha256};
 
-use super::actions;
+use super::actions::{self, AcceptProposal};
 use super::assets::{self, SaveAsset};
 use super::chats::{self, NewChat};
 use super::existing;
@@ -370,7 +370,32 @@ async fn accept(
             let patch = ActionPatch { proposal_id, ..ActionPatch::default() };
             let action = Box::pin(actions::change(cx, owner, once, by, action_id, None, patch)).await?.action;
             let at = address.at(&format!("/actions/{}", action.id));
-            Ok(format!("\"{}\" is changed at {at}.", action.title))
+            let approval = match action.approval {
+                Some(_) => String::new(),
+                None => {
+                    format!(" It does not run on its own until you approve it with a POST to {at}/approve.")
+                }
+            };
+            Ok(format!("\"{}\" is changed at {at}.{approval}", action.title))
+        }
+        ProposalBody::Command { .. } => {
+            let (id, input) = (proposal.proposal_id, AcceptProposal::default());
+            let accepted = Box::pin(actions::accept(cx, owner, once, by, id, input)).await?;
+            let action = accepted.action.action;
+            let at = address.at(&format!("/actions/{}", action.id));
+            Ok(match (accepted.command, accepted.run_id) {
+                (Some(ActionCommand::Rehearse), Some(run)) => {
+                    format!("\"{}\" is rehearsed. See {}.", action.title, address.at(&format!("/runs/{run}")))
+                }
+                (_, Some(run)) => {
+                    format!("\"{}\" runs now. See {}.", action.title, address.at(&format!("/runs/{run}")))
+                }
+                (Some(ActionCommand::Pause), None) => format!("\"{}\" is paused: see {at}.", action.title),
+                (Some(ActionCommand::Dismiss), None) => {
+                    format!("\"{}\" is dismissed: see {at}.", action.title)
+                }
+                _ => format!("\"{}\" is resumed: see {at}.", action.title),
+            })
         }
     }
 }

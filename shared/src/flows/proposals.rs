@@ -1,6 +1,8 @@
 //! Proposals: created by a reply, shown with their content, removed when they are accepted.
 
-use domain::actions::{ActionChange, DefineAction, Priority, TaskConfig};
+use domain::actions::{
+    AcceptedChange, ActionChange, ActionCommand, ActionPatch, DefineAction, Priority, TaskConfig, ValidPatch,
+};
 use domain::agent_loop::CallResult;
 use domain::agents::Agent;
 use domain::assets::{AssetType, NewAsset};
@@ -60,12 +62,20 @@ pub struct ProposalView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "At 09:00 on Monday (Europe/Berlin).")]
     pub schedule_text: Option<String>,
-    /// The action that would be changed, if `kind` is `change`. `PATCH /actions/{action_id}` with the proposal's id accepts it.
+    /// The action that would be changed or commanded, if `kind` is `change` or `command`. `POST /proposals/{proposal_id}/accept`
+    /// accepts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_id: Option<ActionId>,
     /// What would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<ActionChange>,
+    /// What would be done, if `kind` is `command`. `description` says what becomes of the action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<ActionCommand>,
+    /// Of a change of an action that is approved: the hash of what an approval would bind after the change. With it, `accept` also
+    /// approves this content. Only in `GET /proposals/{proposal_id}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_hash: Option<String>,
     /// The earlier drafts of the same thing, oldest first. They can be read until they expire.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<ProposalId>,
@@ -177,7 +187,7 @@ pub async fn of_action(
                 change.schedule = Some(in_zone(schedule).await?);
             }
         }
-        ProposalBody::Action(_) | ProposalBody::Asset { .. } => {}
+        ProposalBody::Action(_) | ProposalBody::Asset { .. } | ProposalBody::Command { .. } => {}
     }
     Ok(new(data, origin, ProposalId::from_uuid(data.clock.uuid()), body))
 }
@@ -270,7 +280,7 @@ pub fn in_words(body: &ProposalBody) -> Option<String> {
     let schedule = match body {
         ProposalBody::Action(draft) => ScheduleInput::deserialize(draft.schedule.as_ref()?).ok()?,
         ProposalBody::Change { change, .. } => change.schedule.clone()?,
-        ProposalBody::Asset { .. } => return None,
+        ProposalBody::Asset { .. } | ProposalBody::Command { .. } => return None,
     };
     Some(schedule.validate().ok()?.describe())
 }
@@ -296,6 +306,8 @@ fn summary(proposal: Proposal) -> ProposalView {
         schedule_text: in_words(&proposal.body),
         action_id: None,
         change: None,
+        command: None,
+        approval_hash: None,
         replaces: proposal.replaces,
         superseded_by: proposal.superseded_by,
     };
@@ -318,6 +330,13 @@ fn summary(proposal: Proposal) -> ProposalView {
             change: Some(*change),
             ..base
         },
+        ProposalBody::Command { action_id, command, .. } => ProposalView {
+            kind: "command",
+            description: command.consequence().to_owned(),
+            action_id: Some(action_id),
+            command: Some(command),
+            ..base
+        },
     }
 }
 
@@ -325,7 +344,41 @@ fn summary(proposal: Proposal) -> ProposalView {
 /// 404 if it does not exist, or it has expired.
 pub async fn read(cx: &Cx, owner: &Owner, id: ProposalId) -> Result<ProposalView> {
     let proposal = load(cx, owner, id).await?;
-    view(cx, owner, proposal).await
+    let approval_hash = approval_hash(cx, owner, &proposal).await?;
+    Ok(ProposalView { approval_hash, ..view(cx, owner, proposal).await? })
+}
+
+/// What an approval of the action would bind after a proposed change, if the action is approved as it is.
+async fn approval_hash(cx: &Cx, owner: &Owner, proposal: &Proposal) -> Result<Option<String>> {
+    let ProposalBody::Change { action_id, change, .. } = &proposal.body else { return Ok(None) };
+    let (action, agent) =
+        tokio::try_join!(async { Ok::<_, Error>(cx.store.action(owner, *action_id).await?) }, async {
+            Ok(cx.store.agent(owner, proposal.agent_id).await?)
+        },)?;
+    let (Some(action), Some(agent)) = (action, agent) else { return Ok(None) };
+    let agent = agent.value;
+    match valid(cx, owner, &agent, ActionPatch::default().over((**change).clone())).await {
+        Ok(change) => Ok(AcceptedChange::hash(&action.value, &change, &agent, cx.clock.now())),
+        // Whoever accepts it is told why it is refused.
+        Err(Error::Invalid(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A change of an action of this agent, whose schedule has a zone.
+///
+/// # Errors
+/// 400 for an exceeded limit.
+pub(crate) async fn valid(
+    data: &Data,
+    owner: &Owner,
+    agent: &Agent,
+    mut change: ActionPatch,
+) -> Result<ValidPatch> {
+    if let Some(Some(schedule)) = &mut change.schedule {
+        *schedule = schedules::in_zone_of(data, owner, Some(agent), std::mem::take(schedule)).await?;
+    }
+    Ok(change.validate()?)
 }
 
 /// An agent's proposals that wait, newest first.

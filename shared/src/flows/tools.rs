@@ -313,6 +313,7 @@ pub async fn look_up(
         | ToolCall::AskPerson(_)
         | ToolCall::ReadResult(_)
         | ToolCall::ChangeAction(_)
+        | ToolCall::CommandAction(_)
         | ToolCall::Note(_)
         | ToolCall::NothingNew(_)
         | ToolCall::ReadMessages(_) => Err("this tool does not look anything up".to_owned()),

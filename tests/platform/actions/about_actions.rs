@@ -86,7 +86,10 @@ async fn a_question_is_answered_and_a_requested_change_is_proposed() {
     // The proposal can be read. It is neither an asset nor a new action, and does not belong to another action.
     let proposal_id = &proposal["proposal_id"];
     let read = h.get(&format!("/proposals/{}", proposal_id.as_str().unwrap())).await.expect(200);
-    assert_eq!(&read, proposal);
+    let mut shown = read.clone();
+    // With it, the person can approve the change when it is accepted.
+    assert!(shown.as_object_mut().unwrap().remove("approval_hash").is_some_and(|hash| hash.is_string()));
+    assert_eq!(&shown, proposal);
     let take = json!({"proposal_id": proposal_id});
     for elsewhere in ["actions", "assets"] {
         let elsewhere = format!("/agents/{}/{elsewhere}", stage.agent);
@@ -179,11 +182,11 @@ async fn a_model_can_neither_change_nor_approve() {
     let proposals = stage.h.get(&format!("/agents/{}/proposals", stage.agent)).await.expect(200);
     assert_eq!(proposals["data"], json!([]));
 
-    // A chat with the agent does not offer this tool.
+    // In a chat with the agent, the model must say which action it means.
     let call = json!({"tool": "change_action", "input": {"title": "Other"}}).to_string();
     let chat =
         stage.h.post(&format!("/agents/{}/chat", stage.agent), json!({"message": call})).await.expect(200);
-    assert!(chat["message"].as_str().unwrap().contains("there is no tool change_action"), "{chat:#}");
+    assert!(chat["message"].as_str().unwrap().contains("action_id: is required in a chat"), "{chat:#}");
 
     stage.h.post(&format!("/actions/{id}/dismiss"), json!({})).await.expect(200);
     let turn = say(&stage, id, &call).await;

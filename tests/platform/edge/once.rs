@@ -463,6 +463,12 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             let (path, _) = scene.action(json!({})).await;
             case(format!("{path}/rehearse"), json!({}), Seen::Runs)
         }
+        "/proposals/{proposal_id}/accept" => {
+            let path = scene.scheduled().await;
+            let said = scene.post(&format!("{path}/messages"), json!({"content": "pause it"})).await;
+            let id = text(&said["proposals"][0]["proposal_id"]);
+            case(route.replace("{proposal_id}", &id), json!({}), Seen::Version(path))
+        }
         "/agents" => here(json!({"name": "Watch", "goal": "A research agent that watches"}), list(route)),
         "/agents/{agent_id}/actions" => case(filled(&scene.agent().await), action("Look"), list("/actions")),
         "/agents/{agent_id}/approvals" => {

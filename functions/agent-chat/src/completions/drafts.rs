@@ -50,6 +50,9 @@ fn body(draft: &ProposalView) -> String {
     if let Some(schedule) = &draft.schedule {
         parts.push(format!("Schedule: {schedule}"));
     }
+    if let Some(command) = draft.command {
+        parts.push(format!("Command: {}", command.as_str()));
+    }
     if let Some(change) = &draft.change {
         parts.push(format!("Changes: {}", serde_json::to_string(change).unwrap_or_default()));
     }

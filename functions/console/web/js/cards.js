@@ -1,6 +1,6 @@
 // What waits for a person, as cards that are answered in place.
 
-import { del, edit, get, post } from "./api.js";
+import { del, get, post } from "./api.js";
 import { lazily } from "./app.js";
 import { asText, changeView, fieldName } from "./changes.js";
 import { bytes, capital, counted, listed, money, moment, spaced } from "./format.js";
@@ -149,48 +149,105 @@ function reject(ctx, item) {
 
 const ASSET_KINDS = { document: "document", code: "code", prompt: "prompt", email: "e-mail" };
 
-/** What lists leave out of a draft: a proposed change with the action as it is, or the times of a proposed action. */
+/** What lists leave out of a draft: what is proposed for an action and the action as it is, or the times of a proposed action. */
 function wholeDraft(proposal) {
   const { proposal_id: id, action_id: actionId } = proposal;
   if (!actionId && proposal.schedule_text !== undefined && proposal.task_config) return proposal;
   return lazily(`draft ${id}`, async () => {
-    const whole = proposal.change || proposal.task_config ? { ...proposal } : await get(`/proposals/${id}`);
+    // What would be approved with a change is only in the proposal itself.
+    const whole = proposal.task_config ? { ...proposal } : await get(`/proposals/${id}`);
     if (actionId) whole.before = await get(`/actions/${actionId}`);
     return whole;
   });
 }
 
+/** What a proposed command is called on its card, and what becomes of the action. */
+const PROPOSED_COMMANDS = {
+  pause: ["Pause", "It does not run until you resume it."],
+  resume: ["Resume", "It runs again at its times."],
+  run_now: ["Run now", "It runs once, now. Its times stay."],
+  rehearse: ["Rehearse", "It is tried now: you see what it would do, and nothing is done."],
+  dismiss: ["Dismiss", "It never runs again. Its runs and its history stay."],
+};
+const COMMAND_DONE = { pause: "paused", resume: "resumed", run_now: "ran", rehearse: "rehearsed", dismiss: "dismissed" };
+
+/** A command that an agent proposes for an action: one button does it. */
+function commandCard(ctx, proposal) {
+  const id = proposal.proposal_id;
+  const key = `proposal ${id}`;
+  const whole = wholeDraft(proposal);
+  const command = proposal.command ?? whole?.command;
+  const [verb, consequence] = PROPOSED_COMMANDS[command] ?? ["Accept", proposal.description];
+  const title = whole?.before?.title ?? proposal.title;
+  const next = command === "pause" && whole?.before?.next_due;
+  const starts = command === "run_now" || command === "rehearse";
+  return h(
+    "article",
+    { class: "card draft", key, "aria-label": `Proposed: ${verb} ${title}` },
+    h("span", { class: "kind" }, "Proposed for an action"),
+    h("h3", {}, `${verb} “${title}”`),
+    h("p", {}, consequence, next && ` Next due: ${moment(next)}.`),
+    failureOf(ctx, key),
+    starts && stoppedNote(ctx, "it cannot run now"),
+    h(
+      "div",
+      { class: "acts" },
+      press("Delete", () => discard(ctx, proposal)),
+      h(
+        "div",
+        { class: "end" },
+        h("a", { class: "btn", href: `#/actions/${proposal.action_id}` }, "Look closer"),
+        button(ctx, verb, {
+          key,
+          kind: "primary",
+          starts,
+          disabled: !command,
+          act: async () => {
+            const done = await post(`/proposals/${id}/accept`, {});
+            rememberOutcome({ ...proposal, title }, COMMAND_DONE[command], proposal.action_id, done.run_id);
+          },
+        }),
+      ),
+    ),
+  );
+}
+
 /** A draft that an agent has made: an asset, a new action, or a change of an action. `reader` shows the content of an asset. */
 export function proposalCard(ctx, proposal, { reader = plainReader } = {}) {
+  if (proposal.kind === "command") return commandCard(ctx, proposal);
   const id = proposal.proposal_id;
   const key = `proposal ${id}`;
   const isAsset = proposal.kind === "asset";
   const isChange = !isAsset && proposal.action_id;
-  const whole = isAsset ? null : wholeDraft(proposal);
+  // A dialog stays open while it is read.
+  const wholeNow = () => (isAsset ? null : wholeDraft(proposal));
+  const whole = wholeNow();
   const keepIt = async () => {
     if (isAsset) {
       const asset = await post(`/agents/${proposal.agent_id}/assets`, { proposal_id: id });
       rememberOutcome({ ...proposal, title: asset.title }, "saved", asset.asset_id);
     } else if (isChange) {
       const title = answers.get(titleKey(id))?.trim();
-      const action = await edit(`/actions/${proposal.action_id}`, { proposal_id: id, ...(title && { title }) });
+      const hash = wholeNow()?.approval_hash;
+      const { action } = await post(`/proposals/${id}/accept`, { ...(hash && { approval_hash: hash }), ...(title && { title }) });
       answered(titleKey(id));
       rememberOutcome({ ...proposal, title: action.title }, "changed", action.action_id);
-      ctx.go(`#/actions/${proposal.action_id}`);
+      // Its ticket is on its page.
+      if (action.approval?.hash !== action.approval_hash) ctx.go(`#/actions/${proposal.action_id}`);
     } else {
       const action = await post(`/agents/${proposal.agent_id}/actions`, { proposal_id: id });
       rememberOutcome({ ...proposal, title: action.title }, "defined", action.action_id);
       ctx.go(`#/actions/${action.action_id}`);
     }
   };
-  const label = isAsset ? "Save" : isChange ? "Change the action" : "Add action…";
+  const label = isAsset ? "Save" : isChange ? "Change it" : "Add action…";
   const kind = isAsset ? `Proposed ${ASSET_KINDS[proposal.asset_type] ?? "asset"}` : isChange ? "Proposed change of an action" : "Draft action";
   const actions = (inDialog) =>
     h(
       "div",
       { class: "acts" },
       press("Delete", () => discard(ctx, proposal)),
-      h("div", { class: "end" }, !inDialog && press("Read", () => openProposal(ctx, proposal, reader, actions), {}), button(ctx, label, { key, kind: "primary", act: () => keepIt().then(() => inDialog && ctx.close()) })),
+      h("div", { class: "end" }, !inDialog && press("Read", () => openProposal(ctx, proposal, reader, actions), {}), button(ctx, label, { key, kind: "primary", disabled: Boolean(isChange && !wholeNow()), act: () => keepIt().then(() => inDialog && ctx.close()) })),
     );
   return h(
     "article",
@@ -244,6 +301,7 @@ function changeInShort(ctx, id, whole) {
     schedule && changeView(ctx, "schedule", whole.before ? (whole.before.schedule ?? null) : undefined, schedule),
     names.length > 0 && h("p", { class: "muted" }, `${schedule ? "It also changes" : "It changes"}: ${listed(names)}.`),
     schedule && title && NAMES_A_TIME.test(title) && titleField(ctx, id, title),
+    h("p", { class: "muted" }, whole.approval_hash ? "It stays approved." : "It then waits for your approval."),
   ];
 }
 

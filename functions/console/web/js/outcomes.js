@@ -1,9 +1,10 @@
 // What became of drafts: a line stands where the card was, so that a conversation still says what the person has decided. The platform
 // deletes a draft when it is answered, so this browser remembers it.
 
-import { get } from "./api.js";
+import { get, post } from "./api.js";
 import { lazily } from "./app.js";
 import { scheduleWords } from "./changes.js";
+import { button, failureOf } from "./parts.js";
 import { h } from "./view.js";
 
 const OUTCOMES = "lamplighter.outcomes";
@@ -25,10 +26,17 @@ function storedOutcomes() {
   return parsed.all;
 }
 
-/** Remembers what became of a draft: `did` is `saved`, `changed`, `defined` or `deleted`, and `id` names what it has become. */
-export function rememberOutcome(proposal, did, id) {
+/**
+ * Remembers what became of a draft: `did` is `saved`, `changed`, `defined`, `deleted`, or what a command has done; `id` names what it has become or
+ * is about; `began` is the run that a command has begun.
+ */
+export function rememberOutcome(proposal, did, id, began) {
   if (!proposal.run_id) return;
-  const mine = { run: proposal.run_id, draft: proposal.proposal_id, did, id, title: String(proposal.title || "a change").slice(0, 200), is: proposal.kind === "asset" ? "asset" : proposal.action_id ? "change" : "action" };
+  const mine = { run: proposal.run_id, draft: proposal.proposal_id, did, id, ...(began && { began }), title: String(proposal.title || "a change").slice(0, 200), is: ["asset", "command"].includes(proposal.kind) ? proposal.kind : proposal.action_id ? "change" : "action" };
+  keepOutcome(mine);
+}
+
+function keepOutcome(mine) {
   const all = [...storedOutcomes().filter((one) => one.draft !== mine.draft), mine].slice(-MOST_OUTCOMES);
   try {
     localStorage.setItem(OUTCOMES, JSON.stringify(all));
@@ -44,11 +52,33 @@ export const isAnswered = (draftId) => storedOutcomes().some((one) => one.draft 
 export function outcomeLines(ctx, runId) {
   return storedOutcomes()
     .filter((one) => one.run === runId)
-    .map((one) => h("p", { class: "line outcome", key: `outcome ${one.draft}` }, outcomeText(one)));
+    .map((one) => [h("p", { class: "line outcome", key: `outcome ${one.draft}` }, outcomeText(ctx, one)), failureOf(ctx, `undo ${one.draft}`)]);
 }
 
-function outcomeText({ did, id, is, title }) {
-  if (did === "deleted") return `You deleted the ${is === "change" ? "proposed change of" : "draft"} “${title}”.`;
+/** What undoes a command: the state in which that makes sense, the route, and what was done then. */
+const COMMAND_UNDO = { paused: ["paused", "resume", "resumed"], resumed: ["scheduled", "pause", "paused"] };
+
+/** What a command has done, and what undoes it. */
+function commandOutcome(ctx, one, verb) {
+  const { did, id, began, title } = one;
+  const action = lazily(`outcome ${id}`, () => get(`/actions/${id}`));
+  const line = [verb, h("a", { href: `#/actions/${id}` }, action?.title ?? title), "."];
+  if (began) line.push(" ", h("a", { href: `#/runs/${began}` }, did === "ran" ? "See the run" : "See the rehearsal"));
+  const [state, route, undone] = COMMAND_UNDO[did] ?? [];
+  if (!state || action?.state !== state) return line;
+  const undo = async () => {
+    await post(`/actions/${id}/${route}`, {});
+    keepOutcome({ ...one, did: undone });
+  };
+  return [...line, " ", button(ctx, "Undo", { key: `undo ${one.draft}`, kind: "quiet", act: undo })];
+}
+
+const COMMAND_VERBS = { paused: "You paused ", resumed: "You resumed ", ran: "You ran ", rehearsed: "You rehearsed ", dismissed: "You dismissed " };
+
+function outcomeText(ctx, one) {
+  const { did, id, is, title } = one;
+  if (COMMAND_VERBS[did]) return commandOutcome(ctx, one, COMMAND_VERBS[did]);
+  if (did === "deleted") return `You deleted the ${{ change: "proposed change of", command: "proposal for" }[is] ?? "draft"} “${title}”.`;
   if (did === "saved") return ["Saved: ", h("a", { href: `#/assets/${id}` }, title)];
   const action = lazily(`outcome ${id}`, () => get(`/actions/${id}`));
   const verb = did === "changed" ? "You changed " : "You added ";

@@ -12,7 +12,7 @@ use crate::output;
 use crate::server::Change;
 use crate::url::segment;
 
-/// Saves the proposed asset, defines the proposed action, or changes the action as proposed.
+/// Saves the proposed asset, defines the proposed action, changes the action as proposed, or does the proposed command.
 ///
 /// # Errors
 /// If there is no such proposal, or the server refuses it.
@@ -32,6 +32,7 @@ pub fn run(api: &Api, args: &Accept) -> Result<(), Failure> {
     let made = match proposal.text("kind") {
         "asset" => api.send(Change::Post, &format!("/agents/{agent}/assets"), &body)?,
         "action" => api.send(Change::Post, &format!("/agents/{agent}/actions"), &body)?,
+        "command" => api.send(Change::Post, &format!("/proposals/{}/accept", segment(&id)), &json!({}))?,
         "change" => {
             api.send(Change::Patch, &format!("/actions/{}", segment(proposal.text("action_id"))), &body)?
         }
@@ -49,6 +50,16 @@ pub fn run(api: &Api, args: &Accept) -> Result<(), Failure> {
 }
 
 fn told(kind: &str, made: &Value) -> String {
+    if kind == "command" {
+        let (title, run) = (line(made["action"].text("title")), line(made.text("run_id")));
+        return match made.text("command") {
+            "pause" => format!("Paused {title}. It does not run until it is resumed.\n"),
+            "resume" => format!("Resumed {title}.\n"),
+            "dismiss" => format!("Dismissed {title}. It never runs again.\n"),
+            "rehearse" => format!("{title} is rehearsed. `lamplighter runs {run}` shows it.\n"),
+            _ => format!("{title} runs now. `lamplighter runs {run}` shows it.\n"),
+        };
+    }
     let title = line(made.text("title"));
     if kind == "asset" {
         return format!("Saved {title}. `lamplighter assets {}` prints it.\n", line(made.text("asset_id")));

@@ -79,6 +79,9 @@ fn shown(api: &Api, proposal: &Value) -> String {
             text.push_str(&format!("\n{heading}\n{}", indented(part, "  ")));
         }
     }
+    if proposal.some("command").is_some() {
+        text.push_str(&format!("command   {}\n", line(proposal.text("command"))));
+    }
     if proposal["change"].is_object() {
         text.push_str(&format!("\nChange\n{}", indented(&format!("{:#}", proposal["change"]), "  ")));
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use theme::enrich::prompt;
 
 use super::ask::{Ask, Scene};
-use super::commands::{self, Place};
+use super::commands::{self, Place, Wish, is_only_time};
 use super::content;
 use super::documents;
 use super::intent::{self, Intent};
@@ -81,12 +81,25 @@ fn chat(ask: &Ask) -> DemoReply {
     }
     let reading = when::read(said, ask.now.as_ref());
     let names_time = reading.when != When::Unsaid;
-    if let Some(told) = commands::answer(&reading.rest, &ask.view, Place::Chat, names_time) {
-        return text(told);
-    }
     let before = ask.said.len().checked_sub(2).and_then(|place| ask.said.get(place));
+    if let Some(work) = before.filter(|before| is_work(ask, before)) {
+        let was = match when::read(work, ask.now.as_ref()).when {
+            When::At(schedule) => when::in_words(&schedule, ask.now.as_ref()).unwrap_or_default(),
+            When::Unsaid | When::Unclear(_) => String::new(),
+        };
+        let changed = when::read_change(said, &was, ask.now.as_ref());
+        if is_only_time(&changed) {
+            // What was proposed in the message before may be defined since. Then it exists, and gets another time.
+            let moved = commands::moved(said, &intent::subject(work), &ask.view, ask.now.as_ref());
+            return moved.map_or_else(|| propose(ask, work, changed.when), |wish| granted(ask, wish));
+        }
+    }
+    let wish = commands::wish(said, before.map(String::as_str), &ask.view, Place::Chat, ask.now.as_ref());
+    if let Some(wish) = wish {
+        return granted(ask, wish);
+    }
     if is_only_time(&reading) {
-        return at_a_time(ask, reading.when, before);
+        return at_a_time(ask, reading.when);
     }
     match intent::intent(said, &reading) {
         Intent::ListActions if ask.offers("query_actions") => {
@@ -119,30 +132,33 @@ fn explain(ask: &Ask) -> DemoReply {
     text("Let me look.\n\nUSE_TOOL: explain_action")
 }
 
-/// Whether the sentence names a time, and no work: "every Monday at 9, please".
-fn is_only_time(reading: &Reading) -> bool {
-    const SMALL: [&str; 35] = [
-        "please", "and", "do", "run", "send", "it", "this", "that", "make", "ok", "okay", "yes", "no",
-        "schedule", "i", "want", "mean", "would", "like", "then", "the", "in", "on", "at", "better",
-        "instead", "rather", "set", "to", "move", "change", "let", "it's", "is", "not",
-    ];
-    reading.when != When::Unsaid && reading.rest.iter().all(|word| SMALL.contains(&word.as_str()))
+/// Whether a sentence asks for work, and does not only name a time.
+fn is_work(ask: &Ask, said: &str) -> bool {
+    let reading = when::read(said, ask.now.as_ref());
+    let intent = intent::intent(said, &reading);
+    let is_new = commands::wish(said, None, &ask.view, Place::Chat, ask.now.as_ref()).is_none();
+    is_new && !is_only_time(&reading) && [Intent::Create, Intent::Schedule].contains(&intent)
 }
 
-/// The answer to a time without work. The work may be in the message before.
-fn at_a_time(ask: &Ask, when: When, before: Option<&String>) -> DemoReply {
-    let work = before.filter(|before| {
-        let reading = when::read(before, ask.now.as_ref());
-        let intent = intent::intent(before, &reading);
-        !is_only_time(&reading) && [Intent::Create, Intent::Schedule].contains(&intent)
-    });
-    match (work, &when) {
-        (Some(work), _) => propose(ask, work, when),
-        (None, When::At(schedule)) => text(format!(
+/// What the demo does with a wish about an action that exists.
+fn granted(ask: &Ask, wish: Wish) -> DemoReply {
+    match wish {
+        Wish::Say(told) => text(told),
+        Wish::Propose { words, tool, arguments } if ask.offers(tool) => {
+            DemoReply { text: words, call: Some((tool.to_owned(), arguments)) }
+        }
+        Wish::Propose { words, tool, arguments } => text(format!("{words}\n\nUSE_TOOL: {tool}\n{arguments}")),
+    }
+}
+
+/// The answer to a time without work.
+fn at_a_time(ask: &Ask, when: When) -> DemoReply {
+    match &when {
+        When::At(schedule) => text(format!(
             "I understood this time: {} What should I do then? For example: \"Write a report about lamp oil prices\".",
             when::in_words(schedule, ask.now.as_ref()).unwrap_or_default()
         )),
-        (None, _) => propose(ask, ask.last(), when),
+        _ => propose(ask, ask.last(), when),
     }
 }
 
@@ -185,17 +201,17 @@ fn propose(ask: &Ask, work: &str, when: When) -> DemoReply {
     deliver(ask, "generate_actions", &words, json!({"actions": [action]}))
 }
 
-/// Answers a question from what is in view. Anything else is a change: of the schedule if it names times, and of the
-/// instructions if it says more.
+/// Proposes what the person wants of the action, or answers a question from what is in view. Any other sentence is an addition to the
+/// instructions, unless it names a time: a time belongs into the schedule.
 fn about(ask: &Ask) -> DemoReply {
     if let Some((name, result)) = ask.results.first() {
         return text(after(name, result, ask.now.as_ref()));
     }
     let said = ask.last();
-    let reading = when::read(said, ask.now.as_ref());
-    if let Some(told) = commands::answer(&reading.rest, &ask.view, Place::About, true) {
-        return text(told);
+    if let Some(wish) = commands::wish(said, None, &ask.view, Place::About, ask.now.as_ref()) {
+        return granted(ask, wish);
     }
+    let reading = when::read(said, ask.now.as_ref());
     let words = intent::words(said);
     let has = |word: &str| words.iter().any(|other| other == word);
     let looks_ahead =
@@ -212,34 +228,22 @@ fn about(ask: &Ask) -> DemoReply {
     if intent::greets(said) {
         return not_understood(said);
     }
-    let changed = when::read_change(said, told_of(&ask.view, "schedule: "), ask.now.as_ref());
-    let is_only_time = is_only_time(&changed);
-    let reading = if is_only_time { changed } else { reading };
-    let mut change = json!({});
-    match reading.when {
-        When::Unclear(why) if reading.is_certain || is_only_time => {
-            return text(format!(
-                "{why} I have proposed no change. Say it again with a time such as \"every Monday at 9\"."
-            ));
-        }
-        When::At(schedule) if reading.is_certain => change["schedule"] = schedule,
-        When::At(_) if is_only_time => {
-            return text(
-                "Say the whole time, such as \"every Monday at 8\" or \"tomorrow at 8\". I have proposed no change.",
-            );
-        }
-        _ => {}
+    let current = told_of(&ask.view, "schedule: ");
+    if is_only_time(&when::read_change(said, current, ask.now.as_ref())) {
+        let moved = commands::moved_topic(said, &ask.view, ask.now.as_ref());
+        return moved.map_or_else(|| not_understood(said), |wish| granted(ask, wish));
     }
-    if !is_only_time {
-        let instructions = section(&ask.view, "instructions").unwrap_or_default();
-        let longer = format!("{instructions}\n{}", said.trim());
-        change["task_config"] = json!({"instructions": shortened(longer.trim(), MAX_INSTRUCTIONS)});
+    if reading.is_certain {
+        return text(
+            "I can't tell whether the time in your words is when it runs, or belongs to what it writes. For when it runs, say for example \
+             \"move it to every Monday at 9\". For what it writes, say it without a time. I have proposed no change.",
+        );
     }
-    let words = "I propose to change the action like this.";
-    if ask.offers("change_action") {
-        return DemoReply { text: words.into(), call: Some(("change_action".into(), change)) };
-    }
-    text(format!("{words}\n\nUSE_TOOL: change_action\n{change}"))
+    let instructions = section(&ask.view, "instructions").unwrap_or_default();
+    let longer = format!("{instructions}\n{}", said.trim());
+    let change = json!({"task_config": {"instructions": shortened(longer.trim(), MAX_INSTRUCTIONS)}});
+    let words = "I propose to add this to its instructions.".to_owned();
+    granted(ask, Wish::Propose { words, tool: "change_action", arguments: change })
 }
 
 /// Describes the runs of an action that are in view, in a sentence or two.
@@ -297,7 +301,13 @@ fn after(name: &str, result: &str, now: Option<&ZonedDateTime>) -> String {
             "It waits for you as a proposal. Define it, set when it is due, and approve it.".into()
         }
         "change_action" if result.contains("waits for") => {
-            "It waits for you as a proposal. Take it over and approve the action again, and it runs like this.".into()
+            "It waits for you as a proposal. It is so as soon as you accept it.".into()
+        }
+        "command_action" if result.contains("waits for") => {
+            "It waits for you as a proposal. It happens as soon as you accept it.".into()
+        }
+        "change_action" | "command_action" => {
+            format!("That is not possible now: {}.", result.trim().trim_end_matches('.'))
         }
         "sync_documentation" => format!("The synchronisation of the documents: {result}."),
         "query_actions" => {
@@ -323,7 +333,7 @@ fn after(name: &str, result: &str, now: Option<&ZonedDateTime>) -> String {
             let lines: Vec<String> =
                 result["practices"].as_array().into_iter().flatten().filter_map(habit).collect();
             match &lines[..] {
-                [] => "You track no habits yet. You can begin one with this request: POST /practices.".into(),
+                [] => "You track no habits yet. You can begin one on the page \"Practice\".".into(),
                 [one] => format!("You track one habit: {one}."),
                 many => format!("You track {} habits:\n\n- {}", many.len(), many.join("\n- ")),
             }

@@ -94,7 +94,8 @@ impl RouteClass {
                 | "/actions/{action_id}/rehearse"
                 | "/actions/{action_id}/run"
                 | "/memory/sync"
-                | "/memory/tidy",
+                | "/memory/tidy"
+                | "/proposals/{proposal_id}/accept",
             ) => Self::Turns,
             (
                 "POST",

@@ -2,7 +2,8 @@
 //!
 //! - [`action`] and [`input`]: an action, and the input that can change it
 //! - [`conditions`]: what a program checks of the outputs of a run
-//! - [`change`]: how a change that a model proposes is checked
+//! - [`change`]: how a change that a model proposes is checked, and approved when it is accepted
+//! - [`command`]: whether a command that a model proposes is possible now
 //! - [`define`]: the input that defines an action
 //! - [`state`]: the only function that changes an action
 //! - [`approval`]: the hash that binds an approval to its content
@@ -34,6 +35,7 @@
 pub mod action;
 pub mod approval;
 pub mod change;
+pub mod command;
 pub mod conditions;
 #[cfg(test)]
 mod conditions_tests;
@@ -67,9 +69,13 @@ pub mod why;
 #[cfg(test)]
 mod why_tests;
 
-pub use crate::work::{ActionChange, ActionState, Condition, Priority, TaskConfig, TaskConfigPatch};
+pub use crate::work::{
+    ActionChange, ActionCommand, ActionState, Condition, Priority, TaskConfig, TaskConfigPatch,
+};
 pub use action::{Action, Approval, AskedBudget, Budget};
 pub use approval::{AgentBrief, ApprovalContent, ApprovalRecord, Briefing, Difference, approval_hash};
+pub use change::AcceptedChange;
+pub use command::NotNow;
 pub use cost::ExpectedCost;
 pub use define::DefineAction;
 pub use input::{ActionPatch, MAX_EXPECTED_OUTPUT, MAX_INSTRUCTIONS, NewAction, ValidAction, ValidPatch};

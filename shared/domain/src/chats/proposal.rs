@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assets::AssetType;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
-use crate::work::{ActionChange, ActionDraft};
+use crate::work::{ActionChange, ActionCommand, ActionDraft};
 
 /// How long a proposal is kept.
 pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -59,6 +59,13 @@ pub enum ProposalBody {
         title: String,
         change: Box<ActionChange>,
     },
+    /// A command for an existing action.
+    Command {
+        action_id: ActionId,
+        /// The action's title.
+        title: String,
+        command: ActionCommand,
+    },
 }
 
 impl Proposal {
@@ -68,8 +75,8 @@ impl Proposal {
         self.superseded_by.is_none() && self.expires_at > now
     }
 
-    /// Whether a later turn of the same conversation proposes the same thing again: an asset or an action under the same title, or a
-    /// change that sets all fields that this one sets.
+    /// Whether a later turn of the same conversation proposes the same thing again: an asset or an action under the same title, a
+    /// change that sets all fields that this one sets, or another command for the same action.
     #[must_use]
     pub fn is_refined_by(&self, newer: &Self) -> bool {
         let is_later_turn = self.run_id != newer.run_id && newer.run_id.is_some();
@@ -85,6 +92,10 @@ impl Proposal {
                 ProposalBody::Change { action_id: old_of, change: old, .. },
                 ProposalBody::Change { action_id: new_of, change: new, .. },
             ) => old_of == new_of && new.sets_all_of(old),
+            (
+                ProposalBody::Command { action_id: old_of, .. },
+                ProposalBody::Command { action_id: new_of, .. },
+            ) => old_of == new_of,
             _ => false,
         };
         is_later_turn && is_here && is_same
@@ -107,7 +118,7 @@ impl ProposalBody {
     #[must_use]
     pub fn title(&self) -> &str {
         match self {
-            Self::Asset { title, .. } | Self::Change { title, .. } => title,
+            Self::Asset { title, .. } | Self::Change { title, .. } | Self::Command { title, .. } => title,
             Self::Action(draft) => &draft.title,
         }
     }
@@ -150,6 +161,41 @@ mod tests {
             action_id,
             title: "t".into(),
             change: Box::new(serde_json::from_value(change).unwrap()),
+        }
+    }
+
+    fn command(action: u128, command: ActionCommand) -> ProposalBody {
+        let action_id = ActionId::from_uuid(Uuid::from_u128(action));
+        ProposalBody::Command { action_id, title: "t".into(), command }
+    }
+
+    #[test]
+    fn a_newer_command_replaces_an_older_one_of_the_same_action() {
+        use ActionCommand::{Pause, Resume, RunNow};
+        let of = |chat, run, body| draft(1, chat, run, body);
+        let check = |old: Proposal, new: Proposal, expected: bool| {
+            assert_eq!(old.is_refined_by(&new), expected, "{old:?} {new:?}");
+        };
+        check(of(Some(1), 1, command(1, Pause)), of(Some(1), 2, command(1, Pause)), true);
+        check(of(Some(1), 1, command(1, Pause)), of(Some(1), 2, command(1, Resume)), true);
+        check(of(None, 1, command(1, Pause)), of(None, 2, command(1, RunNow)), true);
+        check(of(Some(1), 1, command(1, Pause)), of(Some(1), 2, command(2, Pause)), false);
+        check(of(Some(1), 1, command(1, Pause)), of(Some(2), 2, command(1, Resume)), false);
+        check(of(Some(1), 1, command(1, Pause)), of(Some(1), 1, command(1, Resume)), false);
+        let change = change(1, serde_json::json!({"priority": "low"}));
+        check(of(Some(1), 1, change.clone()), of(Some(1), 2, command(1, Pause)), false);
+        check(of(Some(1), 1, command(1, Pause)), of(Some(1), 2, change), false);
+    }
+
+    #[test]
+    fn a_command_is_stored_with_its_kind() {
+        let stored = serde_json::to_value(command(1, ActionCommand::RunNow)).unwrap();
+        let id = ActionId::from_uuid(Uuid::from_u128(1));
+        let expected =
+            serde_json::json!({"kind": "command", "action_id": id, "title": "t", "command": "run_now"});
+        assert_eq!(stored, expected);
+        for each in ActionCommand::ALL {
+            assert_eq!(serde_json::to_value(each).unwrap(), each.as_str());
         }
     }
 

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use super::Effect::{Propose, Read};
 use super::Surface::{AboutAction, Chat, Mcp, Run};
 use super::ToolDef;
-use super::arguments::{Arguments, checked_limit};
+use super::arguments::{Arguments, checked_limit, parse};
 use super::output::{self, page};
 use super::proposals::PROPOSAL;
-use super::schema::{choice, limit, listing, named, object, optional, text, up_to};
+use super::schema::{choice, limit, listing, named, object, optional, string, text, up_to};
 use crate::ids::{ActionId, AgentId};
 use crate::validate::FieldErrors;
-use crate::work::{ActionChange, ActionState, Priority};
+use crate::work::{ActionChange, ActionCommand, ActionState, Priority};
 
 pub static QUERY_ACTIONS: ToolDef = ToolDef::new(
     "query_actions",
@@ -58,20 +58,79 @@ pub static GENERATE_ACTIONS: ToolDef = ToolDef::new(
 
 pub static CHANGE_ACTION: ToolDef = ToolDef::new(
     "change_action",
-    "Proposes a change to the action that this conversation is about. Name only the fields that change, each with its \
-         complete new text. Nothing changes before the person accepts it, and a changed action runs only after the \
-         person has approved it again.",
+    "Proposes a change to an existing action. Name only the fields that change, each with its complete new text. A new time goes into \
+         `schedule`, never into the instructions. Nothing changes before the person accepts it.",
     Propose,
-    &[AboutAction],
+    &[Chat, AboutAction],
     || {
         let mut properties = plan(&[]);
         properties["conditions"] = conditions();
+        properties["action_id"] = which();
         object(&properties, &[])
     },
 );
 
-/// Checked later, against the action.
+/// Which action a tool is about.
+fn which() -> Value {
+    string("Of query_actions. Needed in a chat. Default in the conversation about an action: that action.")
+}
+
+/// The arguments of [`CHANGE_ACTION`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeAction {
+    /// `None`: the action that the conversation is about.
+    pub action_id: Option<ActionId>,
+    /// Checked later, against the action.
+    pub change: ActionChange,
+}
+
 impl Arguments for ActionChange {}
+
+/// The action that a call is about.
+#[derive(Debug, Deserialize)]
+struct Which {
+    #[serde(default)]
+    action_id: Option<ActionId>,
+}
+
+impl Arguments for Which {}
+
+impl ChangeAction {
+    /// Reads the arguments. A change takes no other fields than its own, so the id is read by itself.
+    pub(super) fn parse(input: &Value) -> Result<Self, String> {
+        let Which { action_id } = parse(input)?;
+        let mut change = input.clone();
+        if let Some(fields) = change.as_object_mut() {
+            fields.remove("action_id");
+        }
+        Ok(Self { action_id, change: parse(&change)? })
+    }
+}
+
+pub static COMMAND_ACTION: ToolDef = ToolDef::new(
+    "command_action",
+    "Proposes a command for an existing action: `pause`, `resume`, `run_now` (once, now), `rehearse` (try it; nothing is done) or `dismiss` \
+         (it never runs again). Nothing happens before the person accepts it.",
+    Propose,
+    &[Chat, AboutAction],
+    || {
+        let commands = ActionCommand::ALL.map(ActionCommand::as_str);
+        let properties = json!({"action_id": which(), "command": choice(&commands, "What to propose.")});
+        object(&properties, &["command"])
+    },
+);
+
+/// The arguments of [`COMMAND_ACTION`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CommandAction {
+    /// `None`: the action that the conversation is about.
+    #[serde(default)]
+    pub action_id: Option<ActionId>,
+    pub command: ActionCommand,
+}
+
+/// Whether the action allows it is checked later.
+impl Arguments for CommandAction {}
 
 /// What a program checks of the outputs of an action. [`GENERATE_ACTIONS`] takes them, too, but its schema does not name them: a
 /// change of the schema would end the approval of every action that was granted the tool.

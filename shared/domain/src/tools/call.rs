@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ToolDef;
-use super::actions::QueryActions;
+use super::actions::{ChangeAction, CommandAction, QueryActions};
 use super::arguments::parse;
 use super::assets::{QueryAssets, ReadAsset, SaveOutput};
 use super::documents::{ReadDocument, SyncDocumentation};
@@ -15,7 +15,6 @@ use super::results::ReadResult;
 use super::runs::ExplainOwnAction;
 use crate::assets::NewAsset;
 use crate::chats::signals::Deliverable;
-use crate::work::ActionChange;
 
 /// A call of a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +31,9 @@ pub enum ToolCall {
     SaveOutput(NewAsset),
     AskPerson(AskPerson),
     /// Not yet checked against the action.
-    ChangeAction(Box<ActionChange>),
+    ChangeAction(Box<ChangeAction>),
+    /// Not yet checked against the action.
+    CommandAction(CommandAction),
     /// Not yet checked against the limits of a notebook.
     Note(Note),
     NothingNew(NothingNew),
@@ -59,7 +60,8 @@ impl ToolCall {
             "generate_asset" | "generate_actions" | "ready_to_create" => deliverable(tool.name, input),
             "save_output" => parse::<SaveOutput>(input).map(|output| Self::SaveOutput(output.into())),
             "ask_person" => parse(input).map(Self::AskPerson),
-            "change_action" => parse(input).map(Box::new).map(Self::ChangeAction),
+            "change_action" => ChangeAction::parse(input).map(Box::new).map(Self::ChangeAction),
+            "command_action" => parse(input).map(Self::CommandAction),
             "note" => parse(input).map(Self::Note),
             "nothing_new" => parse(input).map(Self::NothingNew),
             "read_messages" => parse(input).map(Self::ReadMessages),

@@ -73,6 +73,7 @@ pub const LOOP: Table = &[
     &messages::READ_MESSAGES,
     &practices::QUERY_PRACTICE,
     &runs::EXPLAIN_OWN_ACTION,
+    &actions::COMMAND_ACTION,
 ];
 
 /// The tools of the MCP server, in the order in which it lists them.

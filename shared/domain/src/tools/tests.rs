@@ -1,17 +1,19 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::actions::{CHANGE_ACTION, GENERATE_ACTIONS, QUERY_ACTIONS, QueryActions};
+use super::actions::{
+    CHANGE_ACTION, COMMAND_ACTION, ChangeAction, CommandAction, GENERATE_ACTIONS, QUERY_ACTIONS, QueryActions,
+};
 use super::agents::READY_TO_CREATE;
 use super::assets::{GENERATE_ASSET, QUERY_ASSETS, QueryAssets, READ_ASSET, ReadAsset, SAVE_OUTPUT};
 use super::questions::{ASK_PERSON, AskPerson};
 use super::results::{READ_RESULT, ReadResult};
 use super::runs::{EXPLAIN_OWN_ACTION, ExplainOwnAction};
 use super::*;
-use crate::actions::{ActionChange, ActionState};
+use crate::actions::{ActionChange, ActionCommand, ActionState};
 use crate::assets::{AssetType, NewAsset};
 use crate::chats::signals::Deliverable;
-use crate::ids::{AssetId, CallId};
+use crate::ids::{ActionId, AssetId, CallId};
 
 fn names(tools: impl Iterator<Item = &'static ToolDef>) -> String {
     tools.map(|tool| tool.name).collect::<Vec<_>>().join(" ")
@@ -40,16 +42,19 @@ fn each_place_offers_its_own() {
     let cases = [
         (
             names(offered(LOOP, Setting::Chat)),
-            "query_actions query_assets read_asset generate_asset generate_actions read_messages query_practice explain_action",
+            "query_actions query_assets read_asset generate_asset generate_actions change_action read_messages query_practice explain_action command_action",
         ),
         (
             names(offered(LOOP, Setting::AboutAction)),
-            "query_actions query_assets read_asset generate_asset generate_actions change_action read_messages query_practice explain_action",
+            "query_actions query_assets read_asset generate_asset generate_actions change_action read_messages query_practice explain_action command_action",
         ),
         (names(offered(LOOP, Setting::Setup)), "ready_to_create read_messages"),
         (run(&[]), unattended),
         // What needs no grant is there with and without one; what no run can use is in none.
-        (run(&["query_assets", "ready_to_create", "change_action", "gone_since"]), unattended),
+        (
+            run(&["query_assets", "ready_to_create", "change_action", "command_action", "gone_since"]),
+            unattended,
+        ),
         (
             run(&["generate_actions"]),
             "query_actions query_assets read_asset generate_actions save_output ask_person note nothing_new query_practice",
@@ -60,7 +65,7 @@ fn each_place_offers_its_own() {
         ),
         (
             names(LOOP.iter().copied().filter(|tool| tool.needs_grant())),
-            "generate_actions ready_to_create change_action",
+            "generate_actions ready_to_create change_action command_action",
         ),
     ];
     for (offered, expected) in cases {
@@ -94,6 +99,11 @@ fn arguments_are_read_or_refused_with_a_sentence() {
             asset_type,
             content: content.into(),
         })
+    };
+    let action_id: ActionId = "act_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c".parse().unwrap();
+    let changed = |action_id| {
+        let change = ActionChange { title: Some("Other".into()), ..ActionChange::default() };
+        ToolCall::ChangeAction(Box::new(ChangeAction { action_id, change }))
     };
     let all_actions = ToolCall::QueryActions(QueryActions { state: None, limit: None });
     let assets = |asset_type, query: Option<&str>, limit| {
@@ -185,14 +195,28 @@ fn arguments_are_read_or_refused_with_a_sentence() {
             json!({"question": "Which?"}),
             Ok(ToolCall::AskPerson(AskPerson { question: "Which?".into() })),
         ),
+        (&CHANGE_ACTION, json!({"title": "Other"}), Ok(changed(None))),
+        (&CHANGE_ACTION, json!({"action_id": action_id, "title": "Other"}), Ok(changed(Some(action_id)))),
         (
             &CHANGE_ACTION,
-            json!({"title": "Other"}),
-            Ok(ToolCall::ChangeAction(Box::new(ActionChange {
-                title: Some("Other".into()),
-                ..ActionChange::default()
-            }))),
+            json!({"action_id": "the report", "title": "Other"}),
+            Err("action_id: must be `act_` followed by 32 lower-case hexadecimal digits"),
         ),
+        (&CHANGE_ACTION, json!("pause it"), Err("its arguments are not a JSON object")),
+        (
+            &COMMAND_ACTION,
+            json!({"action_id": action_id, "command": "run_now"}),
+            Ok(ToolCall::CommandAction(CommandAction {
+                action_id: Some(action_id),
+                command: ActionCommand::RunNow,
+            })),
+        ),
+        (
+            &COMMAND_ACTION,
+            json!({"command": "delete"}),
+            Err("command: must be one of `pause`, `resume`, `run_now`, `rehearse`, `dismiss`, is `delete`"),
+        ),
+        (&COMMAND_ACTION, json!({}), Err("command: is required")),
         (
             &CHANGE_ACTION,
             json!({"grants": ["generate_actions"]}),

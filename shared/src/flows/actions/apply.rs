@@ -1,8 +1,8 @@
 //! Applies the commands of people to actions, and updates the affected occurrences.
 
 use domain::actions::{
-    Action, ActionPatch, ApprovalContent, ApprovalRecord, Briefing, Command, Occurrence, OccurrenceCommand,
-    OccurrenceState, Reason, ReasonCode, ValidPatch, transition,
+    AcceptedChange, Action, ActionPatch, ApprovalContent, ApprovalRecord, Briefing, Command, Occurrence,
+    OccurrenceCommand, OccurrenceState, Reason, ReasonCode, ValidPatch, transition,
 };
 use domain::ceilings::CeilingOf;
 use domain::chats::conversation::MAX_MESSAGE;
@@ -143,7 +143,7 @@ pub async fn change(
                 patch.over((**change).clone())
             }
             ProposalBody::Change { .. } => return Err(Error::NotFound("proposal")),
-            ProposalBody::Action(_) | ProposalBody::Asset { .. } => {
+            ProposalBody::Action(_) | ProposalBody::Asset { .. } | ProposalBody::Command { .. } => {
                 let message = "must be a proposal to change an action";
                 return Err(FieldErrors::one("proposal_id", message).into());
             }
@@ -231,19 +231,31 @@ pub(crate) async fn answer(
 
 /// What a command brings along.
 #[derive(Default)]
-struct With<'a> {
+pub(super) struct With<'a> {
     if_match: Option<IfMatch>,
     /// Stored in the conversation, under the run that is live then.
     message: Option<ChatMessage>,
     /// Accepted with the command.
     proposal: Option<&'a Proposal>,
+    /// The proposed change, if the person also approves what it makes of the action.
+    approves: Option<AcceptedChange<'a>>,
     /// Who is noted in the ledger. `None`: the command only answers a run, which changes nothing of the action itself.
     by: Option<Actor>,
 }
 
-impl With<'_> {
+impl<'a> With<'a> {
     fn by(actor: Actor) -> Self {
         Self { by: Some(actor), ..Self::default() }
+    }
+
+    /// A person accepts this proposal with the command.
+    pub(super) fn accepting(by: Actor, proposal: Option<&'a Proposal>) -> Self {
+        Self { proposal, ..Self::by(by) }
+    }
+
+    /// The same, and the person approves the action after the change.
+    pub(super) fn approving(by: Actor, proposal: &'a Proposal, change: AcceptedChange<'a>) -> Self {
+        Self { approves: Some(change), ..Self::accepting(by, Some(proposal)) }
     }
 }
 
@@ -268,7 +280,7 @@ const fn noted_as(command: Command<'_>) -> Option<ChangeCommand> {
     }
 }
 
-async fn perform(
+pub(super) async fn perform(
     cx: &Cx,
     owner: &Owner,
     once: &Once,
@@ -276,7 +288,8 @@ async fn perform(
     command: Command<'_>,
     with: With<'_>,
 ) -> Result<Changed> {
-    let With { if_match, mut message, proposal, by } = with;
+    let With { if_match, mut message, proposal, approves, by } = with;
+    let is_approval = matches!(command, Command::Approve { .. }) || approves.is_some();
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
@@ -286,7 +299,16 @@ async fn perform(
             patch.fits(&read.value)?;
         }
         let now = cx.clock.now();
-        let next = match transition(&read.value, command, now) {
+        if let Some(ProposalBody::Command { command, .. }) = proposal.map(|proposal| &proposal.body)
+            && let Err(not_now) = command.check_state(&read.value, now)
+        {
+            return Err(super::not_now(cx, owner, &not_now, read.value).await);
+        }
+        let next = match approves {
+            Some(change) => change.apply(&read.value, now),
+            None => transition(&read.value, command, now),
+        };
+        let next = match next {
             Ok(next) => next,
             Err(refused) => return Err(refusal(cx, owner, &refused, &read.value).await),
         };
@@ -295,13 +317,13 @@ async fn perform(
         }
         let is_about_tools =
             (&next.max_uses, next.model_tier) != (&read.value.max_uses, read.value.model_tier);
-        if is_about_tools || matches!(command, Command::Approve { .. }) {
+        if is_about_tools || is_approval {
             check_provider_tools(cx, owner, &next).await?;
         }
-        if next.watches != read.value.watches || matches!(command, Command::Approve { .. }) {
+        if next.watches != read.value.watches || is_approval {
             watches::check(cx, owner, &next).await?;
         }
-        if next.call != read.value.call || matches!(command, Command::Approve { .. }) {
+        if next.call != read.value.call || is_approval {
             calls::check(cx, owner, &next).await?;
         }
         let mut writes = proposal.map_or_else(Vec::new, |proposal| Store::take_proposal(owner, proposal));
@@ -326,7 +348,14 @@ async fn perform(
             message.run_id = next.live_run;
             writes.extend(messages::small_writes(cx, owner, id, message)?);
         }
-        writes.extend(approved(owner, &read.value, &next, command)?);
+        let briefing = match (command, approves) {
+            (Command::Approve { briefing, .. } | Command::Schedule { briefing, .. }, _) => {
+                Some(briefing.clone())
+            }
+            (_, Some(change)) => Some(Briefing::of(&next, change.agent)),
+            (_, None) => None,
+        };
+        writes.extend(approved(owner, &read.value, &next, briefing.as_ref())?);
         writes.extend(waits_for_approval(owner, &read.value, &next, command, now)?);
         let dropped = dropped(cx, owner, &read.value, &next, live).await?;
         // A queue that is too long for one transaction is cancelled from its end, before the action gives it up. So an
@@ -360,10 +389,13 @@ async fn perform(
 
 /// The write that stores what was approved, if the command approved something. People can later see what has changed
 /// since.
-fn approved(owner: &Owner, read: &Action, next: &Action, command: Command<'_>) -> Result<Option<Write>> {
-    let (Command::Approve { briefing, .. } | Command::Schedule { briefing, .. }) = command else {
-        return Ok(None);
-    };
+fn approved(
+    owner: &Owner,
+    read: &Action,
+    next: &Action,
+    briefing: Option<&Briefing>,
+) -> Result<Option<Write>> {
+    let Some(briefing) = briefing else { return Ok(None) };
     let Some(approval) = next.approval.as_ref().filter(|_| next.approval != read.approval) else {
         return Ok(None);
     };

@@ -51,6 +51,9 @@ pub async fn define(
         Some(ProposalBody::Change { .. }) => {
             return Err(refused("must be a proposal of an action, is a proposal to change an action"));
         }
+        Some(ProposalBody::Command { .. }) => {
+            return Err(refused("must be a proposal of an action, is a proposal of a command"));
+        }
     };
     let action = checked(cx, owner, &agent, draft, input).await?;
     let id = action.id;

@@ -7,6 +7,7 @@
 //! [`apply`] does this for the commands of people. An executor has other occurrences to write, so it uses [`load_live`]
 //! and [`action_writes`] and adds to the transaction.
 
+mod accept;
 mod apply;
 mod approvals;
 mod define;
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::actions::cost::LAST_RUNS;
 use domain::actions::idle::Idle;
 use domain::actions::{
-    Action, ActionState, Briefing, ExpectedCost, Occurrence, OccurrenceState, Refused, approval_hash,
+    Action, ActionState, Briefing, ExpectedCost, NotNow, Occurrence, OccurrenceState, Refused, approval_hash,
 };
 use domain::agents::Agent;
 use domain::history::{Change, Effect};
@@ -48,6 +49,7 @@ use crate::store::table::{Order, Write};
 use crate::store::{DueItem, Store, Versioned};
 
 pub use super::withdrawals::StaleApproval;
+pub use accept::{AcceptProposal, AcceptedProposal, accept};
 pub use apply::{Changed, apply, approve, change, command, resume, revert, schedule};
 pub(crate) use apply::{answer, queued};
 pub(crate) use approvals::cannot;
@@ -283,6 +285,14 @@ pub(crate) async fn dispatch_at(cx: &Cx, owner: &Owner, id: ActionId, at: Option
 async fn refusal(cx: &Cx, owner: &Owner, refused: &Refused, action: &Action) -> Error {
     match view(cx, owner, action.clone()).await {
         Ok(view) => Error::conflict_with(refused.code(), refused.to_string(), &view),
+        Err(error) => error,
+    }
+}
+
+/// A 409 with the current action, which does not allow a proposed command.
+async fn not_now(cx: &Cx, owner: &Owner, not_now: &NotNow, action: Action) -> Error {
+    match view(cx, owner, action).await {
+        Ok(view) => Error::conflict_with(not_now.code, not_now.text.clone(), &view),
         Err(error) => error,
     }
 }

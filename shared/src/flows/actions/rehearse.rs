@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use domain::accounts::quota::Charge;
 use domain::actions::{Action, ActionPatch, Briefing, approval_hash};
 use domain::agents::AgentStatus;
+use domain::chats::Proposal;
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::ProviderTool;
 use domain::runs::rehearsal::{Rehearsal, Rehearsed};
@@ -56,6 +57,18 @@ pub async fn rehearse(
     id: ActionId,
     input: RehearseAction,
 ) -> Result<StartedRehearsal> {
+    rehearse_accepting(cx, owner, once, id, input, None).await
+}
+
+/// The same. The transaction also removes the proposal to do so, if it was proposed.
+pub(super) async fn rehearse_accepting(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    id: ActionId,
+    input: RehearseAction,
+    proposal: Option<&Proposal>,
+) -> Result<StartedRehearsal> {
     stopped::check(cx, owner).await?;
     let action = load(cx, owner, id).await?.value;
     let agent = existing::agent(cx, owner, action.agent_id).await?.value;
@@ -98,12 +111,14 @@ pub async fn rehearse(
             Store::event_write(owner, run_id, &RunEvent::new(1, EventKind::RunStarted, now, data))?,
         ];
         writes.extend(quota.write(owner, charge));
+        writes.extend(proposal.into_iter().flat_map(|proposal| Store::take_proposal(owner, proposal)));
         match cx.store.commit_run(once, writes, run_id, now).await? {
             Written::Yes => {
                 due::dispatch(cx, &DueItem::run(owner, run_id)).await;
                 return Ok(StartedRehearsal { run_id });
             }
             Written::Refused(Guard::Quota) => charge = quota.beyond().map_err(Error::QuotaExceeded)?,
+            Written::Refused(Guard::Proposal) => return Err(Error::NotFound("proposal")),
             Written::Refused(_) => return Err(Error::NotFound("action")),
         }
     }

@@ -5,6 +5,7 @@ use domain::actions::{
     OccurrenceState, Reason, ReasonCode, Why, transition, why_at_account as explain,
 };
 use domain::agents::{Agent, AgentStatus};
+use domain::chats::Proposal;
 use domain::history::{Change, ChangeCommand, Effect};
 use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
@@ -17,8 +18,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::apply::{With, perform};
 use super::records::end_run_because;
-use super::{ActionView, Changed, action_writes, apply, dispatch_at, load, wake_at};
+use super::{ActionView, Changed, action_writes, dispatch_at, load, wake_at};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::notices::told;
@@ -160,6 +162,18 @@ pub struct StartedRun {
 /// 402 if the plan includes no more requests; 404 if the action does not exist; 409 if the account is stopped, if its agent is not
 /// active, if its current content is not approved, or if a run is live.
 pub async fn run_now(cx: &Cx, owner: &Owner, once: &Once, by: Actor, id: ActionId) -> Result<StartedRun> {
+    run_accepting(cx, owner, once, by, id, None).await
+}
+
+/// The same. The transaction also removes the proposal to do so, if it was proposed.
+pub(super) async fn run_accepting(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    by: Actor,
+    id: ActionId,
+    proposal: Option<&Proposal>,
+) -> Result<StartedRun> {
     let action = load(cx, owner, id).await?.value;
     stopped::check(cx, owner).await?;
     let agent = existing::agent(cx, owner, action.agent_id).await?.value;
@@ -177,7 +191,8 @@ pub async fn run_now(cx: &Cx, owner: &Owner, once: &Once, by: Actor, id: ActionI
     // Only a first look: the run itself is counted when it begins.
     Quota::of(cx, owner).await?.check(cx, owner).await?;
     let run_id = RunId::from_uuid(cx.clock.uuid());
-    let Changed { action, effects } = apply(cx, owner, once, by, id, Command::Run { run: run_id }).await?;
+    let (run, with) = (Command::Run { run: run_id }, With::accepting(by, proposal));
+    let Changed { action, effects } = perform(cx, owner, once, id, run, with).await?;
     Ok(StartedRun { run_id, action: ActionView::new(action, &agent).after(effects) })
 }
 

@@ -645,6 +645,7 @@ fn of_proposal(proposal: &Proposal, agents: &BTreeMap<AgentId, Agent>, now: Time
         ProposalBody::Change { action_id, .. } => {
             ("change", "A change of an action is proposed.", Some(*action_id))
         }
+        ProposalBody::Command { action_id, command, .. } => ("command", command.proposed(), Some(*action_id)),
     };
     let (id, at) = (proposal.proposal_id, proposal.created_at);
     let mut item =

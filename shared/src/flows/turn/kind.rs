@@ -4,20 +4,20 @@
 use std::convert::Infallible;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use domain::actions::{ActionChange, ActionState};
+use domain::actions::{Action, ActionState};
 use domain::agent_loop::{Call, CallResult, Policy, Reply};
 use domain::agents::Agent;
 use domain::chats::conversation::window;
 use domain::chats::signals::Deliverable;
 use domain::chats::summary::MAX_HISTORY_BYTES;
 use domain::chats::{Proposal, ProposalBody};
-use domain::ids::ProposalId;
+use domain::ids::{ActionId, ProposalId};
 use domain::memory::recall;
 use domain::models::routing::{AgentRole, Ask, Work};
 use domain::models::{Block, Message, ModelTier, StopReason};
 use domain::prompts;
 use domain::runs::{EventKind, Run};
-use domain::tools::actions::GENERATE_ACTIONS;
+use domain::tools::actions::{ChangeAction, CommandAction, GENERATE_ACTIONS};
 use domain::tools::assets::GENERATE_ASSET;
 use domain::tools::{Setting, ToolCall};
 use jiff::{SignedDuration, Timestamp};
@@ -251,6 +251,7 @@ impl Kind for Turn {
                 Ok(CallResult::of(read).into())
             }
             (ToolCall::ChangeAction(change), Some(agent)) => self.propose_change(cx, agent, *change).await,
+            (ToolCall::CommandAction(command), Some(agent)) => self.propose_command(cx, agent, command).await,
             (ToolCall::SyncDocumentation(_), Some(agent)) => {
                 Ok(CallResult::of(tools::sync_documentation(&cx, cx.owner, Reach::of(agent)).await?).into())
             }
@@ -263,22 +264,45 @@ impl Kind for Turn {
 }
 
 impl Turn {
-    /// Proposes a change of the action that the conversation is about. The change is checked against the current action.
+    /// The action that a call is about, as it is now: it may have changed since the turn began. The inner error is a sentence for the
+    /// model. An agent reaches its own actions only.
+    async fn target(
+        &self,
+        cx: KindCx<'_>,
+        agent: &Agent,
+        named: Option<ActionId>,
+    ) -> Result<std::result::Result<Action, String>> {
+        let id = match (named, &self.conversation) {
+            (Some(id), _) => id,
+            (None, Conversation::Action(action)) => action.id,
+            (None, Conversation::Chat(_)) => {
+                return Ok(Err(
+                    "action_id: is required in a chat; query_actions names the actions".to_owned()
+                ));
+            }
+        };
+        let found = match actions::load(&cx, cx.owner, id).await {
+            Ok(found) => Some(found.value),
+            Err(Error::NotFound(_)) => None,
+            Err(error) => return Err(error),
+        };
+        let found = found.filter(|action| action.agent_id == agent.agent_id);
+        Ok(found.ok_or_else(|| match named {
+            Some(id) => format!("there is no action {id}"),
+            None => "the action was deleted".to_owned(),
+        }))
+    }
+
+    /// Proposes a change of an action. The change is checked against the current action.
     async fn propose_change(
         &self,
         cx: KindCx<'_>,
         agent: &Agent,
-        change: ActionChange,
+        ChangeAction { action_id, change }: ChangeAction,
     ) -> Result<Performed<Infallible>> {
-        let run = cx.run;
-        let Conversation::Action(action) = &self.conversation else {
-            return Ok(CallResult::refused("this conversation is not about an action").into());
-        };
-        // The action may have changed since the turn began.
-        let action = match actions::load(&cx, cx.owner, action.id).await {
-            Ok(action) => action.value,
-            Err(Error::NotFound(_)) => return Ok(CallResult::refused("the action was deleted").into()),
-            Err(error) => return Err(error),
+        let action = match self.target(cx, agent, action_id).await? {
+            Ok(action) => action,
+            Err(told) => return Ok(CallResult::refused(told).into()),
         };
         if action.state == ActionState::Dismissed {
             let told = "the action was dismissed, so it can't be changed";
@@ -287,16 +311,44 @@ impl Turn {
         if let Err(errors) = change.check(&action) {
             return Ok(CallResult::refused(errors.to_string()).into());
         }
-        if proposals::room(run) == 0 {
-            return Ok(proposals::too_many("change_action", 0, 1));
-        }
         let title = change.title.clone().unwrap_or(action.title);
         let body = ProposalBody::Change { action_id: action.id, title, change: Box::new(change) };
-        let proposal = proposals::of_action(&cx, cx.owner, agent, origin(run, agent), body).await?;
-        let mut performed = propose(cx, vec![(EventKind::ActionProposed, proposal)]).await?;
-        performed.result = CallResult::told(performed.result.content);
-        Ok(performed)
+        propose_for_action(cx, agent, "change_action", body).await
     }
+
+    /// Proposes a command for an action, if the action allows it now.
+    async fn propose_command(
+        &self,
+        cx: KindCx<'_>,
+        agent: &Agent,
+        CommandAction { action_id, command }: CommandAction,
+    ) -> Result<Performed<Infallible>> {
+        let action = match self.target(cx, agent, action_id).await? {
+            Ok(action) => action,
+            Err(told) => return Ok(CallResult::refused(told).into()),
+        };
+        if let Err(not_now) = command.check(&action, agent, cx.clock.now()) {
+            return Ok(CallResult::refused(not_now.text).into());
+        }
+        let body = ProposalBody::Command { action_id: action.id, title: action.title, command };
+        propose_for_action(cx, agent, "command_action", body).await
+    }
+}
+
+/// Proposes something for an existing action. The model goes on, and says what it has proposed.
+async fn propose_for_action(
+    cx: KindCx<'_>,
+    agent: &Agent,
+    tool: &'static str,
+    body: ProposalBody,
+) -> Result<Performed<Infallible>> {
+    if proposals::room(cx.run) == 0 {
+        return Ok(proposals::too_many(tool, 0, 1));
+    }
+    let proposal = proposals::of_action(&cx, cx.owner, agent, origin(cx.run, agent), body).await?;
+    let mut performed = propose(cx, vec![(EventKind::ActionProposed, proposal)]).await?;
+    performed.result = CallResult::told(performed.result.content);
+    Ok(performed)
 }
 
 /// Proposals that are stored with the result of their call. Each replaces the earlier drafts of the same thing.
@@ -316,7 +368,14 @@ async fn propose(cx: KindCx<'_>, proposed: Vec<(EventKind, Proposal)>) -> Result
         let id = proposal.proposal_id;
         let schedule =
             proposals::in_words(&proposal.body).map_or_else(String::new, |text| format!(" {text}"));
-        told.push(format!("\"{}\" waits for the person's yes ({id}).{schedule}", proposal.body.title()));
+        let what = match &proposal.body {
+            ProposalBody::Command { command, .. } => format!("{} ", command.verb()),
+            _ => String::new(),
+        };
+        told.push(format!(
+            "{what}\"{}\" waits for the person's yes ({id}).{schedule}",
+            proposal.body.title()
+        ));
         performed.events.push((kind, shown(&proposal)));
         performed.staged.writes.extend(Store::proposal_writes(owner, &proposal)?);
         performed.proposals.push(id);
@@ -353,6 +412,10 @@ fn shown(proposal: &Proposal) -> Value {
         ProposalBody::Change { action_id, change, .. } => {
             data["action_id"] = json!(action_id);
             data["change"] = json!(change);
+        }
+        ProposalBody::Command { action_id, command, .. } => {
+            data["action_id"] = json!(action_id);
+            data["command"] = json!(command);
         }
     }
     if let Some(text) = proposals::in_words(&proposal.body) {

@@ -55,9 +55,9 @@ fn read_facts(facts: Facts, rest: Vec<String>, now: Option<&ZonedDateTime>) -> R
 }
 
 /// Reads a sentence that changes the time of work that repeats, such as "make it Wednesday" or "at 10 instead". `current` is its
-/// schedule in words. What the sentence does not name stays; a sentence that names a date or a repetition of its own is read as it is.
+/// schedule in words. What the sentence does not name stays: the days, the time of day, the zone.
 pub fn read_change(text: &str, current: &str, now: Option<&ZonedDateTime>) -> Reading {
-    let (mut facts, mut rest) = phrases::find(text);
+    let (mut facts, mut rest) = phrases::find(&phrases::of_change(text));
     // In a change, the bare name of a weekday is enough.
     let day = |word: &String| WEEKDAYS.iter().position(|day| day == word);
     if let (true, Some(named)) = (facts.days.is_empty(), rest.iter().find_map(day)) {
@@ -88,6 +88,16 @@ pub fn read_change(text: &str, current: &str, now: Option<&ZonedDateTime>) -> Re
             (facts.times, facts.part) = (was.times, was.part);
         }
         facts.zone = facts.zone.or(was.zone);
+    } else if !facts.repeats.is_empty() {
+        // "Change it to weekdays" keeps the time of day, and another repetition keeps the zone.
+        let has_clock = |repeats: &[Repeat]| !repeats.iter().any(|one| matches!(one, Repeat::Every { .. }));
+        if facts.clocks().is_empty() && has_clock(&facts.repeats) && has_clock(&was.repeats) {
+            (facts.times, facts.part) = (was.times, was.part);
+        }
+        facts.zone = facts.zone.or(was.zone);
+    } else if keeps && facts.days.is_empty() && !facts.clocks().is_empty() {
+        // The day of work that runs once stays.
+        facts.days = was.days;
     }
     read_facts(facts, rest, now)
 }

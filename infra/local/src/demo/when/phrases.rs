@@ -259,6 +259,54 @@ type Phrase = fn(&Cursor, &mut Facts) -> usize;
 const PHRASES: [Phrase; 10] =
     [every, month_days, weekdays, adverb, date, relative_day, offset, clock, part_of_day, zone];
 
+/// A sentence that changes a time, as one that names it: "move it from 9 to 8" as "move it at 8".
+pub fn of_change(text: &str) -> String {
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    let plain = |at: usize| {
+        parts
+            .get(at)
+            .map_or_else(String::new, |part| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase())
+    };
+    // What may follow an hour. "To 3 pages" is no time.
+    const AFTER: [&str; 19] = [
+        "", "am", "pm", "a.m", "p.m", "o'clock", "oclock", "h", "in", "on", "at", "to", "and", "every",
+        "each", "please", "instead", "rather", "sharp",
+    ];
+    let is_clock = |at: usize| {
+        let (word, next) = (plain(at), plain(at + 1));
+        let is_part = ["noon", "midnight"].contains(&word.as_str())
+            || ["half", "quarter"].contains(&word.as_str()) && next == "past";
+        let is_hour = number(&word).is_some_and(|hour| hour < 24) && AFTER.contains(&next.as_str());
+        is_clock_like(&word) || is_part || is_hour
+    };
+    let mut changed: Vec<&str> = Vec::new();
+    let mut at = 0;
+    while at < parts.len() {
+        let (word, next) = (plain(at), plain(at + 1));
+        if word == "from" && next == "now" && plain(at + 2) == "on" {
+            at += 3;
+            continue;
+        }
+        // "From 9 am to 8 am".
+        if word == "from" && is_clock(at + 1) {
+            let to = (at + 2..parts.len().min(at + 5)).find(|to| plain(*to) == "to" && is_clock(to + 1));
+            if let Some(to) = to {
+                at = to;
+                continue;
+            }
+        }
+        changed.push(match word.as_str() {
+            "to" if is_clock(at + 1) => "at",
+            "for" if is_clock_like(&next) => "at",
+            "to" if weekday(&next).is_some() && plain(at + 2) != "to" => "on",
+            "to" if month(&plain(at + 2)).is_some() || month(&next).is_some() => "on",
+            _ => parts[at],
+        });
+        at += 1;
+    }
+    changed.join(" ")
+}
+
 /// What the times in a text say, and its other words.
 pub fn find(text: &str) -> (Facts, Vec<String>) {
     let tokens = tokens(text);

@@ -31,10 +31,22 @@ fn a_change_keeps_what_it_does_not_name() {
         ("make it 7 am", "0 9 * * *", "0 7 * * *"),
         ("Wednesday at 18:15", "0 9 * * MON", "15 18 * * WED"),
         ("in the evening", "0 9 * * MON", "0 18 * * MON"),
-        ("every Friday", "30 8 * * MON", "0 9 * * FRI"),
+        ("every Friday", "30 8 * * MON", "30 8 * * FRI"),
+        ("change it to Fridays", "30 8 * * MON", "30 8 * * FRI"),
+        ("change it to weekdays", "30 8 * * *", "30 8 * * MON-FRI"),
+        ("Every day at 8 instead", "0 9 * * MON", "0 8 * * *"),
+        ("Move it to 8 in the morning", "0 9 * * *", "0 8 * * *"),
+        ("Move it to 8 in the evening", "0 9 * * MON", "0 20 * * MON"),
+        ("from 9 am to 7:45", "0 9 * * *", "45 7 * * *"),
+        ("from now on at noon", "0 9 * * *", "0 12 * * *"),
+        ("move it to half past 8", "0 9 * * *", "30 8 * * *"),
     ] {
         let When::At(schedule) = read(said, was) else { panic!("{said}: {:?}", read(said, was)) };
         assert_eq!(schedule["cron"], is, "{said}, after {was}");
+    }
+    // What names no time leaves everything as it is.
+    for said in ["Change it to 3 pages", "from Berlin to Rome", "make it shorter"] {
+        assert_eq!(read(said, "0 9 * * *"), When::Unsaid, "{said}");
     }
     // A date is a date.
     assert_eq!(read("tomorrow at 8", "0 9 * * MON"), When::At(json!({"at": "2026-11-26T08:00"})));

@@ -61,6 +61,7 @@ mod tests {
             ("ready_to_create", SignalKind::ReadyToCreate),
             ("query_actions", SignalKind::UseTool),
             ("change_action", SignalKind::UseTool),
+            ("command_action", SignalKind::UseTool),
         ] {
             let text = explain(&[tool(name)]);
             let form = &text[text.find(&format!("\n\n{}", kind.keyword())).unwrap() + 2..];
