@@ -21,7 +21,7 @@ MODE, *FILES = sys.argv[1:]
 
 def login(server, session, envelope, mechanism, data):
     known = isinstance(data, LoginPassword) and (data.login, data.password) == (b"lamp", "pässword".encode())
-    return AuthResult(success=known, handled=False)
+    return AuthResult(success=known, handled=False, auth_data=data if known else None)
 
 
 class Handler:

@@ -64,7 +64,7 @@ async fn results_and_failures_arrive_with_their_urgency_and_no_answer_shows_a_se
     assert_eq!((&body["topic"], &body["priority"]), (&json!(TOPIC), &json!(3)));
     assert_eq!(body["title"], "Report has succeeded");
     let message = body["message"].as_str().unwrap();
-    assert!(message.starts_with("Zwölf <b>Lampen</b>.\n") && message.len() <= 4_096, "{message}");
+    assert!(message.starts_with("Report\nZwölf <b>Lampen</b>.\n") && message.len() <= 4_096, "{message}");
     assert!(message.contains("It goes on behind the link.") && message.ends_with(link), "{message}");
 
     let [to_gotify] = &gotify.posted()[..] else { panic!("{:#?}", gotify.posted()) };

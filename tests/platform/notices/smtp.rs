@@ -330,9 +330,11 @@ impl Fake {
             }
             stream.write_all(line.as_bytes()).await?;
         }
-        let mut rest = Vec::new();
-        stream.read_to_end(&mut rest).await?;
-        heard.lock().unwrap().extend(rest);
+        // The client says goodbye and waits for an answer. It gets none, and the connection ends.
+        while !heard.lock().unwrap().ends_with(b"QUIT\r\n") {
+            let byte = stream.read_u8().await?;
+            heard.lock().unwrap().push(byte);
+        }
         Ok(())
     }
 
