@@ -1,9 +1,7 @@
 //! The setup from one sentence: a ticket, and one request that creates an agent with its first action and approves it.
 
-use domain::reach::Policy;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
-use shared::config::ReachConfig;
 use tests::site::{Answers, Posted, Site};
 use tests::stage::Stage;
 use tests::{Harness, send};
@@ -13,10 +11,7 @@ const SENTENCE: &str = "Tell me every weekday at 7 what changed at my competitor
 /// The demo model, a clock that stands at noon of Saturday, 21 November 2026, and a receiver of messages.
 async fn stage() -> (Stage, Site) {
     let site = Site::start(Answers::Status(204)).await;
-    let reach = ReachConfig {
-        policy: Policy { allowed_hosts: site.reach().policy.allowed_hosts.clone(), ..Policy::default() }
-            .into(),
-    };
+    let reach = site.reach();
     let stage = Stage::of(PlatformConfig { reach, ..PlatformConfig::in_memory() }).await;
     stage.h.patch("/account", json!({"timezone": "Europe/Berlin"})).await.expect(200);
     (stage, site)

@@ -58,7 +58,8 @@ async fn opened(stage: &Stage, path: &str) -> (StatusCode, String) {
             policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
             "{policy}"
         );
-        assert_eq!((&headers["referrer-policy"], &headers["cache-control"]), ("no-referrer", "no-store"));
+        assert_eq!(headers["referrer-policy"], "no-referrer");
+        assert_eq!(headers["cache-control"], "no-store");
     }
     (status, page)
 }
