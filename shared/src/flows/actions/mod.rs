@@ -290,9 +290,9 @@ async fn refusal(cx: &Cx, owner: &Owner, refused: &Refused, action: &Action) -> 
 }
 
 /// A 409 with the current action, which does not allow a proposed command.
-async fn not_now(cx: &Cx, owner: &Owner, not_now: &NotNow, action: Action) -> Error {
+async fn not_now(cx: &Cx, owner: &Owner, NotNow { code, text }: &NotNow, action: Action) -> Error {
     match view(cx, owner, action).await {
-        Ok(view) => Error::conflict_with(not_now.code, not_now.text.clone(), &view),
+        Ok(view) => Error::conflict_with(code, text.clone(), &view),
         Err(error) => error,
     }
 }
