@@ -98,7 +98,7 @@ def test_it_is_undone_with_one_press(home):
     shot(page, "first-ticket-dark")
     page.get_by_role("button", name="Create and start").click()
     expect(page).to_have_url(re.compile("#/actions/act_"))
-    assert [one["name"] for one in home.get("/agents")["data"]] == ["Changed at my competitors"]
+    assert [one["name"] for one in home.get("/agents")["data"]] == ["What changed at my competitors"]
     page.get_by_role("status").get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status").filter(has_text="Undone.")).to_be_visible()
     assert home.get("/agents")["data"] == []

@@ -1,8 +1,8 @@
 //! The routes of agents.
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use domain::agents::{AgentPatch, AgentStatus, NewAgent};
 use domain::ids::AgentId;
 use domain::runs::RunEvent;
@@ -166,8 +166,8 @@ async fn accept_setup(
     caller: Caller,
     once: Once,
     Json(input): Json<AcceptSetup>,
-) -> Result<Created<setup::CreatedSetup>> {
+) -> Result<impl IntoResponse> {
     let made = setup::accept(&cx, &caller.owner, &once, caller.actor(), input).await?;
-    let location = format!("/agents/{}", made.agent.agent.agent_id);
-    Ok(Created { location, version: made.agent.version, body: made })
+    let location = [(header::LOCATION, format!("/agents/{}", made.agent.agent.agent_id))];
+    Ok((StatusCode::CREATED, location, axum::Json(made)))
 }

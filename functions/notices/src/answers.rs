@@ -16,7 +16,10 @@ shared::routes!(read, answer);
 #[utoipa::path(
     get, path = "/answers/{token}", tag = "notices", operation_id = "open_answer", security(()),
     params(("token" = String, Path, description = "From the link of a message", max_length = 1_000)),
-    responses((status = 200, description = "The page", content_type = "text/html")),
+    responses(
+        (status = 200, description = "The page", body = String, content_type = "text/html"),
+        (status = 404, description = "A page that says that the link does not work", body = String, content_type = "text/html"),
+    ),
 )]
 async fn read(State(cx): State<Cx>, Path(token): Path<String>) -> Response {
     answer_links::asked(&cx, &token)
@@ -31,7 +34,12 @@ async fn read(State(cx): State<Cx>, Path(token): Path<String>) -> Response {
     post, path = "/answers/{token}", tag = "notices", operation_id = "answer_by_link", security(()),
     params(("token" = String, Path, description = "From the link of a message", max_length = 1_000)),
     request_body(content = String, content_type = "application/x-www-form-urlencoded", description = "The fields of a form of the page"),
-    responses((status = 200, description = "The page that says what was done", content_type = "text/html")),
+    responses(
+        (status = 200, description = "The page that says what was done", body = String, content_type = "text/html"),
+        (status = 400, description = "A page that says which field is wrong", body = String, content_type = "text/html"),
+        (status = 404, description = "A page that says that the link does not work", body = String, content_type = "text/html"),
+        (status = 409, description = "A page that says that the question is another one now", body = String, content_type = "text/html"),
+    ),
 )]
 async fn answer(State(cx): State<Cx>, Path(token): Path<String>, body: Bytes) -> Response {
     let done = async { answer_links::answer(&cx, &token, answer_page::said(&body)?).await };

@@ -154,7 +154,7 @@ async fn every_wrong_field_is_named() {
         let mut wrong = setup.clone();
         wrong[part][field] = value;
         for path in ["/setup/preview", "/setup"] {
-            let refused = h.post(path, wrong.clone()).await.refused(400, "validation_failed");
+            let refused = h.post(path, wrong.clone()).await.refused(400, "invalid_input");
             assert_eq!(refused["errors"][0]["field"], expected, "{path} {refused:#}");
         }
     }
@@ -209,7 +209,7 @@ async fn a_run_of_the_conversation_stands_for_its_draft() {
     let talk = h.post("/setup/chat", json!({"message": "Hello"})).await.expect(200);
     for run_id in [talk["run_id"].clone(), json!("run_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")] {
         for path in ["/setup/preview", "/setup"] {
-            let refused = h.post(path, json!({"run_id": run_id})).await.refused(400, "validation_failed");
+            let refused = h.post(path, json!({"run_id": run_id})).await.refused(400, "invalid_input");
             assert_eq!(refused["errors"][0]["field"], "run_id");
         }
     }

@@ -17,6 +17,8 @@ const WITHOUT_IDS: &[&str] = &[
     "POST /setup/chat",
     "GET /agents",
     "POST /agents",
+    "POST /setup",
+    "POST /setup/preview",
     "GET /assets",
     "GET /actions",
     "POST /schedules/preview",
@@ -49,6 +51,9 @@ const WITHOUT_IDS: &[&str] = &[
     // Whoever has got an e-mail may unsubscribe.
     "POST /unsubscribe/{token}",
     "GET /unsubscribe/{token}",
+    // And answer what it asks.
+    "GET /answers/{token}",
+    "POST /answers/{token}",
     // GitHub has no credentials but the token and the signature: `living/hook.rs` looks.
     "POST /hooks/github/{token}",
     "GET /limits",

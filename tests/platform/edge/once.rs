@@ -48,6 +48,8 @@ const SAFE: &[(&str, &str)] = &[
     ("/runs/{run_id}/report", "the first report of a run counts"),
     ("/schedules/preview", "it only reads"),
     ("/unsubscribe/{token}", "a channel that is suspended is not changed"),
+    ("/answers/{token}", "a question that was answered no longer waits"),
+    ("/setup/preview", "it only reads"),
 ];
 
 /// Tools that may be called again: the second call finds what the first has done, and finishes it.
@@ -470,6 +472,10 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             case(route.replace("{proposal_id}", &id), json!({}), Seen::Version(path))
         }
         "/agents" => here(json!({"name": "Watch", "goal": "A research agent that watches"}), list(route)),
+        "/setup" => {
+            let agent = json!({"name": "Watch", "goal": "A research agent that watches"});
+            here(json!({"agent": agent, "action": action("Look"), "tell": "at_once"}), list("/agents"))
+        }
         "/agents/{agent_id}/actions" => case(filled(&scene.agent().await), action("Look"), list("/actions")),
         "/agents/{agent_id}/approvals" => {
             let (path, mut approval) = scene.action(json!({})).await;

@@ -87,13 +87,18 @@ async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
     config.clock = Clock::scaled(6);
     let h = Harness::with(config).await;
     let blocks = blocks(README);
-    assert_eq!(blocks.len(), 6, "the walk-through has six blocks");
+    assert_eq!(blocks.len(), 8, "the walk-through has eight blocks");
     let script = blocks.join("\n").replace("http://127.0.0.1:9000", &h.platform.url());
     let output = bash(script).await;
     let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{wrong}");
     let (failed, calls) = failures(&wrong);
     assert!(failed.is_empty() && calls > 15, "{calls} calls, of which these failed: {failed:?}\n{said}");
+    assert!(said.contains("Every 1 minute") && said.contains("the action is act_"), "{said}\n{wrong}");
+    assert!(
+        said.contains("succeeded") && said.contains("paused\n"),
+        "the first action ran, and was paused: {said}"
+    );
     assert!(said.contains("the agent is agt_"), "{said}\n{wrong}");
     assert!(said.matches("lamp oil").count() >= 2, "both contents are about what was asked: {said}");
     assert_eq!(
