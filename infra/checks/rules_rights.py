@@ -73,6 +73,7 @@ BODIES = {
         "s3:PutObject": {"memory"},
         "s3:DeleteObject": {"memory"},
     },
+    "notices": {"s3:GetObject": {"runs"}},
     "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"logs", "projects"}),
     "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
     # It also finishes turns that another function began.

@@ -42,6 +42,6 @@ async fn read(State(cx): State<Cx>, Path(token): Path<String>) -> Response {
     ),
 )]
 async fn answer(State(cx): State<Cx>, Path(token): Path<String>, body: Bytes) -> Response {
-    let done = async { answer_links::answer(&cx, &token, answer_page::said(&body)?).await };
-    done.await.map_or_else(answer_page::failed, |()| answer_page::answered())
+    let answer = answer_links::answer(&cx, &token, || answer_page::said(&body));
+    answer.await.map_or_else(answer_page::failed, |()| answer_page::answered())
 }

@@ -12,10 +12,11 @@ use domain::models::{Block, Role};
 use domain::notices::answer_link::{AnswerLink, AnswerTo};
 use domain::validate::FieldErrors;
 
+use crate::agent_loop::journal;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, ApprovalView, Loaded};
-use crate::flows::runs::{self, CardView, answers};
+use crate::flows::runs::{CardView, answers};
 use crate::flows::{existing, messages, turn};
 use crate::request::caller::{Actor, Caller};
 use crate::store::Once;
@@ -60,12 +61,13 @@ pub async fn asked(cx: &Cx, token: &str) -> Result<Asked> {
     }
 }
 
-/// Stores the answer.
+/// Stores the answer. `said` is read only if the link works.
 ///
 /// # Errors
-/// As [`asked`]; 409 if the question is another one now, or was answered.
-pub async fn answer(cx: &Cx, token: &str, said: Said) -> Result<()> {
+/// As [`asked`]; 400 if `said` can't be read; 409 if the question is another one now, or was answered.
+pub async fn answer(cx: &Cx, token: &str, said: impl FnOnce() -> Result<Said>) -> Result<()> {
     let (owner, link) = opened(cx, token).await?;
+    let said = said()?;
     let once = Once::none();
     match (link.to, said) {
         (AnswerTo::Action(action), Said::Approve { hash }) => {
@@ -134,15 +136,15 @@ async fn of_run(cx: &Cx, owner: &Owner, id: RunId) -> Result<Asked> {
             questions.push(Question::Words { text, seen });
         }
     }
-    let open: Vec<CallId> =
-        cards::open(&run.cards).filter(|card| card.expires_at > now).map(|card| card.call_id).collect();
-    let view = runs::view(cx, owner, run).await?;
-    for card in view.cards.into_iter().filter(|view| open.contains(&view.card.call_id)) {
-        questions.push(match card.card.asks {
-            Asks::Permission => Question::Call { card: Box::new(card) },
-            Asks::Outcome | Asks::Ceiling => Question::Elsewhere { why: card.card.why },
-        });
-    }
+    let open: Vec<Card> = cards::open(&run.cards).filter(|card| card.expires_at > now).cloned().collect();
+    let mut arguments = journal::arguments(cx, owner, id, &open).await?;
+    questions.extend(open.into_iter().map(|card| match card.asks {
+        Asks::Permission => {
+            let arguments = arguments.remove(&card.call_id);
+            Question::Call { card: Box::new(CardView { card, arguments }) }
+        }
+        Asks::Outcome | Asks::Ceiling => Question::Elsewhere { why: card.why },
+    }));
     Ok(Asked { title, questions })
 }
 

@@ -133,7 +133,7 @@ async fn what_the_ticket_does_not_show_is_not_approved() {
     // Without a hash, the action waits.
     let made = h.post("/setup", setup.clone()).await.expect(201);
     assert_eq!(made["action"]["state"], "defined");
-    assert!(made["action"].get("approval").is_none() && made["action"].get("next_due").is_none(), "{made:#}");
+    assert!(made["action"]["approval"].is_null() && made["action"]["next_due"].is_null(), "{made:#}");
     let inbox = h.get("/inbox").await.expect(200);
     assert_eq!(inbox["data"][0]["action_id"], made["action"]["action_id"], "{inbox:#}");
 }

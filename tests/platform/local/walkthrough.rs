@@ -94,7 +94,7 @@ async fn a_newcomer_gets_an_agent_an_asset_and_a_scheduled_output() {
     assert!(output.status.success(), "{said}\n{wrong}");
     let (failed, calls) = failures(&wrong);
     assert!(failed.is_empty() && calls > 15, "{calls} calls, of which these failed: {failed:?}\n{said}");
-    assert!(said.contains("Every 1 minute") && said.contains("the action is act_"), "{said}\n{wrong}");
+    assert!(said.contains("Every minute (UTC).") && said.contains("the action is act_"), "{said}\n{wrong}");
     assert!(
         said.contains("succeeded") && said.contains("paused\n"),
         "the first action ran, and was paused: {said}"

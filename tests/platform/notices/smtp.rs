@@ -28,7 +28,7 @@ const PASSWORD: &str = "pässword";
 
 /// A platform whose people may use these servers of this machine, and that trusts the authority of the tests.
 async fn stage(hosts: &[String]) -> (Stage, ScriptedModel) {
-    let model = ScriptedModel::start(|_| Says::Text(report().into())).await;
+    let model = ScriptedModel::start(|_| Says::Text(report())).await;
     let models = model.config("claude-haiku-4-5");
     let allowed_hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
     let policy = Policy { allowed_hosts, ..Policy::default() };
@@ -321,11 +321,14 @@ impl Fake {
 
     async fn talk(mut stream: TcpStream, lines: &[String], heard: &Mutex<Vec<u8>>) -> std::io::Result<()> {
         for (at, line) in lines.iter().enumerate() {
-            while at > 0 {
-                let byte = stream.read_u8().await?;
-                heard.lock().unwrap().push(byte);
-                if byte == b'\n' {
-                    break;
+            // After the greeting, one line of the client is answered with one line.
+            if at > 0 {
+                loop {
+                    let byte = stream.read_u8().await?;
+                    heard.lock().unwrap().push(byte);
+                    if byte == b'\n' {
+                        break;
+                    }
                 }
             }
             stream.write_all(line.as_bytes()).await?;

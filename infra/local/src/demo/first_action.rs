@@ -466,7 +466,7 @@ mod tests {
             (
                 "Hey, remind me in 20 minutes to stretch",
                 "Stretch",
-                at("2026-11-25T14:51"),
+                at("2026-11-25T14:51:00+01:00"),
                 "Remind me to stretch.",
             ),
             ("every weekday at 7: what is new in my garden", "", cron("0 7 * * MON-FRI"), ""),

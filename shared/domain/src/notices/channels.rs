@@ -174,7 +174,7 @@ impl MailServer {
         {
             match text {
                 None if other.is_some() => {
-                    errors.add(field, "is required, because the other of `user` and `secret` is given")
+                    errors.add(field, "is required, because the other of `user` and `secret` is given");
                 }
                 Some(text)
                     if text.is_empty() || text.len() > MAX_LOGIN || text.chars().any(char::is_control) =>
