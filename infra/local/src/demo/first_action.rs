@@ -106,6 +106,9 @@ struct Known {
 
 /// The answer, if the person has asked for work rather than for an agent. `None` begins or continues the long conversation.
 pub fn answer(ask: &Ask) -> Option<DemoReply> {
+    if !ask.results.is_empty() {
+        return None;
+    }
     let now = ask.now.as_ref();
     let mut known: Option<Known> = None;
     let mut reply = None;

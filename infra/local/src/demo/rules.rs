@@ -11,6 +11,7 @@ use super::ask::{Ask, Scene};
 use super::commands::{self, Place, Wish, is_only_time};
 use super::content;
 use super::documents;
+use super::first_action;
 use super::intent::{self, Intent};
 use super::memory;
 use super::reply::{DEMO, DemoReply, introduced, shortened, text};
@@ -26,7 +27,7 @@ const MAX_INSTRUCTIONS: usize = 20_000;
 
 pub fn answer(ask: &Ask) -> DemoReply {
     match ask.scene {
-        Scene::Setup => setup(ask),
+        Scene::Setup => first_action::answer(ask).unwrap_or_else(|| setup(ask)),
         Scene::About => introduced(ask, about(ask)),
         Scene::Run => run(ask),
         Scene::Check => text(check(ask.last()).to_string()),

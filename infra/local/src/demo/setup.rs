@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::ask::Ask;
+use super::intent;
 use super::reply::{DemoReply, introduced, shortened, text};
-use super::{first_action, intent};
 
 /// What the agent is created from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,9 +120,6 @@ impl Known {
 pub fn setup(ask: &Ask) -> DemoReply {
     if !ask.results.is_empty() {
         return text("That is all I need. Read the draft, change what you like, and create the agent.");
-    }
-    if let Some(reply) = first_action::answer(ask) {
-        return reply;
     }
     let mut known = Known::default();
     let mut changed = true;
