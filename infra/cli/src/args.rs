@@ -1144,7 +1144,7 @@ Examples:
     Ntfy {
         /// Whoever knows it may read it, so it is a secret [default: asked for, or the standard input]
         topic: Option<String>,
-        /// The address of the server [default: https://ntfy.sh]
+        /// The address of the server [default: that of ntfy.sh]
         #[arg(long, value_name = "URL")]
         server: Option<String>,
         /// With an access token, which is asked for, or read from the standard input
