@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use shared::Cx;
 use shared::edge::answer_page;
+use shared::edge::problem::Problem;
 use shared::flows::answer_links;
 
 shared::routes!(read, answer);
@@ -36,9 +37,9 @@ async fn read(State(cx): State<Cx>, Path(token): Path<String>) -> Response {
     request_body(content = String, content_type = "application/x-www-form-urlencoded", description = "The fields of a form of the page"),
     responses(
         (status = 200, description = "The page that says what was done", body = String, content_type = "text/html"),
-        (status = 400, description = "A page that says which field is wrong", body = String, content_type = "text/html"),
+        (status = 400, description = "A page that says which field is wrong", content((String = "text/html"), (Problem = "application/problem+json"))),
         (status = 404, description = "A page that says that the link does not work", body = String, content_type = "text/html"),
-        (status = 409, description = "A page that says that the question is another one now", body = String, content_type = "text/html"),
+        (status = 409, description = "A page that says that the question is another one now", content((String = "text/html"), (Problem = "application/problem+json"))),
     ),
 )]
 async fn answer(State(cx): State<Cx>, Path(token): Path<String>, body: Bytes) -> Response {

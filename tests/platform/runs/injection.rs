@@ -365,9 +365,11 @@ fn rows(carrier: Carrier) -> Vec<Row> {
     };
     let styles = 0..STYLES.len();
     let mut rows: Vec<Row> = styles.clone().map(|at| row(at, at + carrier as usize)).collect();
-    // There is one order more than there are carriers. By one carrier, a style has this one, too.
-    let further = styles.filter(|at| at % CARRIERS.len() == carrier as usize);
-    rows.extend(further.map(|at| row(at, at + CARRIERS.len())));
+    // There are more orders than carriers. By one carrier each, a style has these, too.
+    for more in CARRIERS.len()..orders.len() {
+        let further = styles.clone().filter(|at| (at + more) % CARRIERS.len() == carrier as usize);
+        rows.extend(further.map(|at| row(at, at + more)));
+    }
     rows
 }
 
@@ -375,7 +377,7 @@ fn rows(carrier: Carrier) -> Vec<Row> {
 fn each_style_and_each_carrier_has_each_order() {
     let rows: Vec<Row> = CARRIERS.into_iter().flat_map(rows).collect();
     let count = orders().len();
-    assert_eq!(rows.len(), STYLES.len() * CARRIERS.len() + STYLES.len());
+    assert_eq!(rows.len(), STYLES.len() * count);
     let orders_of = |is_of: &dyn Fn(&&Row) -> bool| {
         rows.iter().filter(is_of).map(|row| row.order.tool.clone()).collect::<BTreeSet<_>>().len()
     };
