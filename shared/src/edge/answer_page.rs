@@ -105,9 +105,10 @@ fn question(question: &Question) -> String {
     }
 }
 
-/// The ticket of an action, with everything that its approval permits.
+/// The ticket of an action that asks a model: what its runs are told, and what they may do.
 fn approval(view: &ApprovalView, schedule: Option<&str>) -> String {
-    let ApprovalContent { task_config, grants, tools, watches, call, agent, budget, .. } = &view.current;
+    let ApprovalContent { description, task_config, grants, tools, watches, agent, budget, .. } =
+        &view.current;
     let mut rows = String::new();
     let mut row = |name: &str, text: &str| {
         if !text.is_empty() {
@@ -115,12 +116,12 @@ fn approval(view: &ApprovalView, schedule: Option<&str>) -> String {
         }
     };
     row("Agent", &agent.name);
+    row("Its goal", &agent.goal);
+    row("How it works", &agent.instructions);
+    row("About", description);
     row("When", schedule.unwrap_or("When you run it."));
     row("Will", &task_config.instructions);
     row("Expected", &task_config.expected_output);
-    if let Some(call) = call {
-        row("Calls", &format!("{} {}", call.method.as_str(), call.url));
-    }
     let uses: Vec<&str> =
         grants.iter().map(String::as_str).chain(tools.iter().map(|tool| tool.name.as_str())).collect();
     let uses = uses.join(", ");

@@ -118,10 +118,15 @@ async fn of_action(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Asked> {
     let view = actions::approval(cx, owner, id).await?;
     let waits = action.action.needs_approval(&view.approval_hash);
     let schedule = action.schedule_text.clone();
-    let question = match view.current.max_uses.is_empty() {
-        true => Question::Approval { view: Box::new(view), schedule },
+    let question = if view.current.call.is_some() {
+        Question::Elsewhere {
+            why: "It sends a request. Its headers and its body are shown in the console.".to_owned(),
+        }
+    } else if !view.current.max_uses.is_empty() {
         // Whether the provider of its model offers a tool is asked where models are known.
-        false => Question::Elsewhere { why: "It may use tools of its model's provider.".to_owned() },
+        Question::Elsewhere { why: "It may use tools of its model's provider.".to_owned() }
+    } else {
+        Question::Approval { view: Box::new(view), schedule }
     };
     Ok(Asked { title: action.action.title, questions: Vec::from_iter(waits.then_some(question)) })
 }

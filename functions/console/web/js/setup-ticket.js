@@ -110,7 +110,6 @@ export function setupTicket(ctx, draft, { parts, part, channels, done }) {
   const [next] = view?.fire_times ?? [];
   const text = (ctx.state.channel ?? "").trim();
   const isClear = text === "" || channelOf(text);
-  const [name, ...others] = parts;
   return [
     h(
       "article",
@@ -131,7 +130,7 @@ export function setupTicket(ctx, draft, { parts, part, channels, done }) {
         failureOf(ctx, CHANNEL),
       ),
     ),
-    h("details", { class: "ticket-details", key: "agent" }, h("summary", {}, `The agent: ${draft.mine.name ?? ""}`), [name, ...others].map(part)),
+    h("details", { class: "ticket-details", key: "agent" }, h("summary", {}, `The agent: ${draft.mine.name ?? ""}`), parts.map(part)),
     h(
       "div",
       { class: "make", key: "make" },
@@ -173,7 +172,7 @@ async function createBoth(ctx, setup, view, text, done) {
   const made = await post("/setup", { ...setup, approval_hash: view.approval_hash, tell: "at_once" });
   const { agent, action } = made;
   done(made);
-  ctx.go(`#/actions/${action.action_id ?? action.id}`);
+  ctx.go(`#/actions/${action.action_id}`);
   const runs = action.next_due ? `It runs ${moment(action.next_due)}.` : "It runs when you run it.";
   flash(`Created. ${runs}`, {
     label: "Undo",

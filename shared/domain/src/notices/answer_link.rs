@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::channels::Channel;
 use super::plan::Notice;
+use super::waits::Waiting;
 use super::{LeadsTo, NoticeKind};
 use crate::ids::{ActionId, ChannelId, RunId};
 
@@ -37,7 +38,10 @@ impl AnswerLink {
     /// link can answer.
     #[must_use]
     pub fn of(notice: &Notice, channel: ChannelId, to: &Channel, now: Timestamp) -> Option<Self> {
-        if notice.key.kind != NoticeKind::NeedsAnswer || notice.is_over || !is_private(to) {
+        // Proposals are read and accepted in the console.
+        let is_of_proposals = matches!(Waiting::of(&notice.key), Some(Waiting::Proposals(_)));
+        let asks = notice.key.kind == NoticeKind::NeedsAnswer && !is_of_proposals;
+        if !asks || notice.is_over || !is_private(to) {
             return None;
         }
         let to = match notice.about.leads_to {
@@ -64,7 +68,7 @@ fn is_private(to: &Channel) -> bool {
     }
 }
 
-/// `chn_… 1795251600 run_…`, with slashes.
+/// `chn_…/1795251600/run_…`: the channel, the end in seconds, and what is answered.
 impl fmt::Display for AnswerLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/", self.channel, self.until.as_second())?;
@@ -149,6 +153,9 @@ mod tests {
         );
         assert_eq!(link(NoticeKind::NeedsAnswer, of_action, true, &mail), None);
         assert_eq!(link(NoticeKind::Failed, of_action, false, &mail), None);
+        let mut proposed = notice(NoticeKind::NeedsAnswer, LeadsTo::Run { run_id: run }, false);
+        proposed.key.cause = Cause::new(&format!("proposals:{run}"));
+        assert_eq!(AnswerLink::of(&proposed, channel, &mail, Timestamp::UNIX_EPOCH), None);
         assert_eq!(link(NoticeKind::NeedsAnswer, LeadsTo::Watch, false, &mail), None);
         for link in [expected, AnswerLink { to: AnswerTo::Action(action), ..expected }] {
             assert_eq!(link.to_string().parse(), Ok(link));
