@@ -252,9 +252,11 @@ pub enum Person {
     /// Talk to an agent
     #[command(after_help = "\
 Without MESSAGE, the message is the standard input. On a terminal, it is a conversation: one line is one message, and Ctrl-D
-ends it. Ctrl-C cancels the reply that is being written.
+ends it. Ctrl-C cancels the reply that is being written. While there is no agent, a conversation on a terminal makes the first one,
+with its first action.
 
 Examples:
+  lamplighter chat Tell me a haiku every weekday at 7
   lamplighter chat Watcher What changed since Monday?
   lamplighter chat Watcher
   git diff | lamplighter chat Reviewer --new")]
