@@ -15,8 +15,8 @@ pub const SCHEMA: &[Fault] = &[
     fault("schema", Refused, HERO, "\"max_blocks\": 6,", "\"max_blocks\": 6,,"),
     fault("schema", Refused, HERO, "\"max_blocks\": 6,", "'max_blocks': 6,"),
     fault("schema", Refused, HERO, "\"max_blocks\": 6,", "max_blocks: 6,"),
-    fault("schema", Refused, HERO, "\"max_blocks\": 6,", "// blocks\n  \"max_blocks\": 6,"),
-    fault("schema", Refused, HERO, "      \"default\": true\n", "      \"default\": true,\n"),
+    fault("schema", Silent, HERO, "\"max_blocks\": 6,", "// blocks\n  \"max_blocks\": 6,"),
+    fault("schema", Silent, HERO, "      \"default\": true\n", "      \"default\": true,\n"),
     fault("schema", Refused, HERO, "      \"default\": true\n", "      \"default\": True\n"),
     fault("schema", Refused, HERO, "\"label\": \"Size\"", "\"label\": \"Size"),
     fault("schema", Refused, HERO, "\"label\": \"Size\"", "\"label\" \"Size\""),
@@ -107,7 +107,7 @@ pub const TEMPLATES: &[Fault] = &[
     fault("templates", Refused, INDEX, "\"text\": \"<p>Light for every room</p>\"", "\"text\": \"Light for every room\""),
     fault("templates", Silent, INDEX, "\"rating\": 40,", "\"rating\": 40,\n        \"rating\": 45,"),
     fault("templates", Refused, INDEX, "\"rating\": 40,", "\"rating\": 40"),
-    fault("templates", Refused, INDEX, "  \"order\": [\"hero\", \"second\"]\n", "  \"order\": [\"hero\", \"second\"],\n"),
+    fault("templates", Silent, INDEX, "  \"order\": [\"hero\", \"second\"]\n", "  \"order\": [\"hero\", \"second\"],\n"),
     fault("templates", Refused, INDEX, "    \"second\": {", "    \"second\": [").at(INDEX, "\"type\": \"hero\",\n      \"settings\""),
     fault("templates", Refused, INDEX, "  \"order\": [\"hero\", \"second\"]\n}", "  \"order\": [\"hero\", \"second\"]\n"),
     fault("templates", Refused, INDEX, "  \"sections\": {\n    \"hero\"", "  \"section\": {\n    \"hero\"").at(INDEX, "{\n  \"section\""),
@@ -146,13 +146,13 @@ pub const SETTINGS: &[Fault] = &[
     fault("settings", Silent, DATA, "\"notify\": false", "\"notify\": \"false\""),
     fault("settings", Refused, DATA, "\"page_width\": 1200,", "\"page_width\": 1200"),
     fault("settings", Silent, DATA, "\"accent\": \"#aa3300\"", "\"accent\": \"#aa33\u{67}0\""),
-    fault("settings", Refused, DATA, "  \"current\": \"Default\",\n", "").at(DATA, "{\n  \"presets\""),
+    fault("settings", Broken, DATA, "  \"current\": \"Default\",\n", "").at(DATA, "{\n  \"presets\""),
 ];
 
 pub const LOCALES: &[Fault] = &[
     fault("locales", Refused, LOCALE, "\"skip\": \"Skip to content\",", "\"skip\": \"Skip to content\""),
     fault("locales", Refused, LOCALE, "\"skip\": \"Skip to content\",", "\"skip\": \"Skip to \"content\"\","),
-    fault("locales", Refused, LOCALE, "\"sold_out\": \"Sold out\"\n", "\"sold_out\": \"Sold out\",\n"),
+    fault("locales", Silent, LOCALE, "\"sold_out\": \"Sold out\"\n", "\"sold_out\": \"Sold out\",\n"),
     fault(
         "locales",
         Silent,
@@ -162,7 +162,7 @@ pub const LOCALES: &[Fault] = &[
     )
     .at(LOCALE, "\"skip\": \"Skip\","),
     fault("locales", Silent, LOCALE, "{{ count }} points", "{{ count } points"),
-    fault("locales", Refused, "locales/fr.default.json", "", "{ \"general\": { \"skip\": \"Aller\" } }\n"),
+    fault("locales", Broken, "locales/fr.default.json", "", "{ \"general\": { \"skip\": \"Aller\" } }\n"),
     fault("locales", Silent, LOCALE, "\"pages\": \"Pages\"", "\"pages\": 12"),
     fault("paths", Refused, "snippets/cards/card.liquid", "", "<p>Card</p>\n"),
     fault("paths", Refused, "sections/parts/card.liquid", "", "<p>Card</p>\n"),
