@@ -5,13 +5,12 @@
 
 use super::Severity;
 
-/// Codes whose errors are reasons to refuse a file: its Liquid or its JSON can't be read, its schema or its stored values break a rule, a
-/// limit is exceeded, or it has a path that no theme has.
-const REFUSED: [&str; 31] = [
+/// Codes whose errors are reasons to refuse a file: its Liquid or its JSON can't be read, its schema or its stored values break a rule, or a
+/// limit is exceeded. A file with a path that no theme has is not among them: Shopify's tools leave it out and take the rest.
+const REFUSED: [&str; 30] = [
     "BlockLimit",
     "DuplicateTemplate",
     "FileSize",
-    "InvalidPath",
     "JSONMissingBlock",
     "JavascriptOncePerFile",
     "LiquidHTMLSyntaxError",
@@ -45,6 +44,10 @@ const REFUSED: [&str; 31] = [
 #[must_use]
 pub fn is_refused(path: &str, code: &str, severity: Severity) -> bool {
     // A template names its sections, and all of them must be there. A missing snippet is an error on the page.
+    // Settings may change after their values were stored, and shops have such values.
+    if code == "ValidSettingValue" && path == "config/settings_data.json" {
+        return false;
+    }
     let is_reason = REFUSED.contains(&code) || (code == "MissingTemplate" && path.ends_with(".json"));
     is_reason && severity == Severity::Error
 }
@@ -61,6 +64,8 @@ mod tests {
         assert!(!is_refused("sections/a.liquid", "UnclosedElement", Severity::Error));
         assert!(is_refused("templates/index.json", "MissingTemplate", Severity::Error));
         assert!(!is_refused("sections/a.liquid", "MissingTemplate", Severity::Error));
+        assert!(is_refused("templates/index.json", "ValidSettingValue", Severity::Error));
+        assert!(!is_refused("config/settings_data.json", "ValidSettingValue", Severity::Error));
     }
 
     #[test]

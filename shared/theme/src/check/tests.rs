@@ -230,6 +230,9 @@ fn layouts_of_shopify_have_variables_of_their_own() {
     assert_eq!(found("layout/checkpoint.liquid", "{{ content_for_layout }}"), Vec::<String>::new());
     let lacks = "RequiredLayoutThemeObject the layout does not print `content_for_layout`";
     assert_eq!(found("layout/checkpoint.liquid", ""), [lacks]);
+    let comment = "{% comment %}{{ content_for_layout }}{% endcomment %}";
+    let named = "RequiredLayoutThemeObject the layout has `content_for_layout` only in a comment, so it does not print it";
+    assert_eq!(found("layout/theme.liquid", comment), [named]);
     assert_eq!(
         found("layout/theme.liquid", checkpoint),
         [lacks, "UndefinedObject nothing defines `content_checkpoint`"]
@@ -327,4 +330,33 @@ fn commas_and_comments_that_shopify_reads_are_warnings() {
     // Two commas are no JSON for Shopify either.
     let twice = "{% schema %}{\"name\": \"A\",,}{% endschema %}";
     assert_eq!(found("sections/a.liquid", twice), [(1, Severity::Error)]);
+}
+
+#[test]
+fn a_file_of_a_market_has_only_what_differs() {
+    let part =
+        r#"{"parent": "index.json", "context": {"market": "ca"}, "sections": {"a": {"settings": {}}}}"#;
+    for path in ["templates/index.context.ca.json", "sections/top.context.ca.json"] {
+        assert_eq!(messages(&[(path, part)]), Vec::<String>::new());
+        let wrong = part.replace(r#"{"a": {"settings": {}}}"#, "[]");
+        assert_eq!(messages(&[(path, &wrong)]), ["ValidTemplate `sections` must be an object, is an array"]);
+        let unknown = part.replace("sections", "section");
+        assert_eq!(messages(&[(path, &unknown)]).len(), 1, "{unknown}");
+    }
+    assert!(!messages(&[("templates/index.json", &part.replace("context", "contexts"))]).is_empty());
+}
+
+#[test]
+fn settings_of_old_themes_are_settings() {
+    let found = |text: &str| messages(&[("config/settings_schema.json", text)]);
+    let info = r#"[{"name": "theme_info", "settings": [{"type": "paragraph", "content": "By us"}]}]"#;
+    assert_eq!(found(info), Vec::<String>::new());
+    assert!(!found(r#"[{"name": "theme_info"}]"#).is_empty());
+    let image = r#"[{"name": "Logo", "settings": [{"type": "image", "id": "logo.png", "label": "Logo"}]}]"#;
+    assert_eq!(found(image), Vec::<String>::new());
+    let section = r#"{% schema %}{"name": "A", "settings": [{"type": "image", "id": "a", "label": "A"}]}{% endschema %}"#;
+    assert!(
+        messages(&[("sections/a.liquid", section)]).iter().any(|message| message.contains("`image`")),
+        "{section}"
+    );
 }

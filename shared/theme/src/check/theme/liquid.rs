@@ -65,10 +65,16 @@ impl<'a> Whole<'a> {
                 let has_other = name == "content_for_layout"
                     && is_of_layout(path, "content_checkpoint")
                     && facts.words.contains("content_checkpoint");
-                if !facts.words.contains(name) && !has_other && !liquid.is_broken {
-                    let message = format!("the layout does not print `{name}`");
-                    notes.add(0, Error, "RequiredLayoutThemeObject", message);
+                if facts.words.contains(name) || has_other || liquid.is_broken {
+                    continue;
                 }
+                // Shopify takes a layout that only names it in a comment.
+                let (severity, message) = if facts.commented.contains(name) {
+                    (Warning, format!("the layout has `{name}` only in a comment, so it does not print it"))
+                } else {
+                    (Error, format!("the layout does not print `{name}`"))
+                };
+                notes.add(0, severity, "RequiredLayoutThemeObject", message);
             }
         }
         for (name, at) in &facts.unused {

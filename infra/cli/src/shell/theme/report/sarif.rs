@@ -67,7 +67,6 @@ fn rule(code: &str) -> Value {
     let words = words(code);
     json!({
         "id": code,
-        "name": code,
         "shortDescription": { "text": words },
         "fullDescription": { "text": words },
         "help": { "text": "The message of each finding says what is wrong there. The table of the checks in docs/themes.md says what each check is about." }

@@ -26,7 +26,7 @@ pub fn lines(screen: Screen, answer: &Value, is_change: bool) -> String {
             text.push('\n');
         }
         if !refused.is_empty() {
-            text.push_str("Shopify takes the files in spite of these:\n");
+            text.push_str("Shopify does not refuse a file for these:\n");
         }
         others.iter().for_each(|finding| write_line(&mut text, screen, finding));
     }
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(
             shown(&[a.clone(), b.clone()], 1),
             "Shopify would refuse 1 file.\n\nb.liquid:3: error: it is wrong (Check)\n\n\
-             Shopify takes the files in spite of these:\na.liquid:3: warning: it is wrong (Check)\n\n\
+             Shopify does not refuse a file for these:\na.liquid:3: warning: it is wrong (Check)\n\n\
              1 error, 0 warnings, 2 suggestions in 1 file\n"
         );
         assert_eq!(
