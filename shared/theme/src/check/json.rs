@@ -156,6 +156,10 @@ impl Reader<'_> {
     }
 
     fn doubt(&mut self, at: usize, what: &str) {
+        // One more than can be reported, so that it is known that there are more.
+        if self.doubts.len() > super::MAX_NOTES {
+            return;
+        }
         let message = format!("{what}. Shopify reads it, but it is no JSON, and other programs refuse it");
         self.doubts.push(JsonError { at, message });
     }
@@ -411,6 +415,7 @@ mod tests {
         let found = doubts(text, false);
         assert_eq!(found.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 16]);
         assert!(found[0].1.starts_with("a comment stands in the JSON."), "{found:?}");
+        assert_eq!(doubts(&format!("{}1", "/**/".repeat(10_000)), false).len(), super::super::MAX_NOTES + 1);
         // The values are those without the comma.
         let text = "{\"a\": [1, 2,],}";
         let root = parse(text, Span::new(0, text.len()), false).expect("Shopify reads it").root;
