@@ -1,6 +1,6 @@
 //! Damage of editing tools.
 
-use super::Grade::{Broken, Silent};
+use super::Grade::{Broken, Refused, Silent};
 use super::{Fault, fault};
 
 const HERO: &str = "sections/hero.liquid";
@@ -27,7 +27,7 @@ pub const DAMAGE: &[Fault] = &[
     fault("damage", Silent, JS, "", "const SELECTORS = { count: '#cart-count' };\n"),
     fault("damage", Broken, PRICE, "{% doc %}", "```liquid\n{% doc %}"),
     fault("damage", Broken, CSS, "/* The hero. */", "```css\n/* The hero. */"),
-    fault("damage", Broken, INDEX, "/*\n", "```json\n/*\n"),
+    fault("damage", Refused, INDEX, "/*\n", "```json\n/*\n"),
     fault("damage", Broken, PRICE, "<div class=\"price\">", "-<div class=\"price\">\n+<div class=\"price price--new\">"),
     fault("damage", Broken, HERO, "  <div class=\"hero__body\">", "+  <div class=\"hero__body\">"),
     fault("damage", Broken, CSS, "  position: relative;", "+  position: relative;"),

@@ -16,6 +16,7 @@ mod json;
 mod names;
 mod pairing;
 mod paths;
+mod refused;
 mod schema;
 pub mod script;
 mod settings;
@@ -35,9 +36,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use self::css::CssFacts;
-use self::facts::Facts;
+use self::facts::{Facts, RenderKind};
 use self::html::Markup;
 use self::json::Node;
+use self::pairing::Half;
+pub use self::refused::is_refused;
 use self::schema::Schema;
 use self::script::{ScriptFacts, ScriptReader};
 use self::settings::Setting;
@@ -73,6 +76,8 @@ pub struct Finding {
     pub severity: Severity,
     /// What is wrong, as a sentence.
     pub message: String,
+    /// Whether the platform refuses the file for it, so that the file can't be uploaded.
+    pub refused: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -164,6 +169,8 @@ enum Content {
 struct LiquidFile {
     facts: Facts,
     markup: Markup,
+    /// Elements that the file only opens or only closes. Another file may have the other half.
+    halves: Vec<Half>,
     schema: Option<Schema>,
     /// A schema that is not valid JSON, so that nothing is known of it.
     has_broken_schema: bool,
@@ -269,7 +276,12 @@ impl CheckedFile {
             return Content::None;
         }
         let root = match json::parse(&self.text, Span::new(0, self.text.len()), true) {
-            Ok(root) => root,
+            Ok(parsed) => {
+                for doubt in parsed.doubts {
+                    notes.add(doubt.at, Severity::Warning, "ValidJSON", doubt.message);
+                }
+                parsed.root
+            }
             Err(error) => {
                 let message = format!("the file is not valid JSON: {}", error.message);
                 notes.add(error.at, Severity::Error, "ValidJSON", message);
@@ -405,8 +417,15 @@ impl CheckedFile {
         let markup = html::read(text, &tokens, notes);
         stray_ends(text, &tokens, &markup, notes);
         let walked = walk::walk(self.kind, text, &tokens, &degraded, &markup.places, notes);
+        if self.kind != FileKind::Layout {
+            for render in walked.facts.renders.iter().filter(|render| render.kind == RenderKind::Group) {
+                let message = "`sections` is allowed only in a layout: Shopify refuses it elsewhere";
+                notes.add(render.at, Severity::Error, "SectionsOutsideLayout", message);
+            }
+        }
+        let mut halves = Vec::new();
         if !walked.is_broken {
-            html::pair(text, &markup, self.kind == FileKind::Snippet, notes);
+            halves = html::pair(text, &markup, self.kind == FileKind::Snippet, notes);
             html::check_elements(text, &markup, notes);
             if self.kind == FileKind::Section {
                 html::check_blocks(text, &tokens, &markup, notes);
@@ -446,6 +465,7 @@ impl CheckedFile {
         Content::Liquid(Box::new(LiquidFile {
             facts: walked.facts,
             markup,
+            halves,
             schema,
             has_broken_schema,
             css,
@@ -561,7 +581,9 @@ fn stray_ends(text: &str, tokens: &[liquid::Token], markup: &Markup, notes: &mut
     spans.sort();
     let (mut at, mut looked) = (0, 0);
     let mut check = |from: usize, to: usize| {
-        for (needle, what) in [("}}", "`}}` ends no output"), ("%}", "`%}` ends no tag")] {
+        for (needle, what) in
+            [("}}", "`}}` ends no output: the page shows it"), ("%}", "`%}` ends no tag: the page shows it")]
+        {
             let Some(part) = text.get(from..to) else { continue };
             for found in memchr::memmem::find_iter(part.as_bytes(), needle) {
                 // Each look goes back in the text.
@@ -584,7 +606,7 @@ fn stray_ends(text: &str, tokens: &[liquid::Token], markup: &Markup, notes: &mut
                 let in_liquid_tag =
                     text[..place].rfind("{%").is_some_and(|open| !text[open..place].contains("%}"));
                 if is_liquid && !in_liquid_tag {
-                    notes.add(place, Severity::Error, "LiquidHTMLSyntaxError", what);
+                    notes.add(place, Severity::Error, "StrayEnd", what);
                 }
             }
         }
@@ -754,6 +776,7 @@ impl CheckedTheme {
             code: note.code,
             severity: note.severity,
             message: note.message.clone(),
+            refused: is_refused(path, note.code, note.severity),
         }
     }
 }

@@ -97,7 +97,9 @@ pub fn read(list: &Node, seen: &mut FxHashSet<String>, in_theme: bool, notes: &m
             continue;
         };
         let kind = kind_node.text().unwrap_or_default();
-        if !KINDS.contains(&kind) && !MORE_KINDS.contains(&kind) {
+        // Old themes have pictures with fixed names in their settings.
+        let is_picture = in_theme && kind == "image";
+        if !KINDS.contains(&kind) && !MORE_KINDS.contains(&kind) && !is_picture {
             notes.add(kind_node.at, Error, CODE, format!("there is no setting of the type `{kind}`"));
         }
         if matches!(kind, "header" | "paragraph") {
