@@ -335,14 +335,17 @@ impl<'a> Reader<'a> {
         self.check_depth(span, markup);
         let Some(lines) = lines else {
             let start = self.pieces.at();
+            let mut open = "comment";
             if self.looks_for("comment") {
-                if self.comment_end(start).is_some() {
-                    return;
+                match self.comment_end(start) {
+                    Ok(()) => return,
+                    Err(inner) => open = inner,
                 }
                 *self.endless.entry("comment").or_default() += 1;
             }
             self.pieces.go_to(start);
-            self.never_closed("comment", span, markup);
+            let said = format!("'{open}' tag was never closed");
+            self.refuse(Stop::new(span, Kind::OpenBlock, said), open, span, markup);
             return;
         };
         let mut depth = 1;
@@ -365,8 +368,11 @@ impl<'a> Reader<'a> {
         self.never_closed("comment", span, markup);
     }
 
-    /// Moves behind the end of a comment, if it has one.
-    fn comment_end(&mut self, start: usize) -> Option<()> {
+    /// Moves behind the end of a comment.
+    ///
+    /// # Errors
+    /// Which tag has no end: `comment`, or a `raw` in it.
+    fn comment_end(&mut self, start: usize) -> Result<(), &'static str> {
         let mut depth = 1;
         self.pieces.go_to(start);
         while let Some(piece) = self.pieces.next() {
@@ -376,7 +382,7 @@ impl<'a> Reader<'a> {
                 Some("comment") => depth += 1,
                 Some("endcomment") => depth -= 1,
                 Some("raw") => loop {
-                    let raw = self.pieces.next()?;
+                    let raw = self.pieces.next().ok_or("raw")?;
                     if pieces::last_name(self.text, raw.span) == Some("endraw") {
                         break;
                     }
@@ -384,9 +390,9 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
             if depth == 0 {
-                return Some(());
+                return Ok(());
             }
         }
-        None
+        Err("comment")
     }
 }

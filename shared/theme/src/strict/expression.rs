@@ -210,7 +210,9 @@ impl<'a> Cursor<'a> {
             start: lexemes.first().map_or(0, |lexed| lexed.span.start),
             end: lexemes.last().map_or(0, |lexed| lexed.span.end),
         };
-        if has_range {
+        // Liquid also finds ranges in the texts of square brackets.
+        let has_dots = |lexed: &Lexed| lexed.lexeme == Lexeme::Text && self.word(*lexed).contains("..");
+        if has_range || lexemes.len() > 1 && lexemes.iter().any(has_dots) {
             let written: String = lexemes.iter().map(|lexed| self.word(*lexed)).collect();
             if let Some(wrong) = range::wrong_end(&written) {
                 let said = format!("Invalid expression type '{wrong}' in range expression");
