@@ -34,7 +34,7 @@ fn is_quoted(value: &str) -> bool {
 }
 
 /// The two ends of a text that Liquid takes for a range: brackets around it, no blank in it, and the last `..` divides it.
-fn ends(value: &str) -> Option<(&str, &str)> {
+pub fn ends(value: &str) -> Option<(&str, &str)> {
     let inner = value.strip_prefix('(')?.strip_suffix(')')?;
     let bytes = inner.as_bytes();
     let start = skip_blanks(bytes, 0);

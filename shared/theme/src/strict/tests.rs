@@ -7,10 +7,10 @@ use super::*;
 /// A template, what `strict2` says of it, and whether `strict` and `lax` refuse it.
 type Verdict = (String, serde_json::Value, u8, u8);
 
+const VERDICTS: &str = include_str!("../../../../tests/liquid/strict/verdicts.jsonl");
+
 fn verdicts() -> Vec<Verdict> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/liquid/strict/verdicts.jsonl");
-    let data = std::fs::read_to_string(path).expect("the verdicts are in the repository");
-    let mut lines = data.lines();
+    let mut lines = VERDICTS.lines();
     assert_eq!(lines.next(), Some(r#"["Liquid","5.13.0"]"#));
     lines.map(|line| serde_json::from_str(line).expect("a line is a verdict")).collect()
 }
@@ -167,4 +167,37 @@ proptest! {
             prop_assert!(!refusal.message.is_empty() && !refusal.parser.is_empty());
         }
     }
+}
+
+#[test]
+fn the_tolerant_reading_is_told() {
+    let check = |text: &str, expected: &str| {
+        let found = refusals(text);
+        let sentence =
+            found.first().and_then(|refusal| refusal.lax.as_ref()).map_or("", |lax| lax.sentence.as_str());
+        assert_eq!(sentence, expected, "{text}: {found:?}");
+    };
+    check("{% if a > 1 > 100 %}{% endif %}", "Until now, the shop read it as `if a > 1`.");
+    check("{% if (a or b) and c %}{% endif %}", "Until now, the shop read it as `if a or b and c`.");
+    check("{% if a && b %}{% endif %}", "Until now, the shop read it as `if a`.");
+    check(
+        "{% if a = b %}{% endif %}",
+        "Until now, the comparison failed here with `Liquid error: Unknown operator =`.",
+    );
+    check("{{ a | append 'b' | upcase }}", "Until now, the shop read it as `{{ a | append | upcase }}`.");
+    check("{{ a | image_url: width = 3 }}", "Until now, the shop read it as `{{ a | image_url: width }}`.");
+    check("{{ ['a'].b }}", "Until now, the shop read it as `{{ self['a'].b }}`.");
+    check("{{ a.0 }}", "Until now, the shop read it as `{{ a['0'] }}`.");
+    check("{% assign a = b == c %}", "Until now, the shop read it as `assign a = b`.");
+    check("{% assign a.b = 1 %}", "Until now, the shop set a variable of the name `a.b`.");
+    check(
+        "{% for a in b limit:2 reversed %}{% endfor %}",
+        "Until now, the shop read it as `for a in b limit: 2`.",
+    );
+    check("{% cycle 'a' 'b', nil, c d %}", "Until now, the shop read it as `cycle 'a', c`.");
+    check("{% render 'a', b = c, d: e | f %}", "Until now, the shop read it as `render 'a', d: e`.");
+    check("{% capture 'a' %}{% endcapture %}", "Until now, the shop read it as `capture a`.");
+    check("{% case a or b %}{% endcase %}", "Until now, the shop read it as `case a`.");
+    check("{% if %}{% endif %}", "");
+    check("{% form 'a' b %}{% endform %}", "");
 }

@@ -7,6 +7,7 @@ mod shopify;
 mod variables;
 
 pub use self::branches::else_of_case;
+pub use self::variables::halves as assign_halves;
 use super::expression::{Cursor, Read, Stop};
 use super::pieces::is_blank;
 use super::{Kind, Span};
