@@ -16,6 +16,7 @@ mod json;
 mod names;
 mod pairing;
 mod paths;
+mod refused;
 mod schema;
 pub mod script;
 mod settings;
@@ -45,6 +46,7 @@ use self::templates::Translation;
 use self::words::FileWords;
 use super::path::FileKind;
 use super::scan::liquid::{self, TokenKind};
+use super::strict;
 use super::text::{Lines, Span};
 
 /// How bad a finding is.
@@ -117,11 +119,6 @@ impl Notes {
         } else {
             self.is_cut = true;
         }
-    }
-
-    /// Whether further errors are left out.
-    const fn is_full(&self) -> bool {
-        self.counts[Severity::Error as usize] >= MAX_NOTES
     }
 }
 
@@ -404,7 +401,10 @@ impl CheckedFile {
         let (tokens, degraded) = liquid::tokens(text);
         let markup = html::read(text, &tokens, notes);
         stray_ends(text, &tokens, &markup, notes);
-        let walked = walk::walk(self.kind, text, &tokens, &degraded, &markup.places, notes);
+        let refusals = strict::refusals(text);
+        let mut walked = walk::walk(self.kind, text, &tokens, &degraded, &markup.places, notes);
+        walked.is_broken |= refusals.iter().any(|refusal| refusal.kind.is_pairing());
+        refused::report(&refusals, &walked.misplaced, notes);
         if !walked.is_broken {
             html::pair(text, &markup, self.kind == FileKind::Snippet, notes);
             html::check_elements(text, &markup, notes);

@@ -263,23 +263,23 @@ impl<'a> Reader<'a> {
 
     fn misplaced(&mut self, span: Span, named: Named, owner: Option<&'a str>, base: usize) {
         let name = named.name.of(self.text);
-        let (kind, said) = match (owner, name) {
-            (None, "else" | "end") => (Kind::StrayBranch, format!("Unexpected outer '{name}' tag")),
-            (None, _) => (Kind::UnknownTag, format!("Unknown tag '{name}'")),
-            (Some(owner), "else") => (Kind::StrayBranch, format!("{owner} tag does not expect 'else' tag")),
-            (Some(owner), _) if name.starts_with("end") => {
-                let end = if owner == "liquid" { "%}".to_owned() } else { format!("end{owner}") };
-                let said = format!("'{name}' is not a valid delimiter for {owner} tags. use {end}");
-                (Kind::StrayEnd, said)
+        let said = match (owner, name) {
+            (None, "else" | "end") => format!("Unexpected outer '{name}' tag"),
+            (Some(owner), "else") => format!("{owner} tag does not expect 'else' tag"),
+            (Some("liquid"), _) if name.starts_with("end") => {
+                format!("'{name}' is not a valid delimiter for liquid tags. use %}}")
             }
-            (Some(_), _) => (Kind::UnknownTag, format!("Unknown tag '{name}'")),
+            (Some(owner), _) if name.starts_with("end") => {
+                format!("'{name}' is not a valid delimiter for {owner} tags. use end{owner}")
+            }
+            _ => format!("Unknown tag '{name}'"),
         };
         let ended = name.strip_prefix("end").filter(|ended| tags::is_tag(ended));
         let kind = match (name, ended) {
             (_, Some(_)) => Kind::StrayEnd,
             ("elsif" | "when", _) => Kind::StrayBranch,
-            ("end", _) => Kind::UnknownTag,
-            _ => kind,
+            ("else", _) => Kind::StrayBranch,
+            _ => Kind::UnknownTag,
         };
         // The end of a block further out: the blocks in it have no end.
         if let Some(ended) = ended

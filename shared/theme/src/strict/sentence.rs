@@ -117,6 +117,9 @@ fn unknown_tag(name: &str) -> String {
 
 fn character(name: &str, text: &str, place: Span) -> String {
     let sign = sign_at(text, place.start as usize);
+    if text.get(place.start as usize..).is_some_and(|rest| rest.starts_with("{{")) {
+        return format!("{} has no end before the next `{{{{`", subject(name));
+    }
     let what = match sign {
         "&&" | "&" => "use `and`".to_owned(),
         "=" if is_condition(name) => "use `==`".to_owned(),

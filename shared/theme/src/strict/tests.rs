@@ -177,27 +177,27 @@ fn the_tolerant_reading_is_told() {
             found.first().and_then(|refusal| refusal.lax.as_ref()).map_or("", |lax| lax.sentence.as_str());
         assert_eq!(sentence, expected, "{text}: {found:?}");
     };
-    check("{% if a > 1 > 100 %}{% endif %}", "Until now, the shop read it as `if a > 1`.");
-    check("{% if (a or b) and c %}{% endif %}", "Until now, the shop read it as `if a or b and c`.");
-    check("{% if a && b %}{% endif %}", "Until now, the shop read it as `if a`.");
+    check("{% if a > 1 > 100 %}{% endif %}", "until now, the shop read it as `if a > 1`");
+    check("{% if (a or b) and c %}{% endif %}", "until now, the shop read it as `if a or b and c`");
+    check("{% if a && b %}{% endif %}", "until now, the shop read it as `if a`");
     check(
         "{% if a = b %}{% endif %}",
-        "Until now, the comparison failed here with `Liquid error: Unknown operator =`.",
+        "until now, the comparison failed with `Liquid error: Unknown operator =`",
     );
-    check("{{ a | append 'b' | upcase }}", "Until now, the shop read it as `{{ a | append | upcase }}`.");
-    check("{{ a | image_url: width = 3 }}", "Until now, the shop read it as `{{ a | image_url: width }}`.");
-    check("{{ ['a'].b }}", "Until now, the shop read it as `{{ self['a'].b }}`.");
-    check("{{ a.0 }}", "Until now, the shop read it as `{{ a['0'] }}`.");
-    check("{% assign a = b == c %}", "Until now, the shop read it as `assign a = b`.");
-    check("{% assign a.b = 1 %}", "Until now, the shop set a variable of the name `a.b`.");
+    check("{{ a | append 'b' | upcase }}", "until now, the shop read it as `{{ a | append | upcase }}`");
+    check("{{ a | image_url: width = 3 }}", "until now, the shop read it as `{{ a | image_url: width }}`");
+    check("{{ ['a'].b }}", "until now, the shop read it as `{{ self['a'].b }}`");
+    check("{{ a.0 }}", "until now, the shop read it as `{{ a['0'] }}`");
+    check("{% assign a = b == c %}", "until now, the shop read it as `assign a = b`");
+    check("{% assign a.b = 1 %}", "until now, the shop set a variable of the name `a.b`");
     check(
         "{% for a in b limit:2 reversed %}{% endfor %}",
-        "Until now, the shop read it as `for a in b limit: 2`.",
+        "until now, the shop read it as `for a in b limit: 2`",
     );
-    check("{% cycle 'a' 'b', nil, c d %}", "Until now, the shop read it as `cycle 'a', c`.");
-    check("{% render 'a', b = c, d: e | f %}", "Until now, the shop read it as `render 'a', d: e`.");
-    check("{% capture 'a' %}{% endcapture %}", "Until now, the shop read it as `capture a`.");
-    check("{% case a or b %}{% endcase %}", "Until now, the shop read it as `case a`.");
+    check("{% cycle 'a' 'b', nil, c d %}", "until now, the shop read it as `cycle 'a', c`");
+    check("{% render 'a', b = c, d: e | f %}", "until now, the shop read it as `render 'a', d: e`");
+    check("{% capture 'a' %}{% endcapture %}", "until now, the shop read it as `capture a`");
+    check("{% case a or b %}{% endcase %}", "until now, the shop read it as `case a`");
     check("{% if %}{% endif %}", "");
     check("{% form 'a' b %}{% endform %}", "");
 }

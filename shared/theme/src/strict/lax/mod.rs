@@ -55,20 +55,20 @@ pub fn read(name: &str, text: &str, markup: Span, stop: &Stop) -> Option<Lax> {
     match found {
         Found::Refused => None,
         Found::Same(new) if tags::read(name, &new, 0, &|_| false).is_ok() => {
-            let sentence = format!("Until now, the shop read it as {}.", sentence::quoted(&shown(&new)));
+            let sentence = format!("until now, the shop read it as {}", sentence::quoted(&shown(&new)));
             Some(Lax { markup: Some(new), sentence })
         }
         Found::Error(said) => {
-            let sentence = format!("Until now, the comparison failed here with `Liquid error: {said}`.");
+            let sentence = format!("until now, the comparison failed with `Liquid error: {said}`");
             Some(Lax { markup: None, sentence })
         }
         Found::Variable(variable) => {
             let sentence =
-                format!("Until now, the shop set a variable of the name {}.", sentence::quoted(&variable));
+                format!("until now, the shop set a variable of the name {}", sentence::quoted(&variable));
             Some(Lax { markup: None, sentence })
         }
         Found::Same(_) | Found::Unwritten => {
-            let sentence = "Until now, the shop ignored what it did not understand.".to_owned();
+            let sentence = "until now, the shop ignored what it did not understand".to_owned();
             Some(Lax { markup: None, sentence })
         }
     }
