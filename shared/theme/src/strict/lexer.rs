@@ -72,7 +72,7 @@ pub struct Lexed {
 /// The place of a character that begins no lexeme, such as a quote without its partner.
 pub fn lex(markup: &str, at: usize) -> Result<Vec<Lexed>, usize> {
     let bytes = markup.as_bytes();
-    let mut found: Vec<Lexed> = Vec::with_capacity(bytes.len() / 4 + 2);
+    let mut found: Vec<Lexed> = Vec::with_capacity((bytes.len() / 4 + 2).min(64));
     let mut next = 0;
     while let Some(&byte) = bytes.get(next) {
         if is_blank(byte) {

@@ -50,6 +50,9 @@ pub enum TokenKind {
 /// tag.
 const VERBATIM: [&str; 6] = ["comment", "raw", "schema", "stylesheet", "javascript", "doc"];
 
+/// The longest output in which `{{` is looked for in quotes. Each look reads the output.
+const LONGEST_OUTPUT: usize = 1024;
+
 struct Scanner<'a> {
     text: &'a str,
     tokens: Vec<Token>,
@@ -137,7 +140,8 @@ impl Scanner<'_> {
     /// Whether strict Liquid accepts the content of an output.
     fn is_output(&self, open: usize, end: usize) -> bool {
         let content = self.text.get(open + 2..end).unwrap_or_default();
-        strict::accepts("", content.trim_start_matches('-').trim_end_matches('-'))
+        content.len() <= LONGEST_OUTPUT
+            && strict::accepts("", content.trim_start_matches('-').trim_end_matches('-'))
     }
 
     /// Adds the tokens of a tag. Returns the position to continue from.

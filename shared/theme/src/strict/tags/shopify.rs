@@ -66,15 +66,16 @@ pub fn section(markup: &str, at: usize, name: &str) -> Read {
     cursor.finish()
 }
 
+/// `content_for` takes a text in quotes. What follows it is not refused: it is ignored from the first odd sign on.
 pub fn content_for(markup: &str, at: usize) -> Read {
-    let mut cursor = Cursor::new(markup, at)?;
-    cursor.expect(Lexeme::Text, Kind::NameWithoutQuotes)?;
-    cursor.take(Lexeme::Comma);
-    while cursor.is(Lexeme::Name) {
-        dotted_argument(&mut cursor)?;
-        cursor.take(Lexeme::Comma);
+    let words = super::trimmed(markup);
+    let is_text = ['"', '\'']
+        .into_iter()
+        .any(|quote| words.strip_prefix(quote).is_some_and(|rest| rest.contains(quote)));
+    if is_text {
+        return Ok(());
     }
-    cursor.finish()
+    Cursor::new(markup, at)?.expect(Lexeme::Text, Kind::NameWithoutQuotes).map(drop)
 }
 
 pub fn layout(markup: &str, at: usize) -> Read {
