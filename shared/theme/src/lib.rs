@@ -13,6 +13,7 @@
 //! - [`describe`]: the map, file by file; [`gating`]: which parts of a theme an agent should see
 //! - [`enrich`]: what a model may add to the map; nothing else here depends on it
 //! - [`check`]: what is wrong with a theme
+//! - [`strict`]: which places of a file Shopify refuses
 //! - [`update`]: updates the index of one set of files to another set
 //! - [`blob`]: the serialized index
 //! - [`archive`]: which entries of an archive are a theme
@@ -41,6 +42,7 @@ pub mod rank;
 mod record;
 pub mod repo_map;
 pub mod scan;
+pub mod strict;
 mod synonyms;
 pub mod text;
 pub mod update;

@@ -476,7 +476,7 @@ async fn a_theme_and_a_change_of_it_are_checked() {
     let change = json!({"files": [{"path": "snippets/new-note.liquid", "content": broken}]});
     let found = ask(&h, "check", change.clone()).await;
     let codes: Vec<_> = found["findings"].as_array().unwrap().iter().map(|found| &found["code"]).collect();
-    assert!(codes.contains(&&json!("LiquidHTMLSyntaxError")), "{found:#}");
+    assert!(codes.contains(&&json!("LiquidSyntaxError")), "{found:#}");
     let found = found["findings"].as_array().unwrap();
     assert!(found.iter().all(|found| found["path"] == "snippets/new-note.liquid"), "{found:#?}");
     assert_eq!(before, ask(&h, "check", json!({})).await);

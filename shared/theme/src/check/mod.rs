@@ -20,6 +20,7 @@ mod refused;
 mod schema;
 pub mod script;
 mod settings;
+mod syntax;
 mod templates;
 #[cfg(test)]
 mod tests;
@@ -48,6 +49,7 @@ use self::templates::Translation;
 use self::words::FileWords;
 use super::path::FileKind;
 use super::scan::liquid::{self, TokenKind};
+use super::strict;
 use super::text::{Lines, Span};
 
 /// How bad a finding is.
@@ -122,11 +124,6 @@ impl Notes {
         } else {
             self.is_cut = true;
         }
-    }
-
-    /// Whether further errors are left out.
-    const fn is_full(&self) -> bool {
-        self.counts[Severity::Error as usize] >= MAX_NOTES
     }
 }
 
@@ -416,7 +413,10 @@ impl CheckedFile {
         let (tokens, degraded) = liquid::tokens(text);
         let markup = html::read(text, &tokens, notes);
         stray_ends(text, &tokens, &markup, notes);
-        let walked = walk::walk(self.kind, text, &tokens, &degraded, &markup.places, notes);
+        let refusals = strict::refusals(text);
+        let mut walked = walk::walk(self.kind, text, &tokens, &degraded, &markup.places, notes);
+        walked.is_broken |= refusals.iter().any(|refusal| refusal.kind.is_pairing());
+        syntax::report(&refusals, &walked.misplaced, notes);
         if self.kind != FileKind::Layout {
             for render in walked.facts.renders.iter().filter(|render| render.kind == RenderKind::Group) {
                 let message = "`sections` is allowed only in a layout: Shopify refuses it elsewhere";

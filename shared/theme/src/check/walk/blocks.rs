@@ -1,35 +1,31 @@
 //! The pairing of blocks: what opens, what ends, and what has no end.
 
 use super::{BLOCKS, Open, Pair, Walker};
-use crate::check::indent_of;
-use crate::check::names::NAMES;
+use crate::check::{MAX_NOTES, indent_of};
 use crate::scan::DegradedReason;
-
-/// The deepest nesting that the platform renders.
-const MAX_NESTING: usize = 100;
+use crate::strict::MAX_NESTING;
 
 impl<'a> Walker<'a, '_> {
     pub(super) fn unclosed_pieces(&mut self, degraded: &[(usize, DegradedReason)]) {
         for &(at, reason) in degraded {
-            let message = match reason {
-                DegradedReason::UnclosedTag => "a tag has no `%}`",
-                DegradedReason::UnclosedOutput => "an output has no `}}`",
-                DegradedReason::UnclosedBlock => {
-                    let name = self.text[at..].trim_start_matches(['{', '%', '-', ' ']);
-                    let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
-                    let message = format!("`{}` has no `end{0}`", &name[..end]);
-                    self.is_broken = true;
-                    self.invalid(at, message);
-                    continue;
-                }
-                _ => continue,
-            };
-            self.is_broken = true;
-            self.invalid(at, message);
+            self.is_broken |= matches!(
+                reason,
+                DegradedReason::UnclosedTag | DegradedReason::UnclosedOutput | DegradedReason::UnclosedBlock
+            );
+            if reason == DegradedReason::UnclosedBlock {
+                let name = self.text[at..].trim_start_matches(['{', '%', '-', ' ']);
+                let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+                self.unpaired(at, format!("`{}` has no `end{0}`", &name[..end]));
+            }
         }
     }
 
-    pub(super) fn other(&mut self, at: usize, name: &'a str, markup: &str) {
+    /// Notes where blocks and ends are not paired.
+    fn unpaired(&mut self, at: usize, message: String) {
+        self.misplaced.push((at, message));
+    }
+
+    pub(super) fn other(&mut self, at: usize, name: &'a str) {
         if let Some(ended) = name.strip_prefix("end")
             && (BLOCKS.contains(&ended)
                 || ["comment", "raw", "schema", "stylesheet", "javascript", "doc"].contains(&ended))
@@ -37,39 +33,12 @@ impl<'a> Walker<'a, '_> {
             self.end(at, ended);
             return;
         }
-        if NAMES.tags.contains(name) {
-            return;
-        }
         let lower = name.to_ascii_lowercase();
-        let message = match lower.as_str() {
-            "elseif" | "elif" | "elselif" | "elsif" => format!("`{name}` is not a tag: use `elsif`"),
-            "end" => {
-                let open = self.stack.last().map_or("if", |open| open.name);
-                format!("`end {}` is not a tag: use `end{open}`", first_word(markup))
-                    .replace("end ` ", "end` ")
-            }
-            _ => format!("`{name}` is not a tag of Liquid"),
-        };
-        if ["end", "endfi", "endfor_", "fi", "endeach", "endunles"].contains(&lower.as_str())
-            || lower.starts_with("end")
-        {
+        if lower == "fi" || lower.starts_with("end") {
             // It stands for the end of the innermost block, so that one mistake gives one finding.
             self.is_broken = true;
             self.stack.pop();
         }
-        if !matches!(lower.as_str(), "elseif" | "elif") {
-            self.is_broken |= lower.starts_with("end");
-        }
-        self.invalid(at, message);
-    }
-
-    pub(super) fn misplaced(&mut self, at: usize, name: &str, owner: &str) {
-        self.is_broken = true;
-        let message = match self.stack.last() {
-            Some(open) => format!("`{name}` does not belong to `{}`", open.name),
-            None => format!("`{name}` stands outside of any `{owner}`"),
-        };
-        self.invalid(at, message);
     }
 
     /// The width of the blanks before a tag, if the tag begins its line.
@@ -80,7 +49,6 @@ impl<'a> Walker<'a, '_> {
     pub(super) fn open(&mut self, name: &'a str, at: usize) -> &mut Open<'a> {
         if self.stack.len() >= MAX_NESTING {
             self.is_broken = true;
-            self.invalid(at, format!("tags are nested deeper than {MAX_NESTING} levels"));
             self.stack.pop();
         }
         let indent = self.indent(at);
@@ -98,8 +66,8 @@ impl<'a> Walker<'a, '_> {
     }
 
     pub(super) fn end(&mut self, at: usize, name: &'a str) {
-        if self.notes.is_full() {
-            (self.is_broken, self.notes.is_cut) = (true, true);
+        if self.misplaced.len() >= MAX_NOTES {
+            self.is_broken = true;
             return; // a text of ends only, each of which would look back
         }
         match self.stack.iter().rposition(|open| open.name == name) {
@@ -119,7 +87,7 @@ impl<'a> Walker<'a, '_> {
                     .map_or(0, |opens| opens.iter().filter(|&&open| open > at).count());
                 let below = self.stack[..index].iter().filter(|open| open.name == inner.name).count();
                 if rest > begun + below {
-                    self.invalid(at, format!("`end{name}` stands before the end of `{}`", inner.name));
+                    self.unpaired(at, format!("`end{name}` stands before the end of `{}`", inner.name));
                     self.stack.remove(index);
                     return;
                 }
@@ -141,7 +109,7 @@ impl<'a> Walker<'a, '_> {
                     })
                     .map(|pair| pair.close)
                     .min();
-                self.invalid(culprit.unwrap_or(at), format!("`end{name}` has no `{name}`"));
+                self.unpaired(culprit.unwrap_or(at), format!("`end{name}` has no `{name}`"));
             }
         }
     }
@@ -165,7 +133,7 @@ impl<'a> Walker<'a, '_> {
             .filter(|pair| pair.indents.is_some_and(|(open, close)| close < open))
             .map(|pair| pair.open)
             .max();
-        self.invalid(culprit.unwrap_or(open.at), format!("`{}` has no `end{0}`", open.name));
+        self.unpaired(culprit.unwrap_or(open.at), format!("`{}` has no `end{0}`", open.name));
     }
 
     pub(super) fn close_rest(&mut self) {
@@ -173,8 +141,4 @@ impl<'a> Walker<'a, '_> {
             self.unclosed(open);
         }
     }
-}
-
-pub(super) fn first_word(markup: &str) -> &str {
-    markup.split_whitespace().next().unwrap_or_default()
 }

@@ -5,20 +5,19 @@ use crate::check::expression::{Comparison, Parser, Step, Value};
 
 impl<'a> Walker<'a, '_> {
     pub(super) fn condition(&mut self, at: usize, name: &'a str, parser: Parser<'a>) {
-        let types = self.condition_types(name, parser).filter(|_| name == "if");
+        let types = self.condition_types(parser).filter(|_| name == "if");
         self.open(name, at).block_types = types;
     }
 
     /// Reads a condition. Returns the block types for which it is true, if it says only that.
-    fn condition_types(&mut self, name: &str, mut parser: Parser<'a>) -> Option<Vec<String>> {
-        let condition = parser.condition(name);
-        self.problems(&mut parser);
+    fn condition_types(&mut self, mut parser: Parser<'a>) -> Option<Vec<String>> {
+        let condition = parser.condition();
         self.comparisons(&condition);
         self.types_of(&condition)
     }
 
     pub(super) fn elsif(&mut self, at: usize, parser: Parser<'a>) {
-        let types = self.condition_types("elsif", parser);
+        let types = self.condition_types(parser);
         match self.stack.last_mut() {
             Some(open) if matches!(open.name, "if" | "unless") => {
                 open.block_types = types;
@@ -26,7 +25,7 @@ impl<'a> Walker<'a, '_> {
                     self.doubtful(at, "`elsif` after `else` is never reached");
                 }
             }
-            _ => self.misplaced(at, "elsif", "if"),
+            _ => self.is_broken = true,
         }
     }
 
@@ -43,19 +42,12 @@ impl<'a> Walker<'a, '_> {
                     self.doubtful(at, "there is an `else` already");
                 }
             }
-            _ => self.misplaced(at, "else", "if"),
+            _ => self.is_broken = true,
         }
     }
 
     pub(super) fn case(&mut self, at: usize, mut parser: Parser<'a>) {
-        if parser.is_done() {
-            self.invalid(at, "`case` has no value");
-        }
         let value = parser.value();
-        if parser.problems.is_empty() && !parser.is_done() {
-            parser.finish("`case`");
-        }
-        self.problems(&mut parser);
         self.value(&value);
         let is_type = self.is_block_type(&value);
         self.open("case", at).case_of_type = is_type;
@@ -63,9 +55,6 @@ impl<'a> Walker<'a, '_> {
 
     pub(super) fn when(&mut self, at: usize, mut parser: Parser<'a>) {
         let mut types = Vec::new();
-        if parser.is_done() {
-            self.invalid(at, "`when` has no value");
-        }
         while !parser.is_done() {
             let value = parser.value();
             if let Value::Text { text, at } = value {
@@ -78,10 +67,6 @@ impl<'a> Walker<'a, '_> {
                 break;
             }
         }
-        if parser.problems.is_empty() {
-            parser.finish("`when`");
-        }
-        self.problems(&mut parser);
         match self.stack.last_mut() {
             Some(open) if open.name == "case" => {
                 open.has_when = true;
@@ -92,7 +77,7 @@ impl<'a> Walker<'a, '_> {
                     self.facts.block_types.extend(types);
                 }
             }
-            _ => self.misplaced(at, "when", "case"),
+            _ => self.is_broken = true,
         }
     }
 

@@ -10,7 +10,6 @@ mod variables;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::blocks::first_word;
 pub use self::types::wrong_property;
 use super::Notes;
 use super::Severity::{Error, Warning};
@@ -18,10 +17,12 @@ use super::expression::Parser;
 use super::facts::Facts;
 use super::html::HtmlContext;
 use super::names::Type;
+use super::syntax;
 use crate::path::FileKind;
 use crate::scan::DegradedReason;
 use crate::scan::liquid::{Token, TokenKind};
 
+/// What strict Liquid accepts, and what nevertheless does not work.
 const SYNTAX: &str = "LiquidHTMLSyntaxError";
 
 /// Tags with an end, except those whose content is not Liquid.
@@ -64,11 +65,14 @@ pub struct Walker<'a, 'n> {
     ends: FxHashMap<&'a str, Vec<usize>>,
     opens: FxHashMap<&'a str, Vec<usize>>,
     is_broken: bool,
+    misplaced: Vec<(usize, String)>,
 }
 
 /// What the walk found.
 pub struct Walked {
     pub facts: Facts,
+    /// Where blocks and ends are not paired, as the indentation shows it, and what is wrong there.
+    pub misplaced: Vec<(usize, String)>,
     /// Whether blocks or tags are not paired, so that nothing can be said about the markup between them.
     pub is_broken: bool,
 }
@@ -94,6 +98,7 @@ pub fn walk(
         ends: FxHashMap::default(),
         opens: FxHashMap::default(),
         is_broken: false,
+        misplaced: Vec::new(),
     };
     walker.unclosed_pieces(degraded);
     walker.definitions(tokens);
@@ -102,7 +107,7 @@ pub fn walk(
     }
     walker.close_rest();
     walker.unused();
-    Walked { is_broken: walker.is_broken, facts: walker.facts }
+    Walked { is_broken: walker.is_broken, misplaced: walker.misplaced, facts: walker.facts }
 }
 
 impl<'a> Walker<'a, '_> {
@@ -134,20 +139,14 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// Reports what the platform refuses.
+    /// Reports what Shopify refuses, and Liquid itself does not.
     fn invalid(&mut self, at: usize, message: impl Into<String>) {
-        self.notes.add(at, Error, SYNTAX, message);
+        self.notes.add(at, Error, syntax::CODE, message);
     }
 
     /// Reports what the platform reads in another way than it looks.
     fn doubtful(&mut self, at: usize, message: impl Into<String>) {
         self.notes.add(at, Warning, SYNTAX, message);
-    }
-
-    fn problems(&mut self, parser: &mut Parser) {
-        for problem in parser.problems.drain(..) {
-            self.notes.add(problem.at, problem.severity, SYNTAX, problem.message);
-        }
     }
 
     fn tag(&mut self, at: usize, name: &'a str, markup: &'a str, markup_at: usize) {
@@ -159,11 +158,10 @@ impl<'a> Walker<'a, '_> {
             "case" => self.case(at, parser),
             "when" => self.when(at, parser),
             "for" | "tablerow" => self.for_loop(at, name, parser),
-            "assign" => self.assign(at, parser, markup),
-            "capture" => self.capture(at, parser),
+            "assign" => self.assign(parser),
             "form" => self.form(at, parser, name),
             "paginate" => self.paginate(at, parser, name),
-            "style" | "ifchanged" => {
+            "capture" | "style" | "ifchanged" => {
                 self.open(name, at);
             }
             "echo" => self.printed(at, parser, None),
@@ -171,20 +169,11 @@ impl<'a> Walker<'a, '_> {
             "section" | "sections" => self.section(at, name, parser),
             "content_for" => self.content_for(at, parser),
             "layout" => self.layout(at, parser),
-            "cycle" => self.cycle(at, parser),
-            "increment" | "decrement" if parser.is_done() => {
-                self.invalid(at, format!("`{name}` has no variable"));
-            }
-            "increment" | "decrement" => {}
-            "break" | "continue" | "liquid" | "#" | "comment" | "raw" | "doc" | "schema" | "stylesheet"
-            | "javascript" => {}
-            "" => {
-                // `{% %}` does nothing. Anything else that begins without a letter is not a tag.
-                if !markup.is_empty() {
-                    self.invalid(at, format!("a tag begins with a name, not with `{}`", first_word(markup)));
-                }
-            }
-            _ => self.other(at, name, markup),
+            "cycle" => self.cycle(parser),
+            "increment" | "decrement" | "break" | "continue" | "liquid" | "#" | "comment" | "raw" | "doc"
+            | "schema" | "stylesheet" | "javascript" => {}
+            "" => {}
+            _ => self.other(at, name),
         }
     }
 }

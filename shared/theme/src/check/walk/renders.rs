@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::Walker;
+use super::{SYNTAX, Walker};
 use crate::check::Severity::{Error, Info, Warning};
 use crate::check::expression::{Parser, Value};
 use crate::check::facts::{Render, RenderKind, Written};
@@ -12,7 +12,6 @@ impl<'a> Walker<'a, '_> {
     pub(super) fn layout(&mut self, at: usize, mut parser: Parser<'a>) {
         match parser.value() {
             Value::Text { text, .. } => self.push_render(RenderKind::Layout, text, at),
-            Value::Missing => self.invalid(at, "`layout` has no name"),
             Value::Path { root: "none", .. } => {}
             value => self.value(&value),
         }
@@ -29,7 +28,6 @@ impl<'a> Walker<'a, '_> {
                     self.facts.product_forms.push(at);
                 }
             }
-            Value::Missing => self.invalid(at, "`form` has no type"),
             value => self.value(&value),
         }
         while parser.take_mark(",") {
@@ -37,10 +35,6 @@ impl<'a> Walker<'a, '_> {
             let value = parser.value();
             self.value(&value);
         }
-        if parser.problems.is_empty() {
-            parser.finish("`form`");
-        }
-        self.problems(&mut parser);
         self.open(name, at);
     }
 
@@ -62,20 +56,11 @@ impl<'a> Walker<'a, '_> {
             Value::Text { text, .. } => {
                 render.name = Some(text.to_owned());
                 if text.trim().is_empty() {
-                    self.invalid(at, format!("`{name}` has an empty name"));
+                    self.notes.add(at, Error, SYNTAX, format!("`{name}` has an empty name"));
                     render.name = None;
                 }
             }
-            Value::Missing => self.invalid(at, format!("`{name}` has no name")),
             value => {
-                if let Value::Path { root, steps, .. } = &value
-                    && name == "render"
-                    && *root != "block"
-                    && self.type_of(root).0.name != "block"
-                    && (steps.is_empty() && !self.is_defined(root))
-                {
-                    self.invalid(at, format!("`render` needs a name in quotes: `render '{root}'`"));
-                }
                 self.value(&value);
                 render.is_open = true;
             }
@@ -84,9 +69,6 @@ impl<'a> Walker<'a, '_> {
             if parser.take_word(word) {
                 let value_at = parser.here();
                 let value = parser.value();
-                if matches!(value, Value::Missing) {
-                    self.invalid(at, format!("`{word}` has no value"));
-                }
                 let kind = if word == "for" { self.element_of(&value) } else { self.type_of_value(&value) };
                 // Each element of a range is a number.
                 let written = value.written_type().map(|kind| match kind {
@@ -110,9 +92,6 @@ impl<'a> Walker<'a, '_> {
             parser.take_mark(",");
             let Some((argument, argument_at)) = parser.name_with_colon() else { break };
             let value = parser.value();
-            if matches!(value, Value::Missing) {
-                self.doubtful(argument_at, format!("the argument `{argument}` has no value"));
-            }
             if !seen.insert(argument) {
                 let message = format!("the argument `{argument}` is there twice");
                 self.notes.add(argument_at, Warning, "DuplicateRenderSnippetArguments", message);
@@ -122,21 +101,6 @@ impl<'a> Walker<'a, '_> {
             render.arguments.push((argument.to_owned(), kind, argument_at));
             self.value(&value);
         }
-        if parser.problems.is_empty() && !parser.is_done() {
-            let here = parser.here();
-            let message = match parser.word() {
-                Some((word, _)) if parser.take_mark("=") => {
-                    format!("an argument is written `{word}: value`, not `{word} = value`")
-                }
-                Some((word, _)) => format!("`{name}` ignores `{word}`: an argument is written `name: value`"),
-                None if parser.take_mark("|") => {
-                    format!("a filter does not work in `{name}`: assign the value first")
-                }
-                None => format!("`{name}` ignores the rest of its arguments"),
-            };
-            self.doubtful(here, message);
-        }
-        self.problems(&mut parser);
         self.facts.renders.push(render);
     }
 
@@ -154,20 +118,13 @@ impl<'a> Walker<'a, '_> {
 
     pub(super) fn section(&mut self, at: usize, name: &'a str, mut parser: Parser<'a>) {
         let kind = if name == "section" { RenderKind::Section } else { RenderKind::Group };
-        match parser.value() {
-            Value::Text { text, .. } => self.push_render(kind, text, at),
-            _ => self.invalid(at, format!("`{name}` needs a name in quotes")),
+        if let Value::Text { text, .. } = parser.value() {
+            self.push_render(kind, text, at);
         }
     }
 
     pub(super) fn content_for(&mut self, at: usize, mut parser: Parser<'a>) {
-        let what = match parser.value() {
-            Value::Text { text, .. } => text,
-            _ => {
-                self.invalid(at, "`content_for` needs 'blocks' or 'block'");
-                return;
-            }
-        };
+        let Value::Text { text: what, .. } = parser.value() else { return };
         let (mut kind, mut id) = (None, None);
         let mut arguments: Vec<(String, Type, usize)> = Vec::new();
         let mut values = Vec::new();

@@ -19,10 +19,6 @@ impl<'a> Walker<'a, '_> {
         self.stack.iter().any(is_its)
     }
 
-    pub(super) fn is_defined(&self, root: &str) -> bool {
-        self.is_local(root) || NAMES.globals.contains_key(root)
-    }
-
     /// The type of a variable, and whether it may be an argument of the snippet.
     pub(super) fn type_of(&self, root: &str) -> (Type, bool) {
         let in_loop =

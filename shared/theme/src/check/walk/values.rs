@@ -16,8 +16,7 @@ impl<'a> Walker<'a, '_> {
             self.notes.add(at, Warning, "EmptyOutput", format!("{what} has no value"));
             return;
         }
-        let filtered = parser.filtered(if place.is_some() { "the output" } else { "`echo`" });
-        self.problems(&mut parser);
+        let filtered = parser.filtered();
         self.filtered(&filtered);
         if let Some(place) = place {
             self.raw_text(&filtered, place, at);
@@ -28,6 +27,9 @@ impl<'a> Walker<'a, '_> {
         self.value(&filtered.value);
         for filter in &filtered.filters {
             self.filter(filter.name, filter.at);
+            if filter.has_bare_colon {
+                self.doubtful(filter.at, format!("the filter `{}` has a colon but no argument", filter.name));
+            }
             let given = filter.arguments.len();
             if let Some((least, most)) = arity(filter.name)
                 && !filter.is_odd

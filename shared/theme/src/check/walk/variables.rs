@@ -1,24 +1,12 @@
 //! Variables that a file assigns.
 
-use super::{BLOCKS, SYNTAX, Walker};
-use crate::check::Severity::{Error, Warning};
+use super::{BLOCKS, Walker};
 use crate::check::expression::{Parser, Value};
 use crate::check::facts::Doc;
 use crate::check::names::Type;
 use crate::scan::liquid::{Token, TokenKind};
 
 impl<'a> Walker<'a, '_> {
-    pub(super) fn capture(&mut self, at: usize, mut parser: Parser<'a>) {
-        if parser.is_done() {
-            self.invalid(at, "`capture` has no name");
-        } else {
-            parser.value();
-            parser.finish("`capture`");
-            self.problems(&mut parser);
-        }
-        self.open("capture", at);
-    }
-
     /// Reads which variables the file defines. A variable may be read before the line that assigns it, in a loop.
     pub(super) fn definitions(&mut self, tokens: &[Token]) {
         for token in tokens {
@@ -66,34 +54,16 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    pub(super) fn assign(&mut self, at: usize, mut parser: Parser<'a>, markup: &'a str) {
-        let target = parser.value();
-        let name = match target {
+    pub(super) fn assign(&mut self, mut parser: Parser<'a>) {
+        let name = match parser.value() {
             Value::Path { root, .. } => root,
-            Value::Missing => {
-                self.invalid(at, "`assign` has no variable");
-                return;
-            }
+            Value::Missing => return,
             _ => "",
         };
-        if !parser.take_mark("=") {
-            let severity = if markup.contains('=') { Warning } else { Error };
-            let message = if markup.contains("==") {
-                "`assign` takes one `=`"
-            } else if markup.contains("+=") || markup.contains("-=") {
-                "`assign` has no `+=`: use the filter `plus`"
-            } else {
-                "`assign` lacks its `=`"
-            };
-            self.notes.add(at, severity, SYNTAX, message);
+        if !parser.take_mark("=") || parser.is_done() {
             return;
         }
-        if parser.is_done() {
-            self.invalid(at, "`assign` has no value");
-            return;
-        }
-        let filtered = parser.filtered("`assign`");
-        self.problems(&mut parser);
+        let filtered = parser.filtered();
         self.filtered(&filtered);
         if let Some((times, kind, _)) = self.assigned.get(name)
             && *times == 1

@@ -7,6 +7,7 @@ use memchr::memmem;
 use rustc_hash::FxHashMap;
 
 use crate::scan::DegradedReason;
+use crate::strict;
 use crate::text::Span;
 
 /// A piece of Liquid. The text between two pieces is plain text.
@@ -48,6 +49,9 @@ pub enum TokenKind {
 /// The tags whose content is not a template. `style` is not one of them: its content may use Liquid, so it is read as a
 /// tag.
 const VERBATIM: [&str; 6] = ["comment", "raw", "schema", "stylesheet", "javascript", "doc"];
+
+/// The longest output in which `{{` is looked for in quotes. Each look reads the output.
+const LONGEST_OUTPUT: usize = 1024;
 
 struct Scanner<'a> {
     text: &'a str,
@@ -116,6 +120,10 @@ impl Scanner<'_> {
         let opener = if is_tag { next_tag } else { next_opener };
         match opener(&self.text.as_bytes()[..limit], open + 2) {
             None if close.is_some() => End { inner: limit, outer: limit + 2 },
+            // `{{` in quotes is text.
+            Some(_) if !is_tag && close.is_some() && self.is_output(open, limit) => {
+                End { inner: limit, outer: limit + 2 }
+            }
             opener => {
                 let reason =
                     if is_tag { DegradedReason::UnclosedTag } else { DegradedReason::UnclosedOutput };
@@ -127,6 +135,13 @@ impl Scanner<'_> {
                 End { inner: end, outer: end }
             }
         }
+    }
+
+    /// Whether strict Liquid accepts the content of an output.
+    fn is_output(&self, open: usize, end: usize) -> bool {
+        let content = self.text.get(open + 2..end).unwrap_or_default();
+        content.len() <= LONGEST_OUTPUT
+            && strict::accepts("", content.trim_start_matches('-').trim_end_matches('-'))
     }
 
     /// Adds the tokens of a tag. Returns the position to continue from.
@@ -192,6 +207,10 @@ impl Scanner<'_> {
                 }
             } else if word == "comment" && is(rest, word) {
                 depth += 1;
+            } else if word == "comment" && is(rest, "raw") {
+                // A `raw` in a comment must end, and what stands in it does not end the comment.
+                let Some((_, end)) = self.end_of("raw", name) else { break };
+                at = end;
             }
         }
         self.endless.insert(word, from);
@@ -200,7 +219,9 @@ impl Scanner<'_> {
 
     /// Reads `{% liquid %}`, which has one tag per line.
     fn liquid_lines(&mut self, markup: Span) {
+        // Where the comment begins, and how many comments are open.
         let mut comment_from = None;
+        let mut depth = 0;
         let mut at = markup.start as usize;
         for line in markup.of(self.text).split_inclusive('\n') {
             let span = trim(self.text, Span::new(at, at + line.len()));
@@ -210,13 +231,21 @@ impl Scanner<'_> {
             }
             let (name, rest) = split_name(self.text, span);
             let kind = match (name.of(self.text), comment_from) {
+                ("comment", Some(_)) => {
+                    depth += 1;
+                    continue;
+                }
                 ("endcomment", Some(start)) => {
+                    depth -= 1;
+                    if depth > 0 {
+                        continue;
+                    }
                     comment_from = None;
                     TokenKind::Comment { body: Span { start, end: span.start } }
                 }
                 (_, Some(_)) => continue,
                 ("comment", None) => {
-                    comment_from = Some(span.end);
+                    (comment_from, depth) = (Some(span.end), 1);
                     continue;
                 }
                 ("#", None) => TokenKind::Comment { body: rest },
@@ -305,6 +334,15 @@ mod tests {
         check(
             "{% comment %}a{% comment %}b{% endcomment %}c{% endcomment %}{{ d }}",
             &[("comment", "a{% comment %}b{% endcomment %}c"), ("output", "d")],
+        );
+        check("{{ '{{' | a }}{{ b }}", &[("output", "'{{' | a"), ("output", "b")]);
+        check(
+            "{% comment %}{% raw %}{% endcomment %}{% endraw %}{% endcomment %}{{ a }}",
+            &[("comment", "{% raw %}{% endcomment %}{% endraw %}"), ("output", "a")],
+        );
+        check(
+            "{% liquid\ncomment\ncomment\nendcomment\nif\nendcomment\necho a\n%}",
+            &[("comment", "\ncomment\nendcomment\nif\n"), ("tag", "echo")],
         );
         check("{% # a note %}", &[("comment", "a note")]);
         check("{% raw %}{{ x }}{%endraw%}", &[("raw", "{{ x }}")]);
