@@ -528,6 +528,26 @@ async fn the_worst_findings_come_first_if_there_are_too_many() {
     files.push(json!({"path": "snippets/z.liquid", "content": "{% if true %}"}));
     let found = ask(&h, "check", json!({"files": files})).await;
     assert_eq!((&found["has_more"], found["findings"].as_array().unwrap().len()), (&json!(true), 1_000));
+    // The rest follows, each finding once. Other findings have other cursors.
+    let total: u64 = ["errors", "warnings", "infos"].iter().map(|of| found[*of].as_u64().unwrap()).sum();
+    let mut all = found["findings"].as_array().unwrap().clone();
+    let mut next = found["next_cursor"].clone();
+    while !next.is_null() {
+        let part = ask(&h, "check", json!({"files": files, "limit": 300, "cursor": next})).await;
+        all.extend(part["findings"].as_array().unwrap().clone());
+        next = part["next_cursor"].clone();
+    }
+    let distinct: std::collections::BTreeSet<String> = all.iter().map(Value::to_string).collect();
+    assert_eq!((all.len() as u64, distinct.len()), (total, all.len()));
+    for (ask, field) in [
+        (json!({"cursor": found["next_cursor"]}), "cursor"),
+        (json!({"cursor": "x"}), "cursor"),
+        (json!({"limit": 0}), "limit"),
+        (json!({"limit": 1_001}), "limit"),
+    ] {
+        let refused = h.post(&format!("{PROJECT}/check"), ask).await.refused(400, "invalid_input");
+        assert_eq!(refused["errors"][0]["field"], field, "{refused:#}");
+    }
     let listed = found["findings"].as_array().unwrap();
     assert!(listed.iter().any(|found| found["path"] == "snippets/z.liquid" && found["severity"] == "error"));
     let counted = ["errors", "warnings", "infos"].map(|kind| found[kind].as_u64().unwrap());

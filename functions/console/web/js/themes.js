@@ -882,7 +882,8 @@ function drawCurves(graph) {
 // ---- Findings ----
 
 const FINDING_SEVERITIES = [
-  ["error", "Errors", "bad", "the platform refuses the file, or a page breaks"],
+  ["refused", "Refused", "bad", "Shopify does not take these files"],
+  ["error", "Errors", "bad", "a page breaks"],
   ["warning", "Warnings", "warn", "something silently does not work"],
   ["info", "Hints", "", "it works, but could be better"],
 ];
@@ -896,17 +897,20 @@ function findingsView(ctx) {
   const place = (path, line) => h("a", { href: openHref(ctx, path, [[line, line]]) }, `${path}:${line}`);
   const filter = (ctx.state.finding ?? "").toLowerCase();
   const found = (answer?.findings ?? []).filter((one) => !filter || `${one.path} ${one.code} ${one.message}`.toLowerCase().includes(filter));
-  const counts = { error: answer?.errors, warning: answer?.warnings, info: answer?.infos };
+  // What is refused is an error, and stands first in the answer.
+  const kindOf = (one) => (one.refused ? "refused" : one.severity);
+  const refused = (answer?.findings ?? []).filter((one) => one.refused).length;
+  const counts = { refused, error: (answer?.errors ?? 0) - refused, warning: answer?.warnings, info: answer?.infos };
   return [
     h(
       "p",
       { class: "verdict", key: "verdict", role: "status" },
-      check.error ? "The check did not end." : !answer ? "Checking…" : answer.findings.length === 0 ? "The check finds nothing wrong." : [h("b", {}, listed([answer.errors && counted(answer.errors, "error"), answer.warnings && counted(answer.warnings, "warning"), answer.infos && counted(answer.infos, "hint")].filter(Boolean))), ` in ${counted(answer.files, "file")}.`],
+      check.error ? "The check did not end." : !answer ? "Checking…" : answer.findings.length === 0 ? "The check finds nothing wrong." : [h("b", {}, answer.refused ? `Shopify would refuse ${counted(answer.refused, "file")}.` : "Shopify would take every file."), " ", h("b", {}, listed([answer.errors && counted(answer.errors, "error"), answer.warnings && counted(answer.warnings, "warning"), answer.infos && counted(answer.infos, "hint")].filter(Boolean))), ` in ${counted(answer.files, "file")}.`],
     ),
     check.error && problem(ctx, check.error, { retry: () => askOnceAgain(ctx, "check") }),
     answer && answer.findings.length > 8 && h("label", { class: "filter", key: "filter" }, h("span", { class: "vh" }, "Filter the findings"), h("input", { type: "search", "data-filter": true, placeholder: "Filter by path, code or words", value: ctx.state.finding ?? "", oninput: (event) => { ctx.state.finding = event.target.value; ctx.redraw(); } })),
     FINDING_SEVERITIES.map(([severity, title, tone, means]) => {
-      const own = found.filter((one) => one.severity === severity);
+      const own = found.filter((one) => kindOf(one) === severity);
       if (!counts[severity]) return null;
       return section(
         title,

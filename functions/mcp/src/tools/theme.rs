@@ -24,7 +24,8 @@ pub async fn check_theme(client: Client, arguments: CheckTheme) -> ToolResult {
     let CheckTheme { files, deleted, project } = arguments;
     let files =
         files.into_iter().flatten().map(|file| ChangedFile { path: file.path, content: file.content });
-    let ask = CheckAsk { files: files.collect(), deleted: deleted.unwrap_or_default() };
+    let ask =
+        CheckAsk { files: files.collect(), deleted: deleted.unwrap_or_default(), ..CheckAsk::default() };
     let (cx, owner, project) = (&client.cx, &client.owner, project.unwrap_or(client.place.project));
     let changes_something = !ask.files.is_empty();
     let found = check::check(cx, owner, project, ask, &theme_scripts::Oxc).await?;
