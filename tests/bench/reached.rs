@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use axum::http::Method;
 use domain::reach::Policy;
-use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
