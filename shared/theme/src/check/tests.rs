@@ -116,6 +116,7 @@ fn what_is_accepted_without_effect_is_a_warning() {
         "{% if a %}{% else %}b{% else %}c{% endif %}",
         "{% case a %}{% when 1 %}b{% else %}c{% when 2 %}d{% endcase %}",
         "{% assign b = 'a' | upcase: %}{{ b }}",
+        "{% assign the b = 'a' %}{{ b }}",
     ] {
         let found = theme(&[("snippets/a.liquid", text)]).findings();
         let [finding] = found.as_slice() else { panic!("{text}: {found:?}") };
