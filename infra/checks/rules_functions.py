@@ -65,8 +65,9 @@ def nothing_is_reserved_or_traced(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{name} traces with X-Ray"
 
 
-# Only installations with a private issuer or a private mail server have a file of authorities, in a separate layer.
-UNTOLD = {"LAMPLIGHTER_JWKS_CA_FILE", "LAMPLIGHTER_SMTP_CA_FILE"}
+# Only installations with a private issuer or a private mail server have a file of authorities, in a separate layer, and only a machine at
+# home has a Bot API of its own.
+UNTOLD = {"LAMPLIGHTER_JWKS_CA_FILE", "LAMPLIGHTER_SMTP_CA_FILE", "LAMPLIGHTER_TELEGRAM_API"}
 
 
 @rule

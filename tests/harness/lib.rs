@@ -27,6 +27,7 @@ pub mod seasons;
 pub mod site;
 pub mod skips;
 pub mod stage;
+pub mod telegram;
 pub mod themes;
 pub mod things;
 pub mod wait;

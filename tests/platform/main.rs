@@ -139,6 +139,7 @@ mod notices {
     mod foreign;
     mod mails;
     mod preflights;
+    mod replies;
     mod results;
     mod smtp;
     mod told;

@@ -1,4 +1,4 @@
-//! The page behind the link of a message that asks something. A look changes nothing. Only its buttons answer.
+//! The page behind the link of a message. A look changes nothing. Only its buttons answer, pause or correct.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -12,7 +12,7 @@ shared::routes!(read, answer);
 
 /// Open the page of an answer
 ///
-/// Shows what the message asks, as it is now, with buttons. It changes nothing. The token of the message is the only credential. It works
+/// Shows what the message asks, as it is now, with buttons, also to pause or correct the action. It changes nothing. The token of the message is the only credential. It works
 /// for seven days, while its channel is on.
 #[utoipa::path(
     get, path = "/answers/{token}", tag = "notices", operation_id = "open_answer", security(()),
@@ -44,5 +44,5 @@ async fn read(State(cx): State<Cx>, Path(token): Path<String>) -> Response {
 )]
 async fn answer(State(cx): State<Cx>, Path(token): Path<String>, body: Bytes) -> Response {
     let answer = answer_links::answer(&cx, &token, || answer_page::said(&body));
-    answer.await.map_or_else(answer_page::failed, |()| answer_page::answered())
+    answer.await.map_or_else(answer_page::failed, answer_page::answered)
 }

@@ -6,12 +6,13 @@ mod answers;
 mod channels;
 mod deliveries;
 mod preferences;
+mod telegram;
 mod unsubscribe;
 
 use models::Models;
 use shared::runtime::function::{Function, Trigger};
 
-shared::routes!(in answers, channels, deliveries, preferences, unsubscribe);
+shared::routes!(in answers, channels, deliveries, preferences, telegram, unsubscribe);
 
 pub const FUNCTION: Function = Function {
     name: "notices",

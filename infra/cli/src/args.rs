@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use theme::answers::{DEFAULT_TOKENS, MAX_TOKENS};
+use theme::answers::{DEFAULT_TOKENS, MAX_FINDINGS, MAX_TOKENS};
 
 use crate::project::{NoProjectId, ProjectId};
 
@@ -252,9 +252,11 @@ pub enum Person {
     /// Talk to an agent
     #[command(after_help = "\
 Without MESSAGE, the message is the standard input. On a terminal, it is a conversation: one line is one message, and Ctrl-D
-ends it. Ctrl-C cancels the reply that is being written.
+ends it. Ctrl-C cancels the reply that is being written. While there is no agent, a conversation on a terminal makes the first one,
+with its first action.
 
 Examples:
+  lamplighter chat Tell me a haiku every weekday at 7
   lamplighter chat Watcher What changed since Monday?
   lamplighter chat Watcher
   git diff | lamplighter chat Reviewer --new")]
@@ -914,14 +916,26 @@ pub struct Theme {
     pub command: ThemeCommand,
 }
 
+/// How `theme check` writes what it has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    Text,
+    Json,
+    Sarif,
+    Github,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ThemeCommand {
     /// List what is wrong with a theme, or what a change adds. Ends with 1 if there are errors
     #[command(after_help = "\
-With --overlay or --deleted, only what this change would add is listed. Nothing is changed.
+First it says whether Shopify would take the theme. With --overlay or --deleted, only what this change would add is listed. Nothing is
+changed. `sarif` is SARIF 2.1.0, and `github` writes the annotations of GitHub Actions: their paths begin where the command runs.
 
 Examples:
   lamplighter theme check ./theme
+  lamplighter theme check ./theme --limit 0
+  lamplighter theme check ./theme --format sarif > theme.sarif
   lamplighter theme check ./theme --overlay ./changed --deleted snippets/old.liquid
   lamplighter theme check default")]
     Check {
@@ -933,6 +947,12 @@ Examples:
         /// The path of a file that the change deletes. Can be repeated
         #[arg(long, value_name = "FILE")]
         deleted: Vec<String>,
+        /// How the findings are written [default: text]
+        #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+        format: Option<CheckFormat>,
+        /// How many findings are listed, the worst first. 0 lists all. A server lists at most 1,000
+        #[arg(long, value_name = "N", default_value_t = MAX_FINDINGS as u32)]
+        limit: u32,
     },
     /// Find the files and lines that a request is about
     #[command(after_help = "Example:\n  lamplighter theme lookup ./theme \"make the header sticky\"")]

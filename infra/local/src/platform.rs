@@ -95,6 +95,8 @@ pub struct PlatformConfig {
     pub sign_in: Option<SignIn>,
     pub runs: RunsConfig,
     pub reach: ReachConfig,
+    /// The address under which people reach the platform, if it is another one than that of its port.
+    pub site: Option<Site>,
     pub pings: PingsConfig,
     pub plans: PlansConfig,
     pub rates: RateLimits,
@@ -130,6 +132,7 @@ impl PlatformConfig {
             sign_in: None,
             runs: RunsConfig::default(),
             reach: ReachConfig::default(),
+            site: None,
             pings: PingsConfig::default(),
             plans: PlansConfig::default(),
             rates: RateLimits::OFF,
@@ -210,6 +213,7 @@ impl Platform {
             sign_in,
             runs,
             reach,
+            site,
             pings,
             plans,
             rates,
@@ -262,7 +266,7 @@ impl Platform {
             executors: count,
             runs,
             reach,
-            notices: notices(address)?,
+            notices: notices(address, site)?,
             pings,
             plans,
             rates,
@@ -471,10 +475,15 @@ fn engines_config(data: DataLocation) -> EnginesConfig {
     }
 }
 
-/// Links lead to this server. E-mails are stored in the outbox, because a laptop has no verified sender.
-fn notices(address: SocketAddr) -> Result<NoticesConfig, PlatformError> {
-    let site = Site::new(&reachable(address)).map_err(|_| PlatformError::Unprotected { address })?;
-    Ok(NoticesConfig { mail: MailConfig::Outbox { from: "lamplighter@localhost".to_owned() }, site })
+/// Links lead to this server, or to the address under which people reach it. E-mails are stored in the outbox, because a laptop has no
+/// verified sender.
+fn notices(address: SocketAddr, site: Option<Site>) -> Result<NoticesConfig, PlatformError> {
+    let site = match site {
+        Some(site) => site,
+        None => Site::new(&reachable(address)).map_err(|_| PlatformError::Unprotected { address })?,
+    };
+    let mail = MailConfig::Outbox { from: "lamplighter@localhost".to_owned() };
+    Ok(NoticesConfig { mail, site, ..NoticesConfig::default() })
 }
 
 /// `url` is the address at which the server listens and serves the bucket.

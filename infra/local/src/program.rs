@@ -11,8 +11,8 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use shared::config::{
-    self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, PingsConfig, PlansConfig, ReachConfig,
-    RunsConfig, SignIn,
+    self, AuthConfig, BudgetConfig, CorsConfig, LogsConfig, NoticesConfig, PingsConfig, PlansConfig,
+    ReachConfig, RunsConfig, SignIn,
 };
 use shared::flows::accounts::api_keys::NewApiKey;
 use shared::runtime::model_keys;
@@ -240,6 +240,7 @@ fn config() -> Result<PlatformConfig, String> {
         runs: RunsConfig::read(&env).map_err(read)?,
         pings: PingsConfig::read(&env, &reach.policy).map_err(read)?,
         reach,
+        site: NoticesConfig::public_url(&env).map_err(read)?,
         plans: PlansConfig::read(&env).map_err(read)?,
         clock: Clock::System,
         automatic: true,

@@ -32,6 +32,7 @@
 //! | `LAMPLIGHTER_LOG_HOT_DAYS` | the number of days after which lines of context logs move from the table to the bucket, 1 to 65535 | 30 |
 //! | `LAMPLIGHTER_ALLOWED_HOSTS` | hosts that are reached although they are not public, such as `models.internal:8080`, separated by commas | none |
 //! | `LAMPLIGHTER_SMTP_CA_FILE` | PEM file with authorities that are trusted for mail servers of people, besides the public ones | none |
+//! | `LAMPLIGHTER_TELEGRAM_API` | the address of another server of Telegram's Bot API | `https://api.telegram.org` |
 //! | `LAMPLIGHTER_PUBLIC_URL` | the address under which people reach the platform, for the links of notices and the addresses for reports of calls | `http://127.0.0.1:9000` |
 //! | `LAMPLIGHTER_MAIL_CONFIGURATION_SET` | the configuration set of Amazon SES with which e-mails are sent | none |
 //! | `LAMPLIGHTER_MAIL_FROM` | the sender of e-mails, which Amazon SES has verified | none: no e-mails |

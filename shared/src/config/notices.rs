@@ -36,12 +36,7 @@ impl NoticesConfig {
     /// # Errors
     /// If the address of the platform is not an address, or if the sender is not one e-mail address.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
-        let variable = "LAMPLIGHTER_PUBLIC_URL";
-        let site = match given(env, variable) {
-            None => Site::local(),
-            Some(text) => Site::new(&text)
-                .map_err(|error| ConfigError { variable, problem: format!("{error}, is `{text}`") })?,
-        };
+        let site = Self::public_url(env)?.unwrap_or_else(Site::local);
         let variable = "LAMPLIGHTER_MAIL_FROM";
         let mail = match given(env, variable) {
             None => MailConfig::Off,
@@ -54,5 +49,18 @@ impl NoticesConfig {
             }
         };
         Ok(Self { mail, site })
+    }
+
+    /// The address under which people reach the platform, if the operator has set it.
+    ///
+    /// # Errors
+    /// If it is not an address.
+    pub fn public_url(env: Env<'_>) -> Result<Option<Site>, ConfigError> {
+        let variable = "LAMPLIGHTER_PUBLIC_URL";
+        let Some(text) = given(env, variable) else { return Ok(None) };
+        match Site::new(&text) {
+            Ok(site) => Ok(Some(site)),
+            Err(error) => Err(ConfigError { variable, problem: format!("{error}, is `{text}`") }),
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use domain::notices::render::Site;
 use domain::reach::{InvalidHost, Policy};
 use rustls::RootCertStore;
 
@@ -79,16 +80,25 @@ impl RunsConfig {
 }
 
 /// Which servers are reached at addresses that people and models name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ReachConfig {
     pub policy: Arc<Policy>,
     /// The authorities that mail servers of people may have besides the public ones.
     pub mail_authorities: Option<Arc<RootCertStore>>,
+    /// The server to which bots of Telegram speak, without a slash at the end.
+    pub telegram: String,
+}
+
+impl Default for ReachConfig {
+    fn default() -> Self {
+        let telegram = "https://api.telegram.org".to_owned();
+        Self { policy: Arc::default(), mail_authorities: None, telegram }
+    }
 }
 
 impl ReachConfig {
     /// # Errors
-    /// If a value is not a list of hosts, each with or without a port, or if a file can't be read.
+    /// If a value is not a list of hosts, each with or without a port, or not an address, or if a file can't be read.
     pub fn read(env: Env<'_>) -> Result<Self, ConfigError> {
         let variable = "LAMPLIGHTER_ALLOWED_HOSTS";
         let hosts = listed(env, variable).into_iter().map(|host| {
@@ -101,7 +111,16 @@ impl ReachConfig {
             Some(path) => Some(Arc::new(authorities(variable, &path)?)),
             None => None,
         };
-        Ok(Self { policy: Arc::new(Policy { allowed_hosts, ..Policy::default() }), mail_authorities })
+        let variable = "LAMPLIGHTER_TELEGRAM_API";
+        let telegram = match given(env, variable).map(|text| (Site::new(&text), text)) {
+            None => Self::default().telegram,
+            Some((Ok(server), _)) => server.api(""),
+            Some((Err(error), text)) => {
+                return Err(ConfigError { variable, problem: format!("{error}, is `{text}`") });
+            }
+        };
+        let policy = Arc::new(Policy { allowed_hosts, ..Policy::default() });
+        Ok(Self { policy, mail_authorities, telegram })
     }
 }
 

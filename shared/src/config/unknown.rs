@@ -55,6 +55,7 @@ pub const VARIABLES: &[&str] = &[
     "STATE",
     "SWEEP_PING_URL",
     "TABLE",
+    "TELEGRAM_API",
     "TIMERS",
     "URL",
     "WATCHDOG_PING_URL",

@@ -1,4 +1,4 @@
-//! The page behind the link of a message that asks something: its text, and its form.
+//! The page behind the link of a message: what is asked, and the forms with which its reader answers, pauses or corrects.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use domain::validate::FieldErrors;
 
 use crate::error::{Error, Result};
 use crate::flows::actions::ApprovalView;
-use crate::flows::answer_links::{Asked, Question, Said};
+use crate::flows::answer_links::{Asked, Done, MAX_CORRECTION, Question, Said, Steers};
 
 /// The longest form, in bytes: a text of 20,000 characters, each as `%F0%9F%A6%80`.
 const MAX_FORM: usize = 256 * 1024;
@@ -48,27 +48,62 @@ pub fn said(body: &[u8]) -> Result<Said> {
             let call = call.parse().map_err(|_| FieldErrors::one("call", "must be the call of a card"))?;
             Said::Call { call, hash: needed("hash")?, allows: answer == "allow" }
         }
-        _ => return Err(FieldErrors::one("answer", "must be approve, words, allow or refuse").into()),
+        "pause" => Said::Pause,
+        "resume" => Said::Resume,
+        "correct" => {
+            let number = needed("number")?;
+            if number.len() != 32 || !number.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return Err(FieldErrors::one("number", "must be the one of the page").into());
+            }
+            Said::Correct { text: needed("text")?, number }
+        }
+        _ => {
+            let told = "must be approve, words, allow, refuse, pause, resume or correct";
+            return Err(FieldErrors::one("answer", told).into());
+        }
     })
 }
 
 /// The page of what is asked.
 #[must_use]
 pub fn asking(asked: &Asked) -> Response {
-    page(StatusCode::OK, &asked.title, &questions(asked))
+    let steers = asked.steers.as_ref().map(steers).unwrap_or_default();
+    page(StatusCode::OK, &asked.title, &format!("{}{steers}", questions(asked)))
 }
 
 /// The page after an answer.
 #[must_use]
-pub fn answered() -> Response {
-    page(StatusCode::OK, "Answered", "<p>Thank you. You can close this page.</p>")
+pub fn answered(done: Done) -> Response {
+    page(StatusCode::OK, "Done", &format!("<p>{} You can close this page.</p>", done.text()))
 }
 
 fn questions(asked: &Asked) -> String {
     if asked.questions.is_empty() {
-        return "<p>Nothing is asked any more. Somebody has answered it, or its time is over.</p>".to_owned();
+        return "<p>Nothing is asked now. If something was, it was answered, or its time is over.</p>"
+            .to_owned();
     }
     asked.questions.iter().map(question).collect()
+}
+
+/// What the reader can do beside answering.
+fn steers(steers: &Steers) -> String {
+    let button = |value: &str, text: &str| {
+        format!("<form method=\"post\"><button name=\"answer\" value=\"{value}\">{text}</button></form>")
+    };
+    let mut html = String::new();
+    if let Some(paused) = &steers.paused {
+        let _ = write!(html, "<p>{}</p>{}", escaped(paused), button("resume", "Resume it"));
+    } else if steers.can_pause {
+        html.push_str(&button("pause", "Pause it"));
+    }
+    let _ = write!(
+        html,
+        "<form method=\"post\"><input type=\"hidden\" name=\"number\" value=\"{}\">\
+         <label>What should be different?<textarea name=\"text\" rows=\"3\" required maxlength=\"{MAX_CORRECTION}\"></textarea></label>\
+         <button name=\"answer\" value=\"correct\">Tell the agent</button></form>",
+        escaped(&steers.number)
+    );
+    html
 }
 
 fn question(question: &Question) -> String {
@@ -200,6 +235,9 @@ mod tests {
             ("answer=words&text=a", "seen"),
             ("answer=allow&hash=a", "call"),
             ("answer=allow&hash=a&call=x", "call"),
+            ("answer=correct&number=0123456789abcdef0123456789abcdef", "text"),
+            ("answer=correct&text=a", "number"),
+            ("answer=correct&text=a&number=1", "number"),
         ] {
             let refused = said(form.as_bytes()).unwrap_err().to_string();
             assert!(refused.contains(&format!("{field}: ")), "{form}: {refused}");

@@ -23,6 +23,7 @@ pub async fn layer(State(cx): State<Cx>, request: Request, next: Next) -> Respon
         || path.starts_with("/unsubscribe/")
         || path.starts_with("/answers/")
         || path.starts_with("/hooks/github/")
+        || path.starts_with("/hooks/telegram/")
         || (path == "/account" && request.method() == Method::DELETE)
     {
         return next.run(request).await;

@@ -1,26 +1,33 @@
-//! Answers by the link in a message: what it asks now, and the answer.
+//! Answers by the link in a message, or by a reply to it: what it asks now, and what its reader says.
 //!
 //! Nobody is signed in. The token says whose question it is, and each answer binds what its reader has seen: the hash of the call or of the
-//! approval, or the state of the run that has asked. A question is answered once, because then it no longer waits.
+//! approval, or the state of the run that has asked. A question is answered once, because then it no longer waits. The reader of a message
+//! about an action may also pause it, and say what should be different.
 
 use domain::accounts::scopes::Scope;
-use domain::actions::{ActionState, OccurrenceState, ReasonCode};
+use domain::actions::{Action, Command};
 use domain::agent_loop::CallId;
-use domain::agent_loop::cards::{self, Answer, Asks, Card};
-use domain::ids::{ActionId, Owner, RunId};
+use domain::agent_loop::cards::{Answer, Asks as CardAsks, Card};
+use domain::ids::{ActionId, ChannelId, Owner, RunId};
 use domain::models::{Block, Role};
 use domain::notices::answer_link::{AnswerLink, AnswerTo};
+use domain::notices::replies::Words;
 use domain::validate::FieldErrors;
+use domain::work::ActionCommand;
 
-use crate::agent_loop::journal;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::actions::{self, ApprovalView, Loaded};
+use crate::flows::actions::{self, ApprovalView};
+use crate::flows::notices::asks::{self, Asks};
 use crate::flows::runs::{CardView, answers};
+use crate::flows::turn::about_action;
 use crate::flows::{existing, messages, turn};
 use crate::request::caller::{Actor, Caller};
-use crate::store::Once;
 use crate::store::notices::ChannelState;
+use crate::store::{Claim, Once, RequestState};
+
+/// The longest correction, in characters.
+pub const MAX_CORRECTION: usize = 4_000;
 
 /// What is asked, as it is now.
 #[derive(Debug)]
@@ -28,6 +35,18 @@ pub struct Asked {
     /// The name of the action or of the agent.
     pub title: String,
     pub questions: Vec<Question>,
+    /// None if it is about no action.
+    pub steers: Option<Steers>,
+}
+
+/// How the reader steers an action, beside answering its questions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steers {
+    pub can_pause: bool,
+    /// It is paused, because of this.
+    pub paused: Option<String>,
+    /// A correction with the same number is said once.
+    pub number: String,
 }
 
 /// One question of a page.
@@ -49,6 +68,38 @@ pub enum Said {
     Approve { hash: String },
     Words { text: String, seen: String },
     Call { call: CallId, hash: String, allows: bool },
+    Pause,
+    Resume,
+    Correct { text: String, number: String },
+}
+
+/// What was done, for its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    Approved,
+    Answered,
+    Allowed,
+    Refused,
+    Paused,
+    Resumed,
+    Corrected,
+}
+
+impl Done {
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Approved => "Approved. It runs at its times.",
+            Self::Answered => "Thank you. The answer was sent.",
+            Self::Allowed => "Allowed. The run goes on.",
+            Self::Refused => "Refused. The run goes on without this call.",
+            Self::Paused => "Paused. Nothing runs until you resume it.",
+            Self::Resumed => "Resumed. It runs again at its times.",
+            Self::Corrected => {
+                "Sent to the agent. It answers in the conversation about the action, and what it proposes waits for your yes."
+            }
+        }
+    }
 }
 
 /// # Errors
@@ -65,40 +116,159 @@ pub async fn asked(cx: &Cx, token: &str) -> Result<Asked> {
 ///
 /// # Errors
 /// As [`asked`]; 400 if `said` can't be read; 409 if the question is another one now, or was answered.
-pub async fn answer(cx: &Cx, token: &str, said: impl FnOnce() -> Result<Said>) -> Result<()> {
+pub async fn answer(cx: &Cx, token: &str, said: impl FnOnce() -> Result<Said>) -> Result<Done> {
     let (owner, link) = opened(cx, token).await?;
     let said = said()?;
+    let by = Actor::Channel(link.channel);
     let once = Once::none();
     match (link.to, said) {
         (AnswerTo::Action(action), Said::Approve { hash }) => {
-            let by = Actor::Channel(link.channel);
-            actions::approve(cx, &owner, &once, by, action, &hash).await.map(drop)
+            let asks = of_action(cx, &owner, action).await?;
+            if let [Question::Elsewhere { why }] = &asks.questions[..] {
+                return Err(Error::conflict(
+                    "answered_elsewhere",
+                    format!("{why} Approve it in the console."),
+                ));
+            }
+            actions::approve(cx, &owner, &once, by, action, &hash).await?;
+            Ok(Done::Approved)
         }
         (AnswerTo::Run(run), Said::Call { call, hash, allows }) => {
-            let found = existing::run(cx, &owner, run).await?.value;
-            let is_here = |card: &&Card| card.call_id == call && card.asks == Asks::Permission;
-            found.cards.iter().find(is_here).ok_or(Error::NotFound("call"))?;
-            let caller = Caller { owner, scope: Scope::Write, key: None };
-            let said = match allows {
-                true => Answer::Approve { hash: Some(hash), raise_by_micros: None },
-                false => Answer::Reject { reason: None },
-            };
-            answers::answer(cx, &caller, &once, run, call, &said).await.map(drop)
+            allow(cx, owner, run, (call, hash, allows)).await
         }
         (AnswerTo::Run(run), Said::Words { text, seen }) => {
             turn::check("answer", &text)?;
-            let action = existing::run(cx, &owner, run).await?.value.action_id;
-            let action = action.ok_or(Error::NotFound("question"))?;
-            let (waits, version) = waiting(cx, &owner, action, run).await?;
-            if waits.filter(|(_, now)| *now == seen).is_none() {
-                let told = "the question was answered, or the run asks something else now";
-                return Err(Error::conflict("already_answered", told));
+            let run = existing::run(cx, &owner, run).await?.value;
+            let asks = asks::of_run(cx, &owner, &run).await?;
+            match (run.action_id, asks.words.filter(|words| words.seen == seen)) {
+                (Some(action), Some(words)) => in_words(cx, &owner, (action, words.version), text).await,
+                _ => {
+                    let told = "the question was answered, or the run asks something else now";
+                    Err(Error::conflict("already_answered", told))
+                }
             }
-            let message = messages::new(cx, Role::User, vec![Block::text(text)], None);
-            actions::answer(cx, &owner, &once, action, version, message).await
+        }
+        (to, said @ (Said::Pause | Said::Resume | Said::Correct { .. })) => {
+            let action = action_of(cx, &owner, to).await?.ok_or(Error::NotFound("action"))?;
+            match said {
+                Said::Correct { text, number } => {
+                    let key = format!("answer/{}/{number}", link.channel);
+                    correct(cx, &owner, action, &key, text).await
+                }
+                Said::Resume => steer(cx, &owner, by, action, Command::Resume).await,
+                _ => steer(cx, &owner, by, action, Command::Pause).await,
+            }
         }
         _ => Err(FieldErrors::one("answer", "is not an answer to this question").into()),
     }
+}
+
+/// What a reply to the message with this link says. `key` is the same in every try to deliver the reply. `from`: the channel in which the
+/// reply was written.
+///
+/// # Errors
+/// As [`answer`]; 404 also if the message was sent to another channel; 409 if the message has not shown what is asked now.
+pub async fn reply(cx: &Cx, token: &str, from: (&Owner, ChannelId), key: &str, text: &str) -> Result<Done> {
+    let (owner, link) = opened(cx, token).await?;
+    if (&owner, link.channel) != from {
+        return Err(Error::NotFound("link"));
+    }
+    let asks = match link.to {
+        AnswerTo::Run(run) => {
+            let run = existing::run(cx, &owner, run).await?.value;
+            asks::of_run(cx, &owner, &run).await?
+        }
+        AnswerTo::Action(_) => Asks::default(),
+    };
+    let words = Words::of(text);
+    let action = action_of(cx, &owner, link.to).await?;
+    let by = Actor::Channel(link.channel);
+    let page =
+        |told: &str| Error::conflict("answered_elsewhere", format!("{told}: open the link of the message"));
+    let is_shown = link.shown == Some(asks.shown());
+    match (asks.words, &asks.cards[..], link.to) {
+        (None, [], _) if link.shown.is_some() => Err(Error::conflict(
+            "already_answered",
+            "nothing is asked any more: it was answered, or its time is over",
+        )),
+        (None, [], to) => match (words, action) {
+            (Words::Pause, Some(action)) => steer(cx, &owner, by, action, Command::Pause).await,
+            (Words::Resume, Some(action)) => steer(cx, &owner, by, action, Command::Resume).await,
+            (Words::Yes | Words::No, _) if matches!(to, AnswerTo::Action(_)) => {
+                Err(page("the page shows what would run"))
+            }
+            (_, Some(action)) => correct(cx, &owner, action, key, text.to_owned()).await,
+            (_, None) => Err(page("this message can't be answered here")),
+        },
+        _ if !is_shown => Err(page("the message does not show all that is asked now")),
+        (Some(question), [], AnswerTo::Run(_)) => {
+            turn::check("answer", text)?;
+            let action = action.ok_or(Error::NotFound("action"))?;
+            in_words(cx, &owner, (action, question.version), text.to_owned()).await
+        }
+        (None, [(card, _)], AnswerTo::Run(run)) if card.asks == CardAsks::Permission => match words {
+            Words::Yes => allow(cx, owner, run, (card.call_id, card.hash.clone(), true)).await,
+            Words::No => allow(cx, owner, run, (card.call_id, card.hash.clone(), false)).await,
+            _ => Err(page("the reply must be yes or no")),
+        },
+        _ => Err(page("this can't be answered by a reply")),
+    }
+}
+
+/// Answers whether a run may make a call.
+async fn allow(
+    cx: &Cx,
+    owner: Owner,
+    run: RunId,
+    (call, hash, allows): (CallId, String, bool),
+) -> Result<Done> {
+    let found = existing::run(cx, &owner, run).await?.value;
+    let is_here = |card: &&Card| card.call_id == call && card.asks == CardAsks::Permission;
+    found.cards.iter().find(is_here).ok_or(Error::NotFound("call"))?;
+    let caller = Caller { owner, scope: Scope::Write, key: None };
+    let said = match allows {
+        true => Answer::Approve { hash: Some(hash), raise_by_micros: None },
+        false => Answer::Reject { reason: None },
+    };
+    answers::answer(cx, &caller, &Once::none(), run, call, &said).await?;
+    Ok(if allows { Done::Allowed } else { Done::Refused })
+}
+
+async fn in_words(cx: &Cx, owner: &Owner, (action, version): (ActionId, u64), text: String) -> Result<Done> {
+    let message = messages::new(cx, Role::User, vec![Block::text(text)], None);
+    actions::answer(cx, owner, &Once::none(), action, version, message).await?;
+    Ok(Done::Answered)
+}
+
+/// Pauses or resumes. Repeating it changes nothing.
+async fn steer(cx: &Cx, owner: &Owner, by: Actor, action: ActionId, command: Command<'_>) -> Result<Done> {
+    let done = if matches!(command, Command::Pause) { Done::Paused } else { Done::Resumed };
+    actions::apply(cx, owner, &Once::none(), by, action, command).await?;
+    Ok(done)
+}
+
+/// Says in the conversation about an action what should be different. An executor lets the agent answer. With the same key it is said once.
+async fn correct(cx: &Cx, owner: &Owner, action: ActionId, key: &str, text: String) -> Result<Done> {
+    let mut errors = FieldErrors::default();
+    errors.length("text", &text, 1, MAX_CORRECTION);
+    errors.into_result(())?;
+    // No key of a client begins like this one.
+    let key = format!("\u{1}{key}");
+    match cx.store.claim_idempotency(owner, &key, &text, cx.clock.now()).await? {
+        Claim::First(claimed) => {
+            let said = about_action::leave_message(cx, owner, &Once::of(&claimed), action, text).await;
+            if said.is_err() {
+                cx.store.release_idempotency(&claimed).await?;
+            }
+            said?;
+        }
+        Claim::Other(record) if matches!(record.outcome, RequestState::InFlight) => {
+            return Err(Error::conflict("idempotency_in_flight", "it is being sent; try again in a minute"));
+        }
+        // It was said.
+        Claim::Other(_) => {}
+    }
+    Ok(Done::Corrected)
 }
 
 /// The owner and the link of a token that works.
@@ -111,6 +281,24 @@ async fn opened(cx: &Cx, token: &str) -> Result<(Owner, AnswerLink)> {
     let works = link.until > now && channel.value.state == ChannelState::Enabled;
     let is_there = cx.deletions.of(&cx.store, &owner, now).await?.is_none();
     if works && is_there { Ok((owner, link)) } else { Err(unknown()) }
+}
+
+/// The action that a link is about.
+async fn action_of(cx: &Cx, owner: &Owner, to: AnswerTo) -> Result<Option<ActionId>> {
+    Ok(match to {
+        AnswerTo::Action(action) => Some(action),
+        AnswerTo::Run(run) => existing::run(cx, owner, run).await?.value.action_id,
+    })
+}
+
+fn steers(cx: &Cx, action: &Action) -> Option<Steers> {
+    let now = cx.clock.now();
+    let can_resume = ActionCommand::Resume.check_state(action, now).is_ok();
+    Some(Steers {
+        can_pause: ActionCommand::Pause.check_state(action, now).is_ok(),
+        paused: can_resume.then(|| format!("It is {}.", action.paused_words())),
+        number: cx.clock.uuid().simple().to_string(),
+    })
 }
 
 async fn of_action(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Asked> {
@@ -128,46 +316,25 @@ async fn of_action(cx: &Cx, owner: &Owner, id: ActionId) -> Result<Asked> {
     } else {
         Question::Approval { view: Box::new(view), schedule }
     };
-    Ok(Asked { title: action.action.title, questions: Vec::from_iter(waits.then_some(question)) })
+    let steers = steers(cx, &action.action);
+    Ok(Asked { title: action.action.title, questions: Vec::from_iter(waits.then_some(question)), steers })
 }
 
 async fn of_run(cx: &Cx, owner: &Owner, id: RunId) -> Result<Asked> {
     let run = existing::run(cx, owner, id).await?.value;
-    let now = cx.clock.now();
-    let (mut title, mut questions) = ("A conversation".to_owned(), Vec::new());
-    if let Some(action) = run.action_id {
-        title = actions::load(cx, owner, action).await?.value.title;
-        if let (Some((text, seen)), _) = waiting(cx, owner, action, id).await? {
-            questions.push(Question::Words { text, seen });
+    let (title, steers) = match run.action_id {
+        None => ("A conversation".to_owned(), None),
+        Some(action) => {
+            let action = actions::load(cx, owner, action).await?.value;
+            let steers = steers(cx, &action);
+            (action.title, steers)
         }
-    }
-    let open: Vec<Card> = cards::open(&run.cards).filter(|card| card.expires_at > now).cloned().collect();
-    let mut arguments = journal::arguments(cx, owner, id, &open).await?;
-    questions.extend(open.into_iter().map(|card| match card.asks {
-        Asks::Permission => {
-            let arguments = arguments.remove(&card.call_id);
-            Question::Call { card: Box::new(CardView { card, arguments }) }
-        }
-        Asks::Outcome | Asks::Ceiling => Question::Elsewhere { why: card.why },
-    }));
-    Ok(Asked { title, questions })
-}
-
-/// The question in words of this run, with the state in which it asks, and the version of its action.
-async fn waiting(
-    cx: &Cx,
-    owner: &Owner,
-    action: ActionId,
-    run: RunId,
-) -> Result<(Option<(String, String)>, u64)> {
-    let Loaded { action, live } = actions::load_live(cx, owner, action).await?;
-    let asks = live.map(|live| live.value).filter(|live| {
-        live.run_id == run
-            && action.value.state == ActionState::NeedsApproval
-            && live.state == OccurrenceState::Waiting
-            && live.reason_code == Some(ReasonCode::Asked)
+    };
+    let asks = asks::of_run(cx, owner, &run).await?;
+    let words = asks.words.map(|asks| Question::Words { text: asks.text, seen: asks.seen });
+    let calls = asks.cards.into_iter().map(|(card, arguments)| match card.asks {
+        CardAsks::Permission => Question::Call { card: Box::new(CardView { card, arguments }) },
+        CardAsks::Outcome | CardAsks::Ceiling => Question::Elsewhere { why: card.why },
     });
-    // Each question of a run raises its fence.
-    let question = asks.map(|live| (live.reason.unwrap_or_default(), live.fence.to_string()));
-    Ok((question, action.version))
+    Ok(Asked { title, questions: words.into_iter().chain(calls).collect(), steers })
 }

@@ -30,6 +30,7 @@ pub mod pings;
 pub mod practices;
 pub mod projects;
 pub mod proposals;
+pub mod replies;
 pub mod reports;
 pub mod runs;
 pub mod schedules;

@@ -232,6 +232,22 @@ impl ProviderKeys {
         self.of_token(UNSUBSCRIBE, token).await
     }
 
+    /// A token that stands for the replies in a chat with a bot.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn token_of_replies(&self, owner: &Owner, channel: ChannelId) -> Result<String> {
+        self.token(REPLIES, &channel.to_string(), owner).await
+    }
+
+    /// What a token of replies stands for. None if this platform has not made it.
+    ///
+    /// # Errors
+    /// If the master keys do not answer.
+    pub async fn replies_of_token(&self, token: &str) -> Result<Option<(Owner, ChannelId)>> {
+        self.of_token(REPLIES, token).await
+    }
+
     /// A token with which the reader of a message answers.
     ///
     /// # Errors
@@ -370,6 +386,9 @@ const UNSUBSCRIBE: &str = "unsubscribe";
 
 /// The purpose of the tokens with which readers of messages answer.
 const ANSWER: &str = "answer";
+
+/// The purpose of the tokens with which Telegram sends replies.
+const REPLIES: &str = "replies";
 
 /// What the tokens of webhooks of living documents are encrypted for.
 const DOCS_HOOK: &str = "docs-hook";

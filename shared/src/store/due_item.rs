@@ -1,6 +1,6 @@
 //! What is due: the item that a message to the executors names.
 
-use domain::ids::{ActionId, DeliveryId, ExportId, Owner, ProjectId, RunId};
+use domain::ids::{ActionId, ChannelId, DeliveryId, ExportId, Owner, ProjectId, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,8 @@ pub enum DueTarget {
     Notices,
     /// A message is to be delivered.
     Delivery(DeliveryId),
+    /// Replies in a chat with a bot are fetched.
+    Replies(ChannelId),
     /// A synchronisation of the living documents of a project.
     Docs(ProjectId),
     /// The watchdog looks at what the owner has. `due_at` of the item is the time of the look.
@@ -65,6 +67,7 @@ impl DueTarget {
                 | Self::Occurrence { .. }
                 | Self::Notices
                 | Self::Delivery(_)
+                | Self::Replies(_)
                 | Self::Watchdog
                 | Self::Docs(_)
         )
@@ -119,6 +122,11 @@ impl DueItem {
     #[must_use]
     pub fn delivery(owner: &Owner, id: DeliveryId) -> Self {
         Self::of(owner, DueTarget::Delivery(id))
+    }
+
+    #[must_use]
+    pub fn replies(owner: &Owner, id: ChannelId) -> Self {
+        Self::of(owner, DueTarget::Replies(id))
     }
 
     #[must_use]

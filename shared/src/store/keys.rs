@@ -232,6 +232,7 @@ pub fn due_key(item: &DueItem) -> Key {
         // Of several entries of an owner, any one brings the executor to all of them.
         DueTarget::Notices => notices_again(&item.owner),
         DueTarget::Delivery(id) => delivery(&item.owner, id),
+        DueTarget::Replies(id) => listening(&item.owner, id),
         DueTarget::Watchdog => watchdog_state(&item.owner),
         DueTarget::Docs(project) => docs_sync(&item.owner, project),
     }
@@ -252,6 +253,11 @@ pub fn parse_due(key: &Key) -> Option<DueItem> {
     {
         let (action, run) = (action.parse().ok()?, run.parse().ok()?);
         return Some(DueItem::occurrence(&Owner::new(owner).ok()?, action, run));
+    }
+    if let Some(owner) = part.strip_suffix("#NOTICE")
+        && let Some(channel) = key.sk.strip_prefix("REPLIES#")
+    {
+        return Some(DueItem::replies(&Owner::new(owner).ok()?, channel.parse().ok()?));
     }
     if let Some(owner) = part.strip_suffix("#NOTICE").filter(|_| is_of_notices(&key.sk)) {
         return Some(DueItem::notices(&Owner::new(owner).ok()?));
@@ -294,7 +300,7 @@ pub fn is_of_a_deletion(pk: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use domain::ids::{DeliveryId, ExportId, NoticeId};
+    use domain::ids::{ChannelId, DeliveryId, ExportId, NoticeId};
     use domain::notices::{Cause, NoticeKey, NoticeKind};
     use jiff::Timestamp;
 
@@ -385,6 +391,8 @@ mod tests {
         }
         let of_occurrence = DueItem::occurrence(&owner, id, of_run);
         assert_eq!(parse_due(&due_key(&of_occurrence)), Some(of_occurrence));
+        let of_replies = DueItem::replies(&owner, ChannelId::from_uuid(Uuid::from_u128(11)));
+        assert_eq!(parse_due(&due_key(&of_replies)), Some(of_replies));
         let of_delivery = DueItem::delivery(&owner, DeliveryId::from_uuid(Uuid::from_u128(10)));
         assert_eq!(parse_due(&due_key(&of_delivery)), Some(of_delivery));
         let cause = NoticeKey { kind: NoticeKind::Failed, action_id: Some(id), cause: Cause::new("timeout") };

@@ -111,6 +111,27 @@ pub struct StoredChannel {
     /// The code that confirms the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<SentCode>,
+    /// Whether replies in its chat come back. Only of Telegram.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replies: Option<Replies>,
+}
+
+/// Replies in a chat with a bot come back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replies {
+    /// Why they do not come back at the moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// How far the replies in a chat with a bot were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listening {
+    pub channel_id: ChannelId,
+    /// The number of the first update that was not read.
+    pub next: i64,
+    /// When they are read again.
+    pub at: Timestamp,
 }
 
 /// A code that was sent to an e-mail address.
@@ -364,7 +385,30 @@ impl Store {
 
     /// Deletes a channel. It is refused if there is none.
     pub async fn delete_channel(&self, owner: &Owner, id: ChannelId) -> Result<Written, StoreError> {
-        self.write_all(vec![Write::Delete { key: keys::channel(owner, id), must_exist: true }]).await
+        let channel = Write::Delete { key: keys::channel(owner, id), must_exist: true };
+        self.write_all(vec![channel, Self::not_listening_write(owner, id)]).await
+    }
+
+    /// How far the replies of a channel were read.
+    pub async fn listening(
+        &self,
+        owner: &Owner,
+        id: ChannelId,
+    ) -> Result<Option<Versioned<Listening>>, StoreError> {
+        self.get(&keys::listening(owner, id)).await
+    }
+
+    /// The write of how far the replies were read, over the record that was read at `version` (0: there was none).
+    pub fn listening_write(owner: &Owner, of: &Listening, version: u64) -> Result<Write, StoreError> {
+        let due = Some((keys::shard(of.channel_id.uuid()), of.at));
+        let item = item(of, &Extras { due, ..Extras::default() })?;
+        Ok(Write::over(keys::listening(owner, of.channel_id), version, item))
+    }
+
+    /// The write that ends reading the replies of a channel.
+    #[must_use]
+    pub fn not_listening_write(owner: &Owner, id: ChannelId) -> Write {
+        Write::Delete { key: keys::listening(owner, id), must_exist: false }
     }
 
     pub async fn delivery(

@@ -339,6 +339,8 @@ macro_rules! records {
                 deleted "when it is planned" => [left out];
             /// What a person wants to be told.
             preferences() = "PREFERENCES" => [restored by accounts::preferences] as "notice_preferences";
+            /// How far the replies in a chat with a bot were read.
+            listening(channel: ChannelId) = "REPLIES#{channel}" deleted "with its channel" => [left out];
             /// What was said for a kind, an action and a cause.
             notice_state(key: &NoticeKey) = "STATE#{of}#{kind}#{cause}"
                 with (of = or_none(key.action_id), kind = key.kind, cause = key.cause.as_str())

@@ -40,7 +40,8 @@ fn every_planted_fault_is_found() {
     let texts = corpus::lantern();
     let base =
         CheckedTheme::read(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())), Some(&Oxc));
-    let (mut missed, mut astray, mut mild, mut count) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let (mut missed, mut astray, mut mild, mut wrong, mut count) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), 0);
     for fault in all() {
         count += 1;
         let Outcome { is_caught, is_on_line, expected, findings } = plant(&base, &texts, &fault);
@@ -54,6 +55,10 @@ fn every_planted_fault_is_found() {
         if matches!(fault.grade, Grade::Refused | Grade::Broken) && is_caught && !has_error {
             mild.push(shown());
         }
+        let is_refused = findings.iter().any(|finding| finding.refused);
+        if is_refused != (fault.grade == Grade::Refused) {
+            wrong.push(format!("{:?}, and refused is {is_refused}: {}", fault.grade, shown()));
+        }
         if !is_caught {
             missed.push(shown());
         } else if !is_on_line {
@@ -63,6 +68,7 @@ fn every_planted_fault_is_found() {
     assert!(count >= 250, "only {count} faults");
     assert!(missed.is_empty(), "{} of {count} are missed:\n{}", missed.len(), missed.join("\n"));
     assert!(astray.is_empty(), "{} of {count} are on a wrong line:\n{}", astray.len(), astray.join("\n"));
+    assert!(wrong.is_empty(), "{} of {count} have another grade:\n{}", wrong.len(), wrong.join("\n"));
     assert!(mild.is_empty(), "{} of {count} are no errors:\n{}", mild.len(), mild.join("\n"));
 }
 

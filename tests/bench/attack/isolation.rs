@@ -20,13 +20,15 @@ const ROUNDS: usize = 20;
 const NAMES: [&str; 2] = ["/context/logs/", "/context/recall"];
 
 /// Paths that need no credentials. A receipt must be readable after its owner's keys are gone; its id is the secret.
-const PUBLIC: [&str; 6] = [
+const PUBLIC: [&str; 8] = [
     "/docs",
     "/health",
     "/openapi.json",
     "/receipts/{receipt_id}",
     "/unsubscribe/{token}",
+    "/answers/{token}",
     "/hooks/github/{token}",
+    "/hooks/telegram/{token}",
 ];
 
 pub async fn attack(seed: u64) -> Vec<String> {

@@ -56,6 +56,8 @@ const WITHOUT_IDS: &[&str] = &[
     "POST /answers/{token}",
     // GitHub has no credentials but the token and the signature: `living/hook.rs` looks.
     "POST /hooks/github/{token}",
+    // Nor has Telegram: `replies.rs` looks.
+    "POST /hooks/telegram/{token}",
     "GET /limits",
     "GET /models",
     // It changes the caller's own choice: see `models.rs`.

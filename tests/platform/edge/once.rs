@@ -38,6 +38,7 @@ const SAFE: &[(&str, &str)] = &[
     ("/memory/tidies/{tidy_id}/rollback", "a clean-up is undone once"),
     ("/memory/tidy", "what is archived is not tidied again"),
     ("/hooks/github/{token}", "a commit is known by its hash"),
+    ("/hooks/telegram/{token}", "a reply has a number, and what it answers no longer waits"),
     ("/projects/{project_id}/check", "it only reads"),
     ("/projects/{project_id}/gate", "it only reads"),
     ("/projects/{project_id}/import", "the same archive makes the same theme"),

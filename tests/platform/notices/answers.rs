@@ -41,7 +41,8 @@ async fn link(stage: &Stage) -> Option<String> {
     let mails = stage.h.get("/outbox").await.expect(200);
     let body = &mails["data"][0]["request"]["Content"]["Simple"]["Body"];
     let text = body["Text"]["Data"].as_str().unwrap();
-    let link = text.lines().find_map(|line| line.strip_prefix("Answer it: "))?;
+    let begins = ["Answer it: ", "Pause or correct it: "];
+    let link = text.lines().find_map(|line| begins.iter().find_map(|begin| line.strip_prefix(begin)))?;
     assert!(body["Html"]["Data"].as_str().unwrap().contains(link));
     Some(link[link.find("/answers/").expect("an answer")..].to_owned())
 }
@@ -132,7 +133,7 @@ async fn an_approval_is_given_by_the_button_and_not_by_the_link() {
     let (_, page) = opened(&stage, &path).await;
     let fields = [("answer", "approve"), ("hash", &hidden(&page, "hash"))];
     let (status, told) = pressed(&stage, &path, &fields).await;
-    assert!(status == 200 && told.contains("Answered"), "{status} {told}");
+    assert!(status == 200 && told.contains("Approved. It runs at its times."), "{status} {told}");
     assert_eq!(state(&stage, id).await, "scheduled");
     let history = stage.h.get(&format!("/actions/{id}/history")).await.expect(200);
     let by = json!({"kind": "channel", "channel_id": channel.rsplit('/').next().unwrap()});
@@ -140,7 +141,7 @@ async fn an_approval_is_given_by_the_button_and_not_by_the_link() {
     // A second press changes nothing, and the page has nothing to ask.
     assert_eq!(pressed(&stage, &path, &fields).await.0, 200);
     assert_eq!(stage.h.get(&format!("/actions/{id}/history")).await.expect(200), history);
-    assert!(opened(&stage, &path).await.1.contains("Nothing is asked any more"));
+    assert!(opened(&stage, &path).await.1.contains("Nothing is asked now"));
 }
 
 #[tokio::test]
@@ -177,7 +178,7 @@ async fn a_question_is_answered_once_in_words() {
     assert_eq!(pressed(&stage, &path, &words("Week 48")).await.0, 409);
     // The next question of the action is another one, with another link.
     stage.happens_at(120).await;
-    assert!(opened(&stage, &path).await.1.contains("Nothing is asked any more"));
+    assert!(opened(&stage, &path).await.1.contains("Nothing is asked now"));
     assert_ne!(link(&stage).await.expect("a link"), path);
 }
 
@@ -219,4 +220,56 @@ async fn a_link_is_of_one_channel_and_has_an_end() {
     stage.at(16);
     stage.h.delete("/account?confirm=local").await.expect(202);
     assert_eq!(pressed(&stage, &path, &approve).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_result_is_corrected_and_its_action_paused_by_its_page() {
+    let site = Site::start(Answers::Status(204)).await;
+    let (stage, _model, channel) = stage(&site).await;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}})).await;
+    stage.happens_at(60).await;
+    let path = link(&stage).await.expect("a link");
+    let page = opened(&stage, &path).await.1;
+    // It waits for an answer, so it can't be paused.
+    assert!(!page.contains("Pause it") && page.contains("What should be different?"), "{page}");
+    let words = [("answer", "words"), ("text", "Week 47"), ("seen", &hidden(&page, "seen"))];
+    assert_eq!(pressed(&stage, &path, &words).await.0, 200);
+    stage.executors.work().await;
+    assert_eq!(stage.became(id).await, ["60 succeeded"]);
+    let path = link(&stage).await.expect("a link");
+    let page = opened(&stage, &path).await.1;
+    assert!(page.contains("Pause it") && !page.contains("Resume it"), "{page}");
+
+    // The same page tells the agent once.
+    let number = hidden(&page, "number");
+    let correct = |text: &'static str| [("answer", "correct"), ("text", text), ("number", number.as_str())];
+    assert_eq!(pressed(&stage, &path, &correct("")).await.0, 400);
+    for _ in 0..2 {
+        let (status, told) = pressed(&stage, &path, &correct("Without numbers")).await;
+        assert!(status == 200 && told.contains("Sent to the agent."), "{status} {told}");
+    }
+    let messages = stage.h.get(&format!("/actions/{id}/messages")).await.expect(200);
+    let said = messages["data"].as_array().unwrap().iter().filter(|one| one["content"] == "Without numbers");
+    assert_eq!(said.count(), 1, "{messages:#}");
+    stage.executors.work().await;
+
+    let (status, told) = pressed(&stage, &path, &[("answer", "pause")]).await;
+    assert!(status == 200 && told.contains("Nothing runs until you resume it"), "{status} {told}");
+    assert_eq!(state(&stage, id).await, "paused");
+    let by = json!({"kind": "channel", "channel_id": channel.rsplit('/').next().unwrap()});
+    let history = stage.h.get(&format!("/actions/{id}/history")).await.expect(200);
+    assert_eq!((&history["data"][0]["command"], &history["data"][0]["by"]), (&json!("pause"), &by));
+    let page = opened(&stage, &path).await.1;
+    assert!(
+        page.contains("It is paused.") && page.contains("Resume it") && !page.contains("Pause it"),
+        "{page}"
+    );
+    assert_eq!(pressed(&stage, &path, &[("answer", "resume")]).await.0, 200);
+    assert_eq!(state(&stage, id).await, "scheduled");
+    for wrong in [
+        &[("answer", "correct"), ("text", "x")][..],
+        &[("answer", "correct"), ("text", "x"), ("number", "1")],
+    ] {
+        assert_eq!(pressed(&stage, &path, wrong).await.0, 400, "{wrong:?}");
+    }
 }

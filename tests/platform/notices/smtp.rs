@@ -35,7 +35,7 @@ async fn stage(hosts: &[String]) -> (Stage, ScriptedModel) {
     let authority = certificates()["authority"].as_str().unwrap().to_owned();
     let mail_authorities = https::authorities(authority.as_bytes()).map(Arc::new);
     assert!(mail_authorities.is_some());
-    let reach = ReachConfig { policy: policy.into(), mail_authorities };
+    let reach = ReachConfig { policy: policy.into(), mail_authorities, ..ReachConfig::default() };
     (Stage::of(PlatformConfig { models, reach, ..PlatformConfig::in_memory() }).await, model)
 }
 

@@ -1,9 +1,11 @@
 //! What people are told of runs: at once, with a count, in a digest, and once when it is right again.
 
+use domain::reach::Policy;
 use domain::runs::RunKind;
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
+use shared::config::ReachConfig;
 use shared::flows::{notices, watchdog};
 use shared::money::alerts;
 use shared::store::Store;
@@ -304,4 +306,89 @@ async fn a_reported_failure_is_told_at_once_and_so_is_the_success_after_it() {
     report(9, json!({})).await;
     look(10).await;
     assert_eq!(said(&site).len(), 3, "{:?}", said(&site));
+}
+
+/// Each action may have channels of its own. A channel that is off or gone loses nothing.
+#[tokio::test]
+async fn an_action_is_told_at_the_channels_that_were_chosen_for_it() {
+    let (first, second) = (Site::start(Answers::Status(204)).await, Site::start(Answers::Status(204)).await);
+    let model = ScriptedModel::start(|_| Says::Text("Short.".into())).await;
+    let allowed_hosts =
+        [&first, &second].into_iter().flat_map(|site| site.reach().policy.allowed_hosts.clone()).collect();
+    let policy = Policy { allowed_hosts, ..Policy::default() }.into();
+    let reach = ReachConfig { policy, ..ReachConfig::default() };
+    let models = model.config("claude-haiku-4-5");
+    let stage = Stage::of(PlatformConfig { models, reach, ..PlatformConfig::in_memory() }).await;
+    let mut channels = Vec::new();
+    for site in [&first, &second] {
+        let hook = json!({"kind": "webhook", "url": site.url("/hook")});
+        let made = stage.h.post("/notifications/channels", hook).await.expect(201);
+        channels.push(made["channel_id"].as_str().unwrap().to_owned());
+    }
+    let (here, everywhere) = (stage.approved(strict()).await, stage.approved(strict()).await);
+    preferences(&stage, json!({"channels": {here.to_string(): [channels[1]]}})).await;
+    let told = stage.h.get(&format!("/actions/{here}/approval")).await.expect(200)["told"].clone();
+    assert_eq!(told["channels"].as_array().unwrap().len(), 1, "{told:#}");
+    let titles = |site: &Site| {
+        let about = |posted: &Posted| {
+            let data = &posted.json()["data"];
+            data["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
+        };
+        site.posted().iter().map(about).collect::<Vec<_>>()
+    };
+    stage.happens_at(60).await;
+    let [of_here, of_everywhere] = [
+        stage.occurrences(here).await[0].run_id.to_string(),
+        stage.occurrences(everywhere).await[0].run_id.to_string(),
+    ];
+    assert_eq!(titles(&first), [of_everywhere.clone()]);
+    let mut both = titles(&second);
+    both.sort();
+    let mut expected = vec![of_here.clone(), of_everywhere.clone()];
+    expected.sort();
+    assert_eq!(both, expected);
+    // The record of a run names the channels that it was sent to.
+    let run = stage.h.get(&format!("/runs/{of_here}")).await.expect(200);
+    assert_eq!(run["told"]["deliveries"].as_array().unwrap().len(), 1, "{run:#}");
+
+    // A digest has other lines for each channel.
+    let off = json!({"kinds": {"failed": "digest"}, "channels": {here.to_string(): [channels[1]]}});
+    preferences(&stage, off).await;
+    stage.happens_at(120).await;
+    stage.happens_at(20 * 60).await;
+    stage.happens_at(20 * 60 + 1).await;
+    let lines = |site: &Site| {
+        let digests = site
+            .posted()
+            .iter()
+            .map(Posted::json)
+            .filter(|json| json["type"] == "notice.digest")
+            .collect::<Vec<_>>();
+        digests.iter().map(|json| json["data"]["lines"].as_array().unwrap().len()).collect::<Vec<_>>()
+    };
+    assert_eq!((lines(&first), lines(&second)), (vec![1], vec![2]));
+
+    // Names that do not exist are refused, and those that were deleted are forgotten.
+    let put = async |body: Value| {
+        let request = stage.h.request(http::Method::PUT, "/notifications");
+        tests::send(request.json(&body)).await
+    };
+    let stranger = "chn_0190a6a8000070008000000000000001";
+    let refused =
+        put(json!({"channels": {here.to_string(): [stranger]}})).await.refused(400, "invalid_input");
+    assert!(refused.to_string().contains("there is no channel"), "{refused:#}");
+    stage.h.delete(&format!("/notifications/channels/{}", channels[1])).await.expect(204);
+    let told = stage.h.get(&format!("/actions/{here}/approval")).await.expect(200)["told"].clone();
+    assert_eq!(told["channels"].as_array().unwrap().len(), 1, "all that are on are told: {told:#}");
+    let kept = json!({"channels": {here.to_string(): [channels[1]]}, "actions": {here.to_string(): {"failed": "off"}}});
+    let stored = put(kept).await.expect(200);
+    assert_eq!(
+        (&stored["channels"], &stored["actions"][here.to_string()]["failed"]),
+        (&Value::Null, &json!("off"))
+    );
+    stage.h.delete(&format!("/actions/{here}")).await.expect(204);
+    let mut again = stored.clone();
+    again.as_object_mut().unwrap().remove("version");
+    let stored = put(again).await.expect(200);
+    assert_eq!(stored["actions"], json!({}), "a rule about an action that was deleted stops nothing");
 }

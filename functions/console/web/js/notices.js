@@ -13,14 +13,14 @@ const SECRET = "It is a secret: it is stored encrypted and never shown again.";
 
 /**
  * Kinds of channels, with the fields of each: name, label, hint, and more: whether it is `secret`, `optional` or a `number`, or its
- * `choices`, of which the first one is chosen.
+ * `choices`, of which the first one is chosen. The choices of a `flag` are no and yes.
  */
 const CHANNEL_KINDS = {
   email: ["E-mail", [["to", "Address", "One address, without a name."]]],
   webhook: ["Webhook", [["url", "Address of the receiver", "An https address of a public host. Messages are signed."]]],
   slack: ["Slack", [["url", "Address of the incoming webhook", SECRET, { secret: true }]]],
   discord: ["Discord", [["url", "Address of the webhook", SECRET, { secret: true }]]],
-  telegram: ["Telegram", [["token", "Token of the bot", SECRET, { secret: true }], ["chat_id", "Chat", "A number, or the name of a channel with @."]]],
+  telegram: ["Telegram", [["token", "Token of the bot", SECRET, { secret: true }], ["chat_id", "Chat", "A number, or the name of a channel with @."], ["replies", "Replies in the chat", "In a chat with one person: a reply answers, pauses or corrects. Nothing else may receive what is written to this bot.", { choices: [["no", "Are not read"], ["yes", "Come back to Lamplighter"]], flag: true }]]],
   ntfy: ["ntfy", [
     ["topic", "Topic", "Whoever knows it may read it, so it is handled as a secret.", { secret: true }],
     ["url", "Server", "Without it: ntfy.sh.", { optional: true }],
@@ -111,6 +111,7 @@ function channelRow(ctx, one) {
     note: [
       watchChip(one.state, { enabled: "on", disabled: "paused", suspended: "suspended", unconfirmed: "not confirmed" }[one.state]),
       one.why && h("span", { class: "watch-remedy" }, one.why),
+      one.replies && h("span", { class: "watch-remedy" }, one.replies.why ? `Replies do not come back: ${one.replies.why}` : "Replies in the chat come back."),
       one.old_secret_until && h("span", { class: "watch-remedy" }, "The secret before this one signs, too, until ", when(one.old_secret_until, { form: "moment" }), "."),
       isUnconfirmed && h("span", { class: "watch-remedy" }, worksUntil > Date.now() ? ["A code was sent. It works until ", when(one.code_until, { form: "moment" }), "."] : "The code that was sent there no longer works. Send another one."),
       failureOf(ctx, tests),
@@ -188,7 +189,7 @@ function newChannel(ctx) {
   };
   const add = async () => {
     // What is no number stays as it is, and the platform says so.
-    const sent = (one) => (one[3]?.number && Number(valueOf(one))) || valueOf(one);
+    const sent = (one) => (one[3]?.flag ? valueOf(one) === "yes" : (one[3]?.number && Number(valueOf(one))) || valueOf(one));
     const given = fields.filter((one) => valueOf(one) !== "").map((one) => [one[0], sent(one)]);
     const made = await post("/notifications/channels", { kind: form.kind, ...Object.fromEntries(given) });
     ctx.state.channel = { kind: form.kind };
@@ -232,9 +233,11 @@ function rulesSection(ctx) {
   const { settings, actions } = ctx.data;
   const kinds = settings.kinds ?? {};
   const own = settings.actions ?? {};
-  const at = ctx.state.ruleOf ?? Object.keys(own)[0] ?? "";
+  const places = settings.channels ?? {};
+  const ruled = [...new Set([...Object.keys(own), ...Object.keys(places)])];
+  const at = ctx.state.ruleOf ?? ruled[0] ?? "";
   const known = new Map(actions.data.map((one) => [one.action_id, one.title]));
-  for (const id of Object.keys(own)) if (!known.has(id)) known.set(id, "An action that is not in the list");
+  for (const id of ruled) if (!known.has(id)) known.set(id, "An action that is not in the list");
   const chooseOwn = (kind) => (way, undo) => {
     const rules = { ...own[at] };
     if (way) rules[kind] = way;
@@ -253,9 +256,28 @@ function rulesSection(ctx) {
         "details",
         {},
         h("summary", {}, "Other rules for one action"),
-        field("Action", h("select", { value: at, onchange: (event) => { ctx.state.ruleOf = event.target.value; ctx.redraw(); } }, h("option", { value: "" }, "Choose one"), [...known].map(([id, title]) => h("option", { value: id, key: id }, `${title}${own[id] ? " (has rules)" : ""}`)))),
+        field("Action", h("select", { value: at, onchange: (event) => { ctx.state.ruleOf = event.target.value; ctx.redraw(); } }, h("option", { value: "" }, "Choose one"), [...known].map(([id, title]) => h("option", { value: id, key: id }, `${title}${ruled.includes(id) ? " (has rules)" : ""}`)))),
         at && h("ul", { class: "watch-checks", key: at, "aria-label": "Rules of this action" }, NOTICE_KINDS.filter(([kind]) => kind !== "watchdog").map(([kind, name]) => h("li", { key: kind }, h("span", {}, name), wayChoice(ctx, `${name}, for this action`, own[at]?.[kind], chooseOwn(kind), "As for all")))),
+        at && ctx.data.channels.data.length > 1 && placesOf(ctx, places, at),
       ),
+  );
+}
+
+/** The channels at which one action is told. None chosen means all of them. */
+function placesOf(ctx, places, at) {
+  const chosen = places[at] ?? [];
+  const choose = (id, isChosen, undo) => {
+    const now = isChosen ? [...chosen, id] : chosen.filter((one) => one !== id);
+    const all = { ...places, [at]: now };
+    if (now.length === 0) delete all[at];
+    return saveNotices(ctx, { channels: all }, undo);
+  };
+  return h(
+    "fieldset",
+    { key: `places ${at}` },
+    h("legend", {}, "Where this action is told"),
+    ctx.data.channels.data.map((one) => h("label", { class: "check", key: one.channel_id }, h("input", { type: "checkbox", checked: chosen.includes(one.channel_id), disabled: ctx.busy("notices"), onchange: (event) => { const box = event.target; choose(one.channel_id, box.checked, () => { box.checked = !box.checked; }); } }), h("span", {}, channelName(one)))),
+    h("p", { class: "muted" }, chosen.length === 0 ? "None is chosen, so it is told at all of them." : "While none of these is on, it is told at all that are on."),
   );
 }
 

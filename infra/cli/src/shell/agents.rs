@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::actions::look;
 use super::api::Api;
 use super::approve;
-use super::chat::{Talk, ask, confirmed};
+use super::chat::{self, Talk, ask, confirmed};
 use super::names::{self, Kind};
 use super::notices::channels;
 use super::screen::{Look, indented, line, print_json};
 use super::table::{Table, short_ids};
 use super::values::{Fields, dollars};
 use crate::Failure;
-use crate::args::{Agents, AgentsCommand, NewAgent};
+use crate::args::{Agents, AgentsCommand, Chat, NewAgent};
 use crate::output;
 use crate::server::Change;
 
@@ -99,15 +99,38 @@ fn new(api: Api, args: &NewAgent) -> Result<(), Failure> {
             "without a terminal, --name and --goal say which agent to make".to_owned(),
         ));
     }
+    set_up(api, None, args.json.json)
+}
+
+/// Talks to an agent. While there is none, a conversation on a terminal makes the first one.
+///
+/// # Errors
+/// As [`chat::run`].
+pub fn chat(api: Api, args: &Chat) -> Result<(), Failure> {
+    let talks = args.chat.is_none() && !args.json && io::stdin().is_terminal() && api.screen.is_terminal();
+    if !talks || !names::has_no_agent(&api)? {
+        return chat::run(api, args);
+    }
+    let words: Vec<&str> = args.agent.iter().chain(&args.message).map(String::as_str).collect();
+    set_up(api, Some(words.join(" ")).filter(|words| !words.is_empty()), false)
+}
+
+/// Makes an agent in the setup conversation. `first`: its first message, if it was said already.
+///
+/// # Errors
+/// If a message is refused, or the agent can't be made.
+pub fn set_up(api: Api, first: Option<String>, json: bool) -> Result<(), Failure> {
     let talk = Talk::begin(api, "/setup/chat".to_owned(), false);
-    talk.note("Say what the agent is for. Ctrl-D ends it.");
-    talk.converse(None, |talk, run| {
+    if first.is_none() {
+        talk.note("Say what an agent is to do for you, and when. Ctrl-D ends it.");
+    }
+    talk.converse(None, first, |talk, run| {
         let draft = &run["agent_draft"];
         if !draft.is_object() {
             return Ok(false);
         }
         if draft["first_action"].is_object() {
-            return ticket(talk, run, args.json.json);
+            return ticket(talk, run, json);
         }
         output::print(format!(
             "\n{}\n{}",
@@ -118,7 +141,7 @@ fn new(api: Api, args: &NewAgent) -> Result<(), Failure> {
             talk.note("Say what should be different.");
             return Ok(false);
         }
-        made(&talk.api, draft, args.json.json).map(|()| true)
+        made(&talk.api, draft, json).map(|()| true)
     })
 }
 

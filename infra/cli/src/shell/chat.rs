@@ -47,7 +47,7 @@ pub fn run(api: Api, args: &Chat) -> Result<(), Failure> {
     if message.is_empty() && io::stdin().is_terminal() {
         let how = if chat.is_some() { "the latest chat goes on; --new begins another" } else { "a new chat" };
         talk.note(&format!("{how}. Ctrl-D ends it, Ctrl-C cancels a reply."));
-        return talk.converse(chat, |_, _| Ok(false));
+        return talk.converse(chat, None, |_, _| Ok(false));
     }
     let message = if message.is_empty() { from_stdin()? } else { message };
     if message.trim().is_empty() {
@@ -129,17 +129,25 @@ impl Talk {
         }
     }
 
-    /// Reads messages line by line. `after` sees each finished run, and says whether the conversation is over.
+    /// Says `first`, if it is given, and then reads messages line by line. `after` sees each finished run, and says whether the
+    /// conversation is over.
     ///
     /// # Errors
     /// If a message can't be sent. A run that fails does not end the conversation.
     pub fn converse(
         &self,
         mut chat: Option<String>,
+        mut first: Option<String>,
         mut after: impl FnMut(&Self, &Value) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
         loop {
-            let Some(message) = ask("› ")? else { return Ok(()) };
+            let message = match first.take() {
+                Some(message) => message,
+                None => match ask("› ")? {
+                    Some(message) => message,
+                    None => return Ok(()),
+                },
+            };
             if message.trim().is_empty() {
                 continue;
             }

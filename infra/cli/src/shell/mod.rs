@@ -44,7 +44,7 @@ pub fn run(person: Person) -> Result<(), Failure> {
         wrap::run(args);
     }
     match person {
-        Person::Chat(args) => chat::run(Api::open()?, &args),
+        Person::Chat(args) => agents::chat(Api::open()?, &args),
         Person::Inbox(args) => inbox::run(&Api::open()?, &args),
         Person::Approve(args) => approve::run(&Api::open()?, &args),
         Person::Accept(args) => accept::run(&Api::open()?, &args),

@@ -161,6 +161,14 @@ pub fn agent_or_only(api: &Api, called: Option<&str>) -> Result<String, Failure>
     called.map_or_else(|| only_agent(api), |called| id(api, Kind::Agent, called))
 }
 
+/// Whether there is no active agent.
+///
+/// # Errors
+/// If the server does not answer.
+pub fn has_no_agent(api: &Api) -> Result<bool, Failure> {
+    Ok(api.list("/agents", &[("status", Some("active"))], 1)?.items("data").is_empty())
+}
+
 /// The only active agent.
 fn only_agent(api: &Api) -> Result<String, Failure> {
     let mut agents = api.list("/agents", &[("status", Some("active"))], SHOWN as u32)?;
@@ -173,7 +181,7 @@ fn only_agent(api: &Api) -> Result<String, Failure> {
         .collect();
     match &agents[..] {
         [] => Err(Failure::Message(
-            "there is no active agent yet; `lamplighter agents new` makes one".to_owned(),
+            "there is no active agent yet; `lamplighter chat` makes one in a terminal, and `lamplighter agents new` anywhere".to_owned(),
         )),
         [only] => Ok(only.id.clone()),
         several => Err(Failure::Message(format!("say which agent:\n{}", candidates(several)))),

@@ -229,7 +229,10 @@ fn help_and_version_are_printed() {
         (&["approve"], &["--hash", "--json"]),
         (&["runs"], &["--action", "--agent", "--state", "--kind", "--from", "--to", "--limit", "--json"]),
         (&["theme"], &["check", "lookup", "map", "graph", "./theme"]),
-        (&["theme", "check"], &["--overlay", "--deleted", "--json"]),
+        (
+            &["theme", "check"],
+            &["--overlay", "--deleted", "--json", "--format", "--limit", "text, json, sarif, github"],
+        ),
         (
             &["memory"],
             &[

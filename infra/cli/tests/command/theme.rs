@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::bed::{Bed, DOWN};
+use crate::bed::{Bed, DOWN, Output};
 use crate::server::{Reply, Request, Server};
 
 const LAYOUT: &str =
@@ -42,7 +42,10 @@ fn a_folder_is_answered_without_a_server() {
     let folder = theme(&[("snippets/old.liquid", "<p>old</p>"), ("snippets/bad.liquid", "{% if %}")]);
     let check = bed.run(&of(&folder, &["check"]));
     assert_eq!(check.code, 1, "{check:?}");
-    assert!(check.out.contains("snippets/bad.liquid:1: error: "), "{check:?}");
+    assert!(
+        check.out.starts_with("Shopify would refuse 1 file.\n\nsnippets/bad.liquid:1: error: "),
+        "{check:?}"
+    );
     assert!(check.out.ends_with(" in 4 files\n"), "{check:?}");
     assert!(check.err.starts_with("lamplighter: the theme has "), "{check:?}");
     let lookup = bed.run(&of(&folder, &["lookup", "change the header"]));
@@ -67,6 +70,8 @@ fn a_change_is_checked_and_not_made() {
     let overlay = changed.path().to_str().unwrap();
     let check = bed.run(&of(&folder, &["check", "--overlay", overlay]));
     assert!(check.out.contains("snippets/new.liquid:1: ") && !check.out.contains("bad.liquid"), "{check:?}");
+    let verdict = "The change adds nothing for which Shopify would refuse a file.\n\nsnippets/new.liquid:1: ";
+    assert!(check.out.starts_with(verdict), "{check:?}");
     let check = bed.run(&of(&folder, &["check", "--deleted", "snippets/header.liquid"]));
     assert!(check.out.contains("layout/theme.liquid:1: error: "), "{check:?}");
     assert!(folder.path().join("snippets/header.liquid").exists());
@@ -186,4 +191,98 @@ fn names_and_texts_do_not_control_the_terminal() {
         let text = output.out + &output.err;
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{text:?}");
     }
+}
+
+#[test]
+fn every_finding_can_be_listed() {
+    let bed = Bed::new(DOWN);
+    let many = (0..450).map(|n| format!("{{{{ 1 | nothing{n} }}}}\n")).collect::<String>();
+    let paths: Vec<String> = (0..3).map(|n| format!("sections/s{n}.liquid")).collect();
+    let mut files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), many.as_str())).collect();
+    files.push(("templates/page.liquid", "{% if %}{% endif %}"));
+    let folder = theme(&files);
+    let listed = |run: &Output| run.out.lines().filter(|line| line.contains(": error: ")).count();
+    let check = bed.run(&of(&folder, &["check"]));
+    assert_eq!((check.code, listed(&check)), (1, 1_000), "{}", check.err);
+    assert!(
+        check
+            .err
+            .starts_with("lamplighter: the worst 1000 of 1351 findings are listed; `--limit 0` lists all\n"),
+        "{}",
+        check.err
+    );
+    assert!(
+        check.out.ends_with("\n1351 errors, 0 warnings, 0 suggestions in 6 files\n"),
+        "{}",
+        check.out.len()
+    );
+    // What Shopify refuses is listed, although its path is the last one.
+    assert!(check.out.starts_with("Shopify would refuse 1 file.\n\ntemplates/page.liquid:1: error: "));
+    let check = bed.run(&of(&folder, &["check", "--limit", "0"]));
+    assert_eq!((check.code, listed(&check)), (1, 1_351));
+    assert_eq!(check.err, "lamplighter: the theme has 1351 errors\n");
+    let check = bed.run(&of(&folder, &["check", "--limit", "1", "--format", "json"]));
+    let answer: Value = serde_json::from_str(&check.out).unwrap();
+    assert_eq!(
+        (answer["findings"][0]["path"].as_str(), answer["refused"].as_i64()),
+        (Some("templates/page.liquid"), Some(1))
+    );
+    assert_eq!((answer["has_more"].as_bool(), answer["errors"].as_i64()), (Some(true), Some(1_351)));
+}
+
+#[test]
+fn programs_get_the_findings_in_their_formats() {
+    let bed = Bed::new(DOWN);
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        &[("shop/layout/theme.liquid", LAYOUT), ("shop/snippets/header.liquid", "{% if %}{% endif %}")],
+    );
+    let check = bed.run(&of(&folder, &["check", "--format", "sarif"]));
+    assert_eq!(check.code, 1, "{check:?}");
+    let log: Value = serde_json::from_str(&check.out).unwrap();
+    let result = &log["runs"][0]["results"][0];
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!((result["level"].as_str(), place["region"]["startLine"].as_i64()), (Some("error"), Some(1)));
+    let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+    assert!(uri.ends_with("/shop/snippets/header.liquid") && !uri.contains("/./"), "{uri}");
+    let check = bed.run(&of(&folder, &["check", "--format", "github"]));
+    assert!(
+        check.code == 1 && check.out.starts_with("Shopify would refuse 1 file.\n::error file="),
+        "{check:?}"
+    );
+    assert!(check.out.contains("/shop/snippets/header.liquid,line=1,title="), "{check:?}");
+    // `--format json` is `--json`, and both together are refused.
+    let json = bed.run(&of(&folder, &["check", "--json"]));
+    assert_eq!(bed.run(&of(&folder, &["check", "--format", "json"])).out, json.out);
+    assert_eq!(bed.run(&of(&folder, &["check", "--json", "--format", "sarif"])).code, 1);
+    // A theme without errors ends with 0 in each format.
+    write(folder.path(), &[("shop/snippets/header.liquid", "<h1>Shop</h1>")]);
+    for format in ["text", "json", "sarif", "github"] {
+        assert_eq!(bed.run(&of(&folder, &["check", "--format", format])).code, 0, "{format}");
+    }
+    let check = bed.run(&of(&folder, &["check"]));
+    assert_eq!(check.out, "Shopify would take every file.\n0 errors, 0 warnings, 0 suggestions in 2 files\n");
+}
+
+#[test]
+fn a_server_lists_so_many_findings() {
+    let server = Server::start(|_: &Request| {
+        let finding = |n: usize| json!({"path": "a.liquid", "line": n, "severity": "error", "message": "m", "code": "C", "refused": n == 9});
+        let findings: Vec<Value> = (1..=10).map(finding).collect();
+        let answer = json!({"findings": findings, "refused": 1, "errors": 30, "warnings": 0, "infos": 0, "files": 3, "has_more": true});
+        Reply::ok(answer.to_string())
+    });
+    let bed = Bed::new(&server.url);
+    let check = bed.run(&["theme", "check", "default", "--limit", "2"]);
+    assert!(check.out.starts_with("Shopify would refuse 1 file.\n\na.liquid:9: error: m (C)\n"), "{check:?}");
+    assert!(
+        check.err.starts_with("lamplighter: the worst 2 of 30 findings are listed; `--limit 0` lists all\n"),
+        "{check:?}"
+    );
+    let check = bed.run(&["theme", "check", "default", "--limit", "0"]);
+    assert!(
+        check.err.starts_with("lamplighter: the worst 10 of 30 findings are listed; a server lists no more"),
+        "{check:?}"
+    );
 }

@@ -26,6 +26,7 @@ use crate::ids::{ActionId, RunId};
 use crate::lease::Lease;
 use crate::models::Usage;
 use crate::witness::Report;
+use crate::work::ActionState;
 
 /// A run that is found, or begins, at least this long after its due time is late.
 pub(super) const LATE: SignedDuration = SignedDuration::from_secs(5);
@@ -310,6 +311,15 @@ impl Occurrence {
             | OccurrenceState::Skipped => return None,
         };
         Some(tells).filter(|tells| self.told.as_ref() != Some(tells))
+    }
+
+    /// Whether it is the live run of this action and has asked its person a question in words.
+    #[must_use]
+    pub fn asks_in_words(&self, action: &Action) -> bool {
+        action.live_run == Some(self.run_id)
+            && action.state == ActionState::NeedsApproval
+            && self.state == OccurrenceState::Waiting
+            && self.reason_code == Some(ReasonCode::Asked)
     }
 
     /// Whether a person was told last that it waits for an answer.

@@ -25,6 +25,7 @@ pub mod plan;
 #[cfg(test)]
 mod plan_tests;
 pub mod render;
+pub mod replies;
 pub mod result;
 pub mod told;
 pub mod waits;
@@ -38,12 +39,15 @@ use jiff::civil::Time;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::ids::{ActionId, AgentId, ProjectId, RunId, WatchedId};
+use crate::ids::{ActionId, AgentId, ChannelId, ProjectId, RunId, WatchedId};
 use crate::quoting::short_line;
 use crate::validate::{FieldErrors, TIME_LIMIT, is_sane};
 
 /// How many actions may have rules of their own.
 pub const MAX_ACTIONS: usize = 200;
+
+/// How many channels an account may have.
+pub const MAX_CHANNELS: usize = 10;
 
 /// The longest cause, in bytes.
 pub const MAX_CAUSE: usize = 100;
@@ -320,6 +324,11 @@ pub struct Preferences {
     /// For single actions, by kind. At most 200 actions.
     #[schema(value_type = BTreeMap<String, BTreeMap<NoticeKind, Delivery>>)]
     pub actions: BTreeMap<ActionId, BTreeMap<NoticeKind, Delivery>>,
+    /// For single actions, the channels that are told. Default: all. While none of them is on, all that are on are told. At most 200
+    /// actions, and 1 to 10 channels each.
+    #[schema(value_type = BTreeMap<String, Vec<ChannelId>>)]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub channels: BTreeMap<ActionId, Vec<ChannelId>>,
     /// Nothing is sent in these hours. It is sent when they end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet_hours: Option<QuietHours>,
@@ -346,6 +355,7 @@ impl Default for Preferences {
         Self {
             kinds: BTreeMap::new(),
             actions: BTreeMap::new(),
+            channels: BTreeMap::new(),
             quiet_hours: None,
             urgent_in_quiet_hours: false,
             snoozed_until: None,
@@ -363,15 +373,46 @@ impl Preferences {
         of_action.or_else(|| self.kinds.get(&kind)).copied().unwrap_or(kind.default_delivery())
     }
 
+    /// Those of the channels that are on that are told of this. `id` gives the id of one.
+    #[must_use]
+    pub fn told<'a, T>(
+        &self,
+        on: &'a [T],
+        id: impl Fn(&T) -> ChannelId,
+        action_id: Option<ActionId>,
+    ) -> Vec<&'a T> {
+        let chosen = action_id.and_then(|action| self.channels.get(&action));
+        let is_chosen = |one: &&T| chosen.is_none_or(|chosen| chosen.contains(&id(one)));
+        let told: Vec<&T> = on.iter().filter(is_chosen).collect();
+        if told.is_empty() { on.iter().collect() } else { told }
+    }
+
+    /// Forgets what is about actions and channels that do not exist any more.
+    pub fn forget(&mut self, has_action: impl Fn(ActionId) -> bool, has_channel: impl Fn(ChannelId) -> bool) {
+        self.actions.retain(|action, _| has_action(*action));
+        self.channels.retain(|action, chosen| {
+            chosen.retain(|channel| has_channel(*channel));
+            has_action(*action) && !chosen.is_empty()
+        });
+    }
+
     /// # Errors
     /// Every invalid field, with its limit.
     pub fn validate(&self) -> Result<(), FieldErrors> {
         let mut errors = FieldErrors::default();
-        if self.actions.len() > MAX_ACTIONS {
-            errors.add(
-                "actions",
-                format!("must have at most {MAX_ACTIONS} actions, has {}", self.actions.len()),
-            );
+        for (field, count) in [("actions", self.actions.len()), ("channels", self.channels.len())] {
+            if count > MAX_ACTIONS {
+                errors.add(field, format!("must have at most {MAX_ACTIONS} actions, has {count}"));
+            }
+        }
+        for (action, chosen) in &self.channels {
+            if !(1..=MAX_CHANNELS).contains(&chosen.len()) {
+                let count = chosen.len();
+                errors.add(
+                    format!("channels.{action}"),
+                    format!("must have 1 to {MAX_CHANNELS} channels, has {count}"),
+                );
+            }
         }
         if self.quiet_hours.is_some_and(|hours| hours.from == hours.to) {
             errors.add("quiet_hours", "must not begin and end at the same time; leave them out instead");
@@ -417,6 +458,33 @@ mod tests {
     }
 
     #[test]
+    fn an_action_is_told_at_its_own_channels_while_one_of_them_is_on() {
+        let [mail, slack, chat] = [1, 2, 3].map(|n| ChannelId::from_uuid(Uuid::from_u128(n)));
+        let mut preferences =
+            Preferences { channels: BTreeMap::from([(ACTION, vec![slack, chat])]), ..Preferences::default() };
+        let told = |preferences: &Preferences, on: &[ChannelId], action| -> Vec<ChannelId> {
+            preferences.told(on, |one| *one, action).into_iter().copied().collect()
+        };
+        assert_eq!(told(&preferences, &[mail, slack, chat], Some(ACTION)), [slack, chat]);
+        assert_eq!(told(&preferences, &[mail, slack], Some(ACTION)), [slack]);
+        // Nothing is lost because a channel is off or gone.
+        assert_eq!(told(&preferences, &[mail], Some(ACTION)), [mail]);
+        assert_eq!(told(&preferences, &[], Some(ACTION)), []);
+        let other = ActionId::from_uuid(Uuid::from_u128(6));
+        for action in [None, Some(other)] {
+            assert_eq!(told(&preferences, &[mail, slack, chat], action), [mail, slack, chat]);
+        }
+        preferences.actions =
+            BTreeMap::from([(ACTION, BTreeMap::from([(NoticeKind::Failed, Delivery::Off)]))]);
+        preferences.forget(|_| true, |channel| channel == chat);
+        assert_eq!(preferences.channels[&ACTION], [chat]);
+        preferences.forget(|_| true, |_| false);
+        assert!(preferences.channels.is_empty() && !preferences.actions.is_empty());
+        preferences.forget(|_| false, |_| true);
+        assert_eq!(preferences, Preferences::default());
+    }
+
+    #[test]
     fn refusals_name_the_field_and_its_limit() {
         let read = |value| serde_json::from_value::<Preferences>(value).map_err(|error| error.to_string());
         let same = read(json!({"quiet_hours": {"from": "07:00", "to": "07:00"}})).unwrap();
@@ -437,6 +505,15 @@ mod tests {
             many(201).validate().unwrap_err().to_string(),
             "actions: must have at most 200 actions, has 201"
         );
+        for count in [0, 11] {
+            let chosen = vec![ChannelId::from_uuid(Uuid::nil()); count];
+            let places =
+                Preferences { channels: BTreeMap::from([(ACTION, chosen)]), ..Preferences::default() };
+            assert_eq!(
+                places.validate().unwrap_err().to_string(),
+                format!("channels.{ACTION}: must have 1 to 10 channels, has {count}")
+            );
+        }
         for wrong in ["8:00", "24:00", "08:60", "0800", "+8:00", "08:00:00", "", "٠٨:٠٠"] {
             let message = read(json!({"digest_at": wrong})).unwrap_err();
             assert!(message.starts_with("must be a time of day such as 08:00"), "{wrong}: {message}");

@@ -14,6 +14,7 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 use url::Url;
 
+use super::answer_link::asks;
 use super::codes::Code;
 use super::digest::{Digest, DigestItem};
 use super::inert::{cut, inert, visible};
@@ -53,6 +54,7 @@ pub const TEST: &str = "test";
 /// link fit into each channel, so no text can push the link out.
 const SHOWN_TITLE: usize = 150;
 const SHOWN_REASON: usize = 600;
+const SHOWN_ASKED: usize = 800;
 
 /// The address of the platform, for links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +97,13 @@ impl Site {
     #[must_use]
     pub fn api(&self, path: &str) -> String {
         format!("{}{path}", self.base())
+    }
+
+    /// Whether servers elsewhere reach it: it has a name, and speaks TLS.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        let name = self.0.domain().unwrap_or_default();
+        self.0.scheme() == "https" && name.contains('.') && !name.ends_with(".localhost")
     }
 
     /// The page of a thing in the console.
@@ -141,8 +150,25 @@ pub enum Message<'a> {
 pub struct Links<'a> {
     /// Ends these e-mails with a single POST.
     pub unsubscribe: Option<&'a Url>,
-    /// A page on which its reader can answer what the notice asks.
-    pub answer: Option<&'a str>,
+    pub answer: Option<ToAnswer<'a>>,
+}
+
+/// How the reader of a notice answers it.
+#[derive(Clone, Copy, Debug)]
+pub struct ToAnswer<'a> {
+    /// The page on which its reader can answer, pause or correct.
+    pub page: &'a str,
+    /// What is asked beyond the reason, such as a call with its arguments. The text comes from outside.
+    pub asked: &'a str,
+    /// What a reply to the message does, in a sentence.
+    pub reply: &'a str,
+}
+
+/// Whether [`ToAnswer::asked`] is shown whole.
+#[must_use]
+pub fn is_shown_whole(asked: &str) -> bool {
+    let shown = inert(asked);
+    cut(&shown, SHOWN_ASKED) == shown
 }
 
 /// An e-mail without its sender and its recipient.
@@ -357,13 +383,15 @@ impl Message<'_> {
         }
     }
 
-    /// `answer`: a page on which its reader can answer what the notice asks.
-    fn lines(&self, site: &Site, results: &Results, answer: Option<&str>) -> Lines {
+    fn lines(&self, site: &Site, results: &Results, answer: Option<ToAnswer<'_>>) -> Lines {
         let (mut first, mut middle, mut last) = (vec![Line::Heading(self.subject())], Vec::new(), Vec::new());
         match self {
-            Self::Notice(Notice { about, count, since, is_over, .. }) => {
+            Self::Notice(notice @ Notice { about, count, since, is_over, .. }) => {
                 if !about.reason.is_empty() {
                     first.push(Line::Text(cut(&inert(&about.reason), SHOWN_REASON)));
+                }
+                if let Some(ToAnswer { asked, .. }) = answer.filter(|answer| !answer.asked.is_empty()) {
+                    first.push(Line::Text(cut(&inert(asked), SHOWN_ASKED)));
                 }
                 for result in results.values() {
                     result_lines(result, &mut middle);
@@ -379,7 +407,13 @@ impl Message<'_> {
                 } else if *count > 1 {
                     last.push(Line::Text(format!("It began at {since}.")));
                 }
-                last.extend(answer.map(|page| Line::Link("Answer it".to_owned(), page.to_owned())));
+                if let Some(ToAnswer { page, reply, .. }) = answer {
+                    let label = if asks(notice) { "Answer it" } else { "Pause or correct it" };
+                    if !reply.is_empty() {
+                        last.push(Line::Text(reply.to_owned()));
+                    }
+                    last.push(Line::Link(label.to_owned(), page.to_owned()));
+                }
                 last.push(Line::Link("See it".to_owned(), site.link(about.leads_to)));
             }
             Self::Digest { digest, .. } => {
@@ -495,7 +529,12 @@ impl Message<'_> {
     /// The body for `sendMessage` of Telegram. It names no `parse_mode`, so Telegram takes the text as it is. What has aligned columns is
     /// an entity of the type `pre`.
     #[must_use]
-    pub fn telegram(&self, site: &Site, results: &Results, (chat_id, answer): (&str, Option<&str>)) -> Value {
+    pub fn telegram(
+        &self,
+        site: &Site,
+        results: &Results,
+        (chat_id, answer): (&str, Option<ToAnswer<'_>>),
+    ) -> Value {
         let units = |text: &str| text.encode_utf16().count();
         let style =
             Style { escape: str::to_owned, fixed: |lines| lines.join("\n"), size: units, max: TELEGRAM_MAX };

@@ -70,6 +70,7 @@ async fn free(cx: &Cx, entry: &DueEntry, DueItem { owner, target, .. }: &DueItem
         | DueTarget::Import
         | DueTarget::Memory
         | DueTarget::Watchdog
+        | DueTarget::Replies(_)
         | DueTarget::Docs(_) => {
             let _ = cx.store.lease_due(entry, now, None).await?;
             Ok(false)

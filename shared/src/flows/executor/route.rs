@@ -13,7 +13,7 @@ use super::{drain, execute, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::accounts::{deletion, export, import};
-use crate::flows::{living, memory, notices, turn, watchdog};
+use crate::flows::{living, memory, notices, replies, turn, watchdog};
 use crate::process::due_queue::Dispatch;
 use crate::store::{DueItem, DueTarget};
 
@@ -92,6 +92,7 @@ fn work<'a>(
         DueTarget::Occurrence { action, run } => notices::tell_of(cx, owner, action, run).boxed(),
         DueTarget::Notices => notices::go_on(cx, owner, deadline).boxed(),
         DueTarget::Delivery(id) => notices::deliveries::go_on(cx, owner, id).boxed(),
+        DueTarget::Replies(channel) => replies::listen(cx, owner, channel).boxed(),
         DueTarget::Watchdog => watchdog::look_at_each(cx, item, deadline).boxed(),
         DueTarget::Docs(project) => living::sync::go_on(cx, owner, project, deadline).boxed(),
     }

@@ -2,6 +2,8 @@
 //! shown again.
 
 use domain::ids::{ChannelId, NoticeId, Owner};
+use domain::notices::MAX_CHANNELS;
+use domain::notices::answer_link::is_chat_with_one_person;
 use domain::notices::channels::{Channel, ChannelKind, MailServer, NTFY, Security};
 use domain::notices::codes::{self, Code};
 use domain::notices::deliveries::{DeliveryRecord, Said};
@@ -13,24 +15,25 @@ use jiff::{SignedDuration, Timestamp};
 use rand::Rng;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
 
+use super::telegram::{self, Bot};
 use crate::config::MailConfig;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::due;
-use crate::store::notices::{ChannelGuard, ChannelState, SealedText, SentCode, StoredChannel};
+use crate::store::notices::{
+    ChannelGuard, ChannelState, Listening, Replies, SealedText, SentCode, StoredChannel,
+};
 use crate::store::table::Write;
 use crate::store::{DueItem, Once, Store, Tries, Versioned};
-
-/// How many channels a person may have.
-pub const MAX_CHANNELS: usize = 10;
 
 /// How long the secret before the newest one signs, too.
 const OLD_SECRET: SignedDuration = SignedDuration::from_hours(24);
 
 /// The longest reason why a channel is off, in bytes.
-const MAX_WHY: usize = 300;
+pub(crate) const MAX_WHY: usize = 300;
 
 /// The bytes of a new secret.
 const SECRET_BYTES: usize = 32;
@@ -54,13 +57,35 @@ pub struct ChannelView {
     /// Until when the code that was sent works. Only with the state `unconfirmed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code_until: Option<Timestamp>,
+    /// Whether replies in its chat come back. Left out if they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replies: Option<RepliesView>,
+}
+
+/// Replies in the chat of a channel come back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RepliesView {
+    /// Why they do not come back at the moment. It is tried again every two minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 impl From<StoredChannel> for ChannelView {
     fn from(channel: StoredChannel) -> Self {
-        let StoredChannel { channel_id, kind, target, state, why, created_at, old_until, code, .. } = channel;
-        let code_until = code.map(|code| code.works_until);
-        Self { channel_id, kind, target, state, why, created_at, old_secret_until: old_until, code_until }
+        let StoredChannel {
+            channel_id, kind, target, state, why, created_at, old_until, code, replies, ..
+        } = channel;
+        Self {
+            channel_id,
+            kind,
+            target,
+            state,
+            why,
+            created_at,
+            old_secret_until: old_until,
+            code_until: code.map(|code| code.works_until),
+            replies: replies.map(|replies| RepliesView { why: replies.why }),
+        }
     }
 }
 
@@ -123,6 +148,10 @@ pub struct NewChannel {
     /// Of `telegram`: a number, or the name of a channel with `@`.
     #[serde(default)]
     pub chat_id: Option<String>,
+    /// Of `telegram`, optional: whether replies to its messages come back. The chat must be with one person, and nothing else may receive
+    /// what is written to the bot.
+    #[serde(default)]
+    pub replies: Option<bool>,
     /// Of `ntfy`: 1 to 64 letters, digits, `-` and `_`.
     #[serde(default)]
     #[schema(max_length = 64)]
@@ -153,12 +182,13 @@ pub struct NewChannel {
 
 impl NewChannel {
     fn into_channel(self) -> std::result::Result<Channel, FieldErrors> {
-        let Self { kind, to, url, token, chat_id, topic, host, port, security, user, secret, from } = self;
+        let Self { kind, to, url, token, chat_id, replies, topic, host, port, security, user, secret, from } =
+            self;
         let mut errors = FieldErrors::default();
         let (needs, may): (&[&str], &[&str]) = match kind {
             ChannelKind::Email => (&["to"], &[]),
             ChannelKind::Webhook | ChannelKind::Slack | ChannelKind::Discord => (&["url"], &[]),
-            ChannelKind::Telegram => (&["token", "chat_id"], &[]),
+            ChannelKind::Telegram => (&["token", "chat_id"], &["replies"]),
             ChannelKind::Ntfy => (&["topic"], &["url", "token"]),
             ChannelKind::Gotify => (&["url", "token"], &[]),
             ChannelKind::Smtp => (&["host", "from", "to"], &["port", "security", "user", "secret"]),
@@ -168,6 +198,7 @@ impl NewChannel {
             ("url", url.is_some()),
             ("token", token.is_some()),
             ("chat_id", chat_id.is_some()),
+            ("replies", replies.is_some()),
             ("topic", topic.is_some()),
             ("host", host.is_some()),
             ("port", port.is_some()),
@@ -212,6 +243,8 @@ pub struct ChannelPatch {
     pub state: Option<WantedState>,
     /// Whether a webhook gets a new secret. The old one signs, too, for 24 hours.
     pub new_secret: bool,
+    /// Whether replies in the chat of a bot of Telegram come back.
+    pub replies: Option<bool>,
 }
 
 /// The states that a person may choose.
@@ -236,6 +269,7 @@ pub struct GivenCode {
 /// 400 with every invalid field and its limit; 409 if the person has as many channels as the limit allows, or if too many codes were
 /// sent.
 pub async fn create(cx: &Cx, owner: &Owner, once: &Once, new: NewChannel) -> Result<ChannelWithSecret> {
+    let wants_replies = new.replies.unwrap_or_default();
     let channel = new.into_channel()?;
     channel.validate(&cx.config.reach.policy)?;
     if channel.kind() == ChannelKind::Email && cx.config.notices.mail == MailConfig::Off {
@@ -261,13 +295,15 @@ pub async fn create(cx: &Cx, owner: &Owner, once: &Once, new: NewChannel) -> Res
         old_secret: None,
         old_until: None,
         code: None,
+        replies: None,
     };
     let _lock = cx.locks.lock((owner, "channels")).await;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let mut guard = cx.store.channel_guard(owner).await?;
-        if cx.store.channels(owner).await?.len() >= MAX_CHANNELS {
+        let others = cx.store.channels(owner).await?;
+        if others.len() >= MAX_CHANNELS {
             let told = format!("an account has at most {MAX_CHANNELS} channels: delete one first");
             return Err(Error::conflict("too_many_channels", told));
         }
@@ -282,6 +318,13 @@ pub async fn create(cx: &Cx, owner: &Owner, once: &Once, new: NewChannel) -> Res
             Store::channel_guard_write(owner, &guard)?,
             Store::plan_again_write(owner, now)?,
         ];
+        if wants_replies {
+            check_replies(cx, owner, &channel, &others).await?;
+            record.replies = Some(Replies::default());
+            let listening = Listening { channel_id, next: 0, at: now };
+            writes[0] = Store::new_channel_write(owner, &record)?;
+            writes.push(Store::listening_write(owner, &listening, 0)?);
+        }
         let item = match code {
             Some(code) => {
                 writes.extend(code.writes);
@@ -291,12 +334,51 @@ pub async fn create(cx: &Cx, owner: &Owner, once: &Once, new: NewChannel) -> Res
         };
         if cx.store.commit(once, writes).await?.done() {
             due::dispatch(cx, &item).await;
+            if wants_replies {
+                due::dispatch(cx, &DueItem::replies(owner, channel_id)).await;
+            }
             return Ok(ChannelWithSecret {
                 channel: record.into(),
                 secret: secret.map(|secret| secret.reveal()),
             });
         }
     }
+}
+
+/// Whether replies in the chat of this channel can come back. `others`: the other channels.
+async fn check_replies(
+    cx: &Cx,
+    owner: &Owner,
+    channel: &Channel,
+    others: &[Versioned<StoredChannel>],
+) -> Result<()> {
+    let refused = |told: &str| Err(FieldErrors::one("replies", told).into());
+    let Channel::Telegram { token, chat_id } = channel else {
+        return refused("only a channel of Telegram has replies");
+    };
+    if !is_chat_with_one_person(chat_id) {
+        return refused("the chat must be with one person: `chat_id` must have digits only");
+    }
+    for other in others.iter().filter(|other| other.value.replies.is_some()) {
+        if matches!(opened(cx, owner, &other.value).await?, Channel::Telegram { token: of, .. } if of == *token)
+        {
+            return refused("another channel receives the replies of this bot");
+        }
+    }
+    Ok(())
+}
+
+/// Ends that Telegram sends replies here. If that fails, what it sends is refused.
+async fn end_replies(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Result<()> {
+    if channel.replies.is_none() || telegram::hook(cx, owner, channel.channel_id).await?.is_none() {
+        return Ok(());
+    }
+    if let Channel::Telegram { token, .. } = opened(cx, owner, channel).await?
+        && let Err(failed) = Bot::new(cx, &token).call("deleteWebhook", &json!({})).await
+    {
+        tracing::warn!(why = failed.why, "the webhook of a bot was not deleted");
+    }
+    Ok(())
 }
 
 /// A code that is to be sent.
@@ -493,11 +575,30 @@ pub async fn change(
             channel.secret = seal_secret(cx, owner, id, Some(&new)).await?;
             secret = Some(new.reveal());
         }
+        let mut replies = Vec::new();
+        match patch.replies {
+            Some(true) if channel.replies.is_none() => {
+                let mut others = cx.store.channels(owner).await?;
+                others.retain(|other| other.value.channel_id != id);
+                check_replies(cx, owner, &opened(cx, owner, &channel).await?, &others).await?;
+                channel.replies = Some(Replies::default());
+                let listening = cx.store.listening(owner, id).await?.map_or(0, |found| found.version);
+                let from = Listening { channel_id: id, next: 0, at: now };
+                replies.push(Store::listening_write(owner, &from, listening)?);
+            }
+            Some(false) if channel.replies.is_some() => {
+                end_replies(cx, owner, &channel).await?;
+                channel.replies = None;
+                replies.push(Store::not_listening_write(owner, id));
+            }
+            _ => {}
+        }
         let mut writes = vec![
             Store::channel_write(owner, &channel, version)?,
             // What waits for this channel is planned again.
             Store::plan_again_write(owner, now)?,
         ];
+        writes.extend(replies);
         if was_off && channel.state == ChannelState::Enabled {
             let id = NoticeId::of(&format!("{id}/on"), now);
             writes.push(Store::happened_write(
@@ -509,6 +610,9 @@ pub async fn change(
         }
         if cx.store.commit(once, writes).await?.done() {
             due::dispatch(cx, &DueItem::notices(owner)).await;
+            if channel.replies.is_some() {
+                due::dispatch(cx, &DueItem::replies(owner, id)).await;
+            }
             return Ok(ChannelWithSecret { channel: channel.into(), secret });
         }
     }
@@ -519,6 +623,8 @@ pub async fn change(
 /// # Errors
 /// 404 if it does not exist.
 pub async fn delete(cx: &Cx, owner: &Owner, id: ChannelId) -> Result<()> {
+    let channel = load(cx, owner, id).await?.value;
+    end_replies(cx, owner, &channel).await?;
     if !cx.store.delete_channel(owner, id).await?.done() {
         return Err(Error::NotFound("channel"));
     }
@@ -526,7 +632,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ChannelId) -> Result<()> {
 }
 
 /// The channel, decrypted.
-pub(super) async fn opened(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Result<Channel> {
+pub(crate) async fn opened(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Result<Channel> {
     let text = cx.provider_keys.open_for_channel(owner, channel.channel_id, &channel.sealed).await?;
     serde_json::from_str(text.expose_secret()).map_err(|_| Error::internal("a stored channel can't be read"))
 }

@@ -5,11 +5,11 @@
 use base::reach::Ask;
 use bytes::Bytes;
 use domain::ids::{ChannelId, DeliveryId, NoticeId, Owner};
-use domain::notices::answer_link::AnswerLink;
+use domain::notices::answer_link::{AnswerLink, asks as asks_something};
 use domain::notices::channels::{self, Answer, Channel, ChannelKind, Next};
 use domain::notices::deliveries::{DeliveryRecord, DeliveryState, Said};
 use domain::notices::plan::Notice;
-use domain::notices::render::{Links, Message, TEST};
+use domain::notices::render::{Links, Message, TEST, ToAnswer};
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
 use domain::secrets::signature::{self, SigningSecret};
 use futures::FutureExt;
@@ -20,6 +20,7 @@ use serde_json::Value;
 use url::Url;
 use utoipa::ToSchema;
 
+use super::asks::{self, InMessage};
 use super::channels::{code, code_to_send, load, opened, secrets, suspend};
 use super::{mail, results, smtp};
 use crate::context::Cx;
@@ -29,9 +30,6 @@ use crate::flows::page::{self, Page, PageQuery};
 use crate::process::metrics;
 use crate::store::notices::{ChannelState, Mail, StoredChannel};
 use crate::store::{DueItem, Once, Store, Tries};
-
-/// Where Telegram takes messages.
-const TELEGRAM: &str = "https://api.telegram.org";
 
 /// A delivery as its person sees it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -256,17 +254,13 @@ async fn send(
     let site = &cx.config.notices.site;
     let results = results::of(cx, owner, &delivery.said).await?;
     let now = cx.clock.now();
-    let answer = match &delivery.said {
-        Said::Notice { notice } => AnswerLink::of(notice, channel.channel_id, &to, now),
-        Said::Digest { .. } | Said::Code => None,
-    };
-    let answer = match answer {
-        Some(link) => {
-            Some(site.api(&format!("/answers/{}", cx.provider_keys.token_of_answer(owner, link).await?)))
-        }
-        None => None,
-    };
-    let answer = answer.as_deref();
+    let to_answer = to_answer(cx, owner, (channel, &to), &delivery.said).await?;
+    let answer = to_answer.as_ref().map(|(page, shown)| ToAnswer {
+        page,
+        asked: &shown.text,
+        // Nobody reads the replies to e-mails.
+        reply: if channel.replies.is_some() { shown.reply } else { "" },
+    });
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::USER_AGENT, HeaderValue::from_static("Lamplighter"));
@@ -308,7 +302,7 @@ async fn send(
         Channel::Telegram { token, chat_id } => {
             let body =
                 rendered(&delivery.said, |message| message.telegram(site, &results, (chat_id, answer)));
-            (format!("{TELEGRAM}/bot{token}/sendMessage"), body)
+            (format!("{}/bot{token}/sendMessage", cx.config.reach.telegram), body)
         }
         Channel::Ntfy { url, topic, token } => {
             if let Some(token) = token {
@@ -343,6 +337,30 @@ async fn send(
         // The messages show at most the host, which a person may know.
         Err(error) => (Answer::None, error.to_string()),
     })
+}
+
+/// The page on which the reader of a message answers, and what the message shows of what is asked.
+async fn to_answer(
+    cx: &Cx,
+    owner: &Owner,
+    (channel, to): (&StoredChannel, &Channel),
+    said: &Said,
+) -> Result<Option<(String, InMessage)>> {
+    let Said::Notice { notice } = said else { return Ok(None) };
+    let Some(mut link) = AnswerLink::of(notice, channel.channel_id, to, cx.clock.now()) else {
+        return Ok(None);
+    };
+    let shown = if asks_something(notice) {
+        asks::in_message(cx, owner, &link).await?
+    } else {
+        InMessage {
+            reply: "Reply to this message with what should be different, or with: pause.",
+            ..InMessage::default()
+        }
+    };
+    link.shown = shown.shown;
+    let token = cx.provider_keys.token_of_answer(owner, link).await?;
+    Ok(Some((cx.config.notices.site.api(&format!("/answers/{token}")), shown)))
 }
 
 /// A header that no debug print shows.

@@ -7,18 +7,22 @@
 //!
 //! Without a channel nothing is planned: there is nobody to tell.
 
+pub mod asks;
 pub mod channels;
 pub mod deliveries;
 pub mod mail;
 pub mod reach;
 mod results;
 mod smtp;
+pub mod telegram;
 pub mod told;
 mod waits;
 
+use std::collections::BTreeSet;
+
 use domain::actions::{Action, Occurrence, OccurrenceState, Telling};
 use domain::dispatch::LEASE;
-use domain::ids::{ActionId, NoticeId, Owner, RunId};
+use domain::ids::{ActionId, ChannelId, NoticeId, Owner, RunId};
 use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::digest::DigestItem;
 use domain::notices::hours::digest_time;
@@ -77,13 +81,29 @@ impl Recipient {
         self.preferences.delivery(key.kind, key.action_id) == Delivery::Digest
     }
 
-    /// The deliveries of a message to each channel.
+    /// The channels that are told of an action, or of what is about none.
+    fn told(&self, action: Option<ActionId>) -> Vec<&StoredChannel> {
+        self.preferences.told(&self.channels, |channel| channel.channel_id, action)
+    }
+
+    /// The deliveries of a message to each channel that is told of it. A digest has other lines for each channel.
     fn deliveries(&self, id: NoticeId, said: &Said, now: Timestamp) -> Vec<DeliveryRecord> {
+        let is_told =
+            |channel: ChannelId, action| self.told(action).iter().any(|told| told.channel_id == channel);
+        let said_to = |channel: ChannelId| match said {
+            Said::Notice { notice } => is_told(channel, notice.key.action_id).then(|| said.clone()),
+            Said::Digest { date, at, items } => {
+                let items: Vec<DigestItem> =
+                    items.iter().filter(|item| is_told(channel, item.key.action_id)).cloned().collect();
+                (!items.is_empty()).then_some(Said::Digest { date: *date, at: *at, items })
+            }
+            Said::Code => Some(Said::Code),
+        };
         let to = |channel: &StoredChannel| {
             let to = (channel.channel_id, channel.kind, channel.target.as_str());
-            DeliveryRecord::new(id, said.clone(), to, now)
+            Some(DeliveryRecord::new(id, said_to(channel.channel_id)?, to, now))
         };
-        self.channels.iter().map(to).collect()
+        self.channels.iter().filter_map(to).collect()
     }
 }
 
@@ -99,7 +119,8 @@ impl Planned {
     fn add(&mut self, owner: &Owner, to: &Recipient, decision: Decision, now: Timestamp) -> Result<()> {
         match decision {
             Decision::SendNow(notice) => {
-                let channels: Vec<_> = to.channels.iter().map(|channel| channel.channel_id).collect();
+                let channels: Vec<_> =
+                    to.told(notice.key.action_id).iter().map(|channel| channel.channel_id).collect();
                 for run in &notice.runs {
                     let write = Store::run_told_write(owner, *run, notice.notice_id, channels.clone())?;
                     self.writes.push(write);
@@ -498,7 +519,8 @@ pub async fn preferences(cx: &Cx, owner: &Owner) -> Result<PreferencesView> {
     Ok(cx.store.preferences(owner).await?.into())
 }
 
-/// Replaces what a person wants to be told. What waits is planned again with it.
+/// Replaces what a person wants to be told. What waits is planned again with it. What it repeats about actions and channels that were
+/// deleted is forgotten.
 ///
 /// # Errors
 /// 400 with every invalid field and its limit; 409 if `If-Match` is not the current version.
@@ -506,27 +528,55 @@ pub async fn replace_preferences(
     cx: &Cx,
     owner: &Owner,
     if_match: Option<IfMatch>,
-    preferences: Preferences,
+    mut preferences: Preferences,
 ) -> Result<PreferencesView> {
     preferences.validate()?;
-    let known = cx.store.existing_actions(owner, preferences.actions.keys().copied()).await?;
-    let mut errors = FieldErrors::default();
-    for action in preferences.actions.keys().filter(|action| !known.contains(action)) {
-        errors.add(format!("actions.{action}"), "there is no such action");
-    }
-    errors.into_result(())?;
+    let named = preferences.actions.keys().chain(preferences.channels.keys()).copied();
+    let actions = cx.store.existing_actions(owner, named).await?;
+    let channels = cx.store.channels(owner).await?;
+    let channels: Vec<ChannelId> = channels.into_iter().map(|found| found.value.channel_id).collect();
     let _lock = cx.locks.lock((owner, "preferences")).await;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let current = cx.store.preferences(owner).await?;
         edit::check(if_match, current.version, &PreferencesView::from(current.clone()))?;
+        check_names(&preferences, &current.value, &actions, &channels)?;
+        preferences.forget(|action| actions.contains(&action), |channel| channels.contains(&channel));
         let now = cx.clock.now();
         if cx.store.replace_preferences(owner, &preferences, current.version, now).await?.done() {
             dispatcher::dispatch(cx, &DueItem::notices(owner)).await;
             return Ok(PreferencesView { preferences, version: current.version + 1 });
         }
     }
+}
+
+/// What is new in `wanted` must exist. What `current` has already may be about something that was deleted since.
+fn check_names(
+    wanted: &Preferences,
+    current: &Preferences,
+    actions: &BTreeSet<ActionId>,
+    channels: &[ChannelId],
+) -> Result<()> {
+    let mut errors = FieldErrors::default();
+    let is_new = |action: &ActionId| {
+        !actions.contains(action)
+            && !current.actions.contains_key(action)
+            && !current.channels.contains_key(action)
+    };
+    for action in wanted.actions.keys().filter(|action| is_new(action)) {
+        errors.add(format!("actions.{action}"), "there is no such action");
+    }
+    for (action, chosen) in &wanted.channels {
+        if is_new(action) {
+            errors.add(format!("channels.{action}"), "there is no such action");
+        }
+        let known = current.channels.get(action).map(Vec::as_slice).unwrap_or_default();
+        for channel in chosen.iter().filter(|one| !channels.contains(one) && !known.contains(one)) {
+            errors.add(format!("channels.{action}"), format!("there is no channel {channel}"));
+        }
+    }
+    errors.into_result(()).map_err(Into::into)
 }
 
 // A sweep leases what is due for longer than one try of a delivery takes, so it does not send the delivery while it is tried.

@@ -13,7 +13,8 @@ use crate::store::notices::ChannelState;
 /// Where the results of an action are told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Reaches {
-    /// The channels that are on. Results are told on each of them, unless `delivery` is `off`.
+    /// The channels that are on, or those of them that were chosen for the action. Results are told on each of them, unless `delivery` is
+    /// `off`.
     pub channels: Vec<ShownChannel>,
     /// How results are told.
     pub delivery: Delivery,
@@ -54,7 +55,10 @@ impl Reaches {
 pub async fn of_results(data: &Data, owner: &Owner, action: Option<ActionId>) -> Result<Reaches> {
     let (channels, preferences) =
         tokio::try_join!(data.store.channels(owner), data.store.preferences(owner))?;
+    let preferences = preferences.value;
     let is_on = channels.into_iter().map(|found| found.value).filter(|of| of.state == ChannelState::Enabled);
-    let channels = is_on.map(|channel| ShownChannel { kind: channel.kind, target: channel.target }).collect();
-    Ok(Reaches::new(channels, preferences.value.delivery(NoticeKind::Succeeded, action)))
+    let channels: Vec<_> = is_on.collect();
+    let told = preferences.told(&channels, |channel| channel.channel_id, action).into_iter();
+    let told = told.map(|channel| ShownChannel { kind: channel.kind, target: channel.target.clone() });
+    Ok(Reaches::new(told.collect(), preferences.delivery(NoticeKind::Succeeded, action)))
 }

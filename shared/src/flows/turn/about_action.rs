@@ -1,6 +1,5 @@
 //! The conversation about one action: messages of people, questions of its runs, and answers of a model.
 
-use domain::actions::{ActionState, OccurrenceState, ReasonCode};
 use domain::chats::Summary;
 use domain::ids::{ActionId, Owner};
 use domain::models::{Block, Role};
@@ -70,28 +69,39 @@ pub async fn send_message(
     if_busy: IfBusy,
     invocation: Invocation,
 ) -> Result<Begun> {
-    super::check("content", &content)?;
+    match answers(cx, owner, once, id, &content).await? {
+        Some(begun) => Ok(begun),
+        None => super::start(cx, owner, once, said(id, content, if_busy), invocation).await,
+    }
+}
+
+/// Like [`send_message`], by a process that can't drive a turn: an executor writes the reply.
+///
+/// # Errors
+/// As [`super::start`].
+pub async fn leave_message(cx: &Cx, owner: &Owner, once: &Once, id: ActionId, content: String) -> Result<()> {
+    match answers(cx, owner, once, id, &content).await? {
+        Some(_) => Ok(()),
+        None => super::hand_on(cx, owner, once, said(id, content, IfBusy::Reject)).await,
+    }
+}
+
+fn said(id: ActionId, message: String, if_busy: IfBusy) -> Said {
+    Said { topic: Topic::Action(id), message, images: Vec::new(), if_busy, form: ReplyForm::default() }
+}
+
+/// Sends the message as the answer to the run that waits for one. `None` if no run does.
+async fn answers(cx: &Cx, owner: &Owner, once: &Once, id: ActionId, content: &str) -> Result<Option<Begun>> {
+    super::check("content", content)?;
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
         let Loaded { action, live } = actions::load_live(cx, owner, id).await?;
-        let asks = live.filter(|live| {
-            action.value.state == ActionState::NeedsApproval
-                && live.value.state == OccurrenceState::Waiting
-                && live.value.reason_code == Some(ReasonCode::Asked)
-        });
-        let Some(asks) = asks else {
-            let said = Said {
-                topic: Topic::Action(id),
-                message: content,
-                images: Vec::new(),
-                if_busy,
-                form: ReplyForm::default(),
-            };
-            return super::start(cx, owner, once, said, invocation).await;
+        let Some(asks) = live.filter(|live| live.value.asks_in_words(&action.value)) else {
+            return Ok(None);
         };
         let run = asks.value.run_id;
-        let answer = thread::new(cx, Role::User, vec![Block::text(content.clone())], None);
+        let answer = thread::new(cx, Role::User, vec![Block::text(content)], None);
         // Followers get the events after the question.
         let last_event = cx.store.last_event_id(owner, run).await?;
         match actions::answer(cx, owner, once, id, action.version, answer).await {
@@ -99,7 +109,7 @@ pub async fn send_message(
             Err(Error::Conflict { .. }) => {}
             Err(error) => return Err(error),
             // Another process executes it.
-            Ok(()) => return Ok(Begun::Elsewhere { run, after: last_event }),
+            Ok(()) => return Ok(Some(Begun::Elsewhere { run, after: last_event })),
         }
     }
 }

@@ -19,6 +19,7 @@ use domain::chats::ChatMessage;
 use domain::chats::conversation::{MAX_MESSAGE, READY, said as words_of};
 use domain::ids::{ChatId, Owner, ProposalId, RunId};
 use domain::memory::Source;
+use domain::memory::recall::Recalled;
 use domain::models::image::{self, ImageInput};
 use domain::models::{Block, Role, StopReason};
 use domain::notices::waits;
@@ -112,11 +113,22 @@ pub struct Said {
 /// 404 if the agent, chat or action does not exist; 400 if the message is empty or too long; 409 if the account is stopped, if the agent
 /// is archived, or if a turn of the conversation is under way.
 pub async fn start(cx: &Cx, owner: &Owner, once: &Once, said: Said, invocation: Invocation) -> Result<Begun> {
-    let turn = begin(cx, owner, once, said, invocation).await?;
+    let turn = begin(cx, owner, once, said, Recalls::Ahead, invocation).await?;
     let run_id = turn.recorder.run().run_id;
     // A task of its own, which continues even if the client disconnects.
     tokio::spawn(drive(turn).instrument(tracing::info_span!("turn", run_id = %run_id)));
     Ok(Begun::Here(run_id))
+}
+
+/// Begins a turn that an executor drives, for a process that has no time or no rights to do it. Nothing is recalled for it ahead: the
+/// index of the memory may be out of this process's reach.
+///
+/// # Errors
+/// As [`start`].
+pub async fn hand_on(cx: &Cx, owner: &Owner, once: &Once, said: Said) -> Result<()> {
+    let invocation = Invocation { deadline: Timestamp::MAX };
+    let turn = Box::pin(begin(cx, owner, once, said, Recalls::Not, invocation)).await?;
+    Box::pin(end(turn, Rest::PutDown)).await
 }
 
 /// A reply that no model has written.
@@ -145,7 +157,7 @@ pub async fn answer(
     invocation: Invocation,
     reply: impl Future<Output = Answered> + Send,
 ) -> Result<Begun> {
-    let mut turn = Box::pin(begin(cx, owner, once, said, invocation)).await?;
+    let mut turn = Box::pin(begin(cx, owner, once, said, Recalls::Ahead, invocation)).await?;
     let run_id = turn.recorder.run().run_id;
     let Answered { text, shows } = reply.await;
     turn.recorder.text(&text).await?;
@@ -168,11 +180,37 @@ pub(super) fn check(field: &str, message: &str) -> Result<()> {
     Ok(errors.into_result(())?)
 }
 
+/// Whether the memory is asked about a message before its turn begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Recalls {
+    Ahead,
+    Not,
+}
+
+/// What is recalled about a message.
+async fn recalled(cx: &Cx, owner: &Owner, said: &Said) -> Vec<Recalled> {
+    match said.topic {
+        Topic::Setup(_) => Vec::new(),
+        Topic::Agent(agent, chat) => {
+            recall::about_message(cx, owner, &said.message, chat.map(Source::Chat), agent).await
+        }
+        Topic::Action(id) => match cx.store.action(owner, id).await {
+            Ok(Some(action)) => {
+                let (here, agent) = (Some(Source::Action(id)), action.value.agent_id);
+                recall::about_message(cx, owner, &said.message, here, agent).await
+            }
+            // The turn itself finds out what is wrong.
+            Ok(None) | Err(_) => Vec::new(),
+        },
+    }
+}
+
 async fn begin(
     cx: &Cx,
     owner: &Owner,
     once: &Once,
     said: Said,
+    recalls: Recalls,
     invocation: Invocation,
 ) -> Result<Driver<Turn>> {
     let mut errors = FieldErrors::default();
@@ -187,19 +225,9 @@ async fn begin(
     let mut left = 0;
     stopped::check(cx, owner).await?;
     let recalled = async {
-        match said.topic {
-            Topic::Setup(_) => Vec::new(),
-            Topic::Agent(agent, chat) => {
-                recall::about_message(cx, owner, &said.message, chat.map(Source::Chat), agent).await
-            }
-            Topic::Action(id) => match cx.store.action(owner, id).await {
-                Ok(Some(action)) => {
-                    let (here, agent) = (Some(Source::Action(id)), action.value.agent_id);
-                    recall::about_message(cx, owner, &said.message, here, agent).await
-                }
-                // The turn itself finds out what is wrong.
-                Ok(None) | Err(_) => Vec::new(),
-            },
+        match recalls {
+            Recalls::Ahead => recalled(cx, owner, &said).await,
+            Recalls::Not => Vec::new(),
         }
     };
     let (quota, recalled) = futures::join!(Quota::of(cx, owner), recalled);

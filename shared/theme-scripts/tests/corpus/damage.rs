@@ -1,6 +1,6 @@
 //! Damage of editing tools.
 
-use super::Grade::{Broken, Silent};
+use super::Grade::{Broken, Refused, Silent};
 use super::{Fault, fault};
 
 const HERO: &str = "sections/hero.liquid";
@@ -27,7 +27,7 @@ pub const DAMAGE: &[Fault] = &[
     fault("damage", Silent, JS, "", "const SELECTORS = { count: '#cart-count' };\n"),
     fault("damage", Broken, PRICE, "{% doc %}", "```liquid\n{% doc %}"),
     fault("damage", Broken, CSS, "/* The hero. */", "```css\n/* The hero. */"),
-    fault("damage", Broken, INDEX, "/*\n", "```json\n/*\n"),
+    fault("damage", Refused, INDEX, "/*\n", "```json\n/*\n"),
     fault("damage", Broken, PRICE, "<div class=\"price\">", "-<div class=\"price\">\n+<div class=\"price price--new\">"),
     fault("damage", Broken, HERO, "  <div class=\"hero__body\">", "+  <div class=\"hero__body\">"),
     fault("damage", Broken, CSS, "  position: relative;", "+  position: relative;"),
@@ -45,9 +45,9 @@ pub const DAMAGE: &[Fault] = &[
     fault("damage", Silent, "templates/page.liquid", "page.title | escape }}</h1>\n", "page.title | escape }}</h1>\r\n"),
     fault("damage", Silent, PRICE, "{% doc %}", "\u{feff}{% doc %}"),
     fault("damage", Silent, PRICE, "{% doc %}", "\u{0}{% doc %}"),
-    fault("damage", Broken, PRICE, "{{ 'products.price' | t }}", "{{ ‘products.price’ | t }}"),
+    fault("damage", Refused, PRICE, "{{ 'products.price' | t }}", "{{ ‘products.price’ | t }}"),
     fault("damage", Broken, PRICE, "<div class=\"price\">", "<div class=“price”>"),
-    fault("damage", Broken, PRICE, "{{ price | money }}", "{{ price\u{a0}| money }}"),
+    fault("damage", Refused, PRICE, "{{ price | money }}", "{{ price\u{a0}| money }}"),
     fault("damage", Silent, "templates/page.liquid", "<h1>", "<h1>CafÃ© "),
     fault("damage", Silent, "templates/page.liquid", "<h1>", "<h1>Caf\u{fffd} "),
     fault("damage", Broken, "templates/page.liquid", "<div class=\"page\">", "Here is the updated file:\n<div class=\"page\">"),

@@ -1,5 +1,6 @@
 //! What is wrong with a theme.
 
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -17,8 +18,10 @@ pub const MAX_READ: u64 = 32 * 1024 * 1024;
 /// What is wrong.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CheckAnswer {
-    /// By path and line. If there are more than 1,000, these are the worst.
+    /// By path and line. If there are more than 1,000, these are the worst: first those for which Shopify refuses a file.
     pub findings: Vec<Finding>,
+    /// How many files Shopify would refuse, also those whose findings are not listed.
+    pub refused: usize,
     /// The number of errors, also of those that are not listed. Of each file and severity, 500 findings are counted.
     pub errors: usize,
     /// The number of warnings, also of those that are not listed.
@@ -33,17 +36,51 @@ pub struct CheckAnswer {
 
 impl CheckAnswer {
     /// The findings, as far as an answer can have them, of a theme.
-    pub fn of(mut findings: Vec<Finding>, theme: &CheckedTheme) -> Self {
+    #[must_use]
+    pub fn of(findings: Vec<Finding>, theme: &CheckedTheme) -> Self {
+        Self::up_to(findings, theme, MAX_FINDINGS)
+    }
+
+    /// The worst findings of a theme, at most so many.
+    #[must_use]
+    pub fn up_to(mut findings: Vec<Finding>, theme: &CheckedTheme, most: usize) -> Self {
+        let refused: FxHashSet<&str> =
+            findings.iter().filter(|finding| finding.refused).map(|finding| finding.path.as_str()).collect();
+        let refused = refused.len();
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
-        let is_long = findings.len() > MAX_FINDINGS;
+        let is_long = findings.len() > most;
         if is_long {
             // The sort is stable, so the first ones of each severity stay.
-            findings.sort_by_key(|finding| finding.severity);
-            findings.truncate(MAX_FINDINGS);
+            findings.sort_by_key(|finding| (!finding.refused, finding.severity));
+            findings.truncate(most);
             findings.sort();
         }
         let has_more = is_long || theme.is_cut();
-        Self { findings, errors, warnings, infos, has_more, files: theme.len() }
+        Self { findings, refused, errors, warnings, infos, has_more, files: theme.len() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_files_are_counted_and_their_findings_come_before_other_errors() {
+        let files = [
+            ("sections/a.liquid", "<div>{{ 1 | nothing }}"),
+            ("sections/b.liquid", "{% if %}{% endif %}{% if %}{% endif %}{% assign x = 1 %}"),
+            ("sections/c.liquid", "{% schema %}{{% endschema %}"),
+        ];
+        let theme = CheckedTheme::read(files, None);
+        let all = theme.findings();
+        let total = all.len();
+        let answer = CheckAnswer::up_to(all.clone(), &theme, total);
+        assert_eq!((answer.refused, answer.findings.len(), answer.has_more), (2, total, false));
+        let reasons = all.iter().filter(|finding| finding.refused).count();
+        let answer = CheckAnswer::up_to(all, &theme, reasons);
+        assert_eq!((answer.refused, answer.has_more), (2, true));
+        assert!(answer.findings.iter().all(|finding| finding.refused) && answer.findings.is_sorted());
+        assert_eq!(answer.errors + answer.warnings + answer.infos, total);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Notes;
 use super::Severity::{Error, Info, Warning};
-use super::pairing::{Item, Pairing};
+use super::pairing::{Half, Item, Pairing};
 use crate::scan::liquid::{Token, TokenKind};
 use crate::text::Span;
 
@@ -124,11 +124,9 @@ pub fn read(text: &str, tokens: &[Token], notes: &mut Notes) -> Markup {
     reader.markup
 }
 
-/// Reports elements that are not paired.
-pub fn pair(text: &str, markup: &Markup, is_snippet: bool, notes: &mut Notes) {
-    if !markup.is_odd {
-        Pairing::new(text, notes, is_snippet).run(&markup.items);
-    }
+/// Reports elements that are not paired, and returns those of which another file may have the other half.
+pub fn pair(text: &str, markup: &Markup, is_snippet: bool, notes: &mut Notes) -> Vec<Half> {
+    if markup.is_odd { Vec::new() } else { Pairing::new(text, notes, is_snippet).run(&markup.items) }
 }
 
 impl Reader<'_, '_> {

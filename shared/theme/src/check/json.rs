@@ -1,4 +1,5 @@
-//! A strict JSON reader that keeps positions. It stops at the first error and says what is wrong there.
+//! A JSON reader that keeps positions. It stops at the first error and says what is wrong there. What Shopify reads and JSON does not
+//! allow is no error: see [`Parsed::doubts`].
 
 use crate::text::Span;
 
@@ -29,6 +30,14 @@ pub struct Member {
 pub struct JsonError {
     pub at: usize,
     pub message: String,
+}
+
+/// What a text holds.
+#[derive(Debug)]
+pub struct Parsed {
+    pub root: Node,
+    /// What Shopify reads although it is no JSON: a comma before a closing bracket, and comments where they are not expected.
+    pub doubts: Vec<JsonError>,
 }
 
 impl Node {
@@ -85,17 +94,18 @@ impl Node {
 /// The deepest nesting that is read.
 const MAX_DEPTH: usize = 100;
 
-/// Reads the part `within` of `text`. With `comments`, comments are skipped.
+/// Reads the part `within` of `text`. With `comments`, comments are expected, as Shopify itself writes them into files.
 ///
 /// # Errors
-/// The first place that is not valid JSON.
-pub fn parse(text: &str, within: Span, comments: bool) -> Result<Node, JsonError> {
+/// The first place that Shopify can't read.
+pub fn parse(text: &str, within: Span, comments: bool) -> Result<Parsed, JsonError> {
     let mut reader = Reader {
         bytes: &text.as_bytes()[..(within.end as usize).min(text.len())],
         text,
         at: within.start as usize,
         last: within.start as usize,
         comments,
+        doubts: Vec::new(),
     };
     reader.blank()?;
     if reader.at >= reader.bytes.len() {
@@ -106,7 +116,7 @@ pub fn parse(text: &str, within: Span, comments: bool) -> Result<Node, JsonError
     if reader.at < reader.bytes.len() {
         return reader.fail(reader.at, "there is text after the end of the JSON");
     }
-    Ok(node)
+    Ok(Parsed { root: node, doubts: reader.doubts })
 }
 
 /// Calls `report` with every key that its object has already.
@@ -137,11 +147,26 @@ struct Reader<'a> {
     /// The end of the last token. A missing comma belongs there.
     last: usize,
     comments: bool,
+    doubts: Vec<JsonError>,
 }
 
 impl Reader<'_> {
     fn fail<T>(&self, at: usize, message: impl Into<String>) -> Result<T, JsonError> {
         Err(JsonError { at, message: message.into() })
+    }
+
+    fn doubt(&mut self, at: usize, what: &str) {
+        // One more than can be reported, so that it is known that there are more.
+        if self.doubts.len() > super::MAX_NOTES {
+            return;
+        }
+        let message = format!("{what}. Shopify reads it, but it is no JSON, and other programs refuse it");
+        self.doubts.push(JsonError { at, message });
+    }
+
+    /// A comma that stands before the closing bracket here.
+    fn extra_comma(&mut self, bracket: char) {
+        self.doubt(self.last - 1, &format!("a comma stands before `{bracket}`"));
     }
 
     fn peek(&self) -> Option<u8> {
@@ -153,21 +178,29 @@ impl Reader<'_> {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
                 0xEF if self.bytes[self.at..].starts_with("\u{feff}".as_bytes()) => self.at += 3,
-                b'/' if self.comments && self.bytes.get(self.at + 1) == Some(&b'*') => {
+                b'/' if self.bytes.get(self.at + 1) == Some(&b'*') => {
+                    self.comment();
                     match memchr::memmem::find(&self.bytes[self.at + 2..], b"*/") {
                         Some(end) => self.at += end + 4,
                         None => return self.fail(self.at, "a comment has no end"),
                     }
                 }
-                b'/' if self.comments && self.bytes.get(self.at + 1) == Some(&b'/') => {
+                b'/' if self.bytes.get(self.at + 1) == Some(&b'/') => {
+                    self.comment();
                     let rest = &self.bytes[self.at..];
                     self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
                 }
-                b'/' => return self.fail(self.at, "a comment is not allowed here"),
+                b'/' => return self.fail(self.at, "a comment begins with `//` or `/*`"),
                 _ => return Ok(()),
             }
         }
         Ok(())
+    }
+
+    fn comment(&mut self) {
+        if !self.comments {
+            self.doubt(self.at, "a comment stands in the JSON");
+        }
     }
 
     fn value(&mut self, depth: usize) -> Result<Node, JsonError> {
@@ -201,7 +234,10 @@ impl Reader<'_> {
             let key_at = self.at;
             match self.peek() {
                 Some(b'}') if members.is_empty() => break,
-                Some(b'}') => return self.fail(self.last - 1, "a comma must not stand before `}`"),
+                Some(b'}') => {
+                    self.extra_comma('}');
+                    break;
+                }
                 Some(b'"') => {}
                 None => return self.fail(self.open_place(open), "an object has no end"),
                 Some(b',') => return self.fail(key_at, "there is a comma too many"),
@@ -241,7 +277,10 @@ impl Reader<'_> {
             self.blank()?;
             match self.peek() {
                 Some(b']') if items.is_empty() => break,
-                Some(b']') => return self.fail(self.last - 1, "a comma must not stand before `]`"),
+                Some(b']') => {
+                    self.extra_comma(']');
+                    break;
+                }
                 None => return self.fail(self.open_place(open), "an array has no end"),
                 Some(b',') => return self.fail(self.at, "there is a comma too many"),
                 Some(b'}') => return self.fail(self.at, "`}` does not close the array"),
@@ -348,7 +387,10 @@ mod tests {
         };
         check(r#"/* generated */ {"a": [1, -2.5e3, "x\n\u00e9"], "b": {}}"#, None);
         check("{\"a\": 1\n\"b\": 2}", Some((6, "comma is missing")));
-        check("{\"a\": 1,\n}", Some((7, "comma must not stand")));
+        check("{\"a\": 1,,\n}", Some((8, "comma too many")));
+        check("{,}", Some((1, "comma too many")));
+        check("[,]", Some((1, "comma")));
+        check("{\"a\": 1} /", Some((9, "begins with")));
         check("{\"a\" 1}", Some((3, "colon")));
         check("{\"a\": 'x'}", Some((6, "double quotes")));
         check("{\"a\": True}", Some((6, "True")));
@@ -357,5 +399,26 @@ mod tests {
         check("{\"a\": \"x}", Some((6, "no end")));
         check("{} {}", Some((3, "after the end")));
         check("", Some((0, "no JSON")));
+    }
+    #[test]
+    fn what_shopify_reads_and_json_does_not_allow_is_a_doubt_where_it_is() {
+        let doubts = |text: &str, comments: bool| {
+            let parsed = parse(text, Span::new(0, text.len()), comments).expect("Shopify reads it");
+            parsed.doubts.into_iter().map(|doubt| (doubt.at, doubt.message)).collect::<Vec<_>>()
+        };
+        let found = doubts("{\"a\": [1, 2,\n],\n}", true);
+        assert_eq!(found.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [11, 14]);
+        assert!(found[0].1.starts_with("a comma stands before `]`. Shopify reads it"), "{found:?}");
+        assert!(found[1].1.starts_with("a comma stands before `}`."), "{found:?}");
+        let text = "/* a */ {\"a\": 1 // b\n}";
+        assert_eq!(doubts(text, true), []);
+        let found = doubts(text, false);
+        assert_eq!(found.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 16]);
+        assert!(found[0].1.starts_with("a comment stands in the JSON."), "{found:?}");
+        assert_eq!(doubts(&format!("{}1", "/**/".repeat(10_000)), false).len(), super::super::MAX_NOTES + 1);
+        // The values are those without the comma.
+        let text = "{\"a\": [1, 2,],}";
+        let root = parse(text, Span::new(0, text.len()), false).expect("Shopify reads it").root;
+        assert_eq!((root.members().len(), root.get("a").map(|list| list.items().len())), (1, Some(2)));
     }
 }

@@ -20,6 +20,7 @@ mod refused;
 mod schema;
 pub mod script;
 mod settings;
+mod syntax;
 mod templates;
 #[cfg(test)]
 mod tests;
@@ -36,9 +37,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use self::css::CssFacts;
-use self::facts::Facts;
+use self::facts::{Facts, RenderKind};
 use self::html::Markup;
 use self::json::Node;
+use self::pairing::Half;
+pub use self::refused::is_refused;
 use self::schema::Schema;
 use self::script::{ScriptFacts, ScriptReader};
 use self::settings::Setting;
@@ -75,6 +78,8 @@ pub struct Finding {
     pub severity: Severity,
     /// What is wrong, as a sentence.
     pub message: String,
+    /// Whether the platform refuses the file for it, so that the file can't be uploaded.
+    pub refused: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -161,6 +166,8 @@ enum Content {
 struct LiquidFile {
     facts: Facts,
     markup: Markup,
+    /// Elements that the file only opens or only closes. Another file may have the other half.
+    halves: Vec<Half>,
     schema: Option<Schema>,
     /// A schema that is not valid JSON, so that nothing is known of it.
     has_broken_schema: bool,
@@ -266,7 +273,12 @@ impl CheckedFile {
             return Content::None;
         }
         let root = match json::parse(&self.text, Span::new(0, self.text.len()), true) {
-            Ok(root) => root,
+            Ok(parsed) => {
+                for doubt in parsed.doubts {
+                    notes.add(doubt.at, Severity::Warning, "ValidJSON", doubt.message);
+                }
+                parsed.root
+            }
             Err(error) => {
                 let message = format!("the file is not valid JSON: {}", error.message);
                 notes.add(error.at, Severity::Error, "ValidJSON", message);
@@ -296,7 +308,7 @@ impl CheckedFile {
             return Content::None; // the platform no longer compiles it
         }
         if path.ends_with(".liquid") {
-            refused::report(&strict::refusals(&self.text), &[], notes);
+            syntax::report(&strict::refusals(&self.text), &[], notes);
             let (tokens, _) = liquid::tokens(&self.text);
             return Content::Css(self.css_with_liquid(whole, &tokens, false, notes));
         }
@@ -342,7 +354,7 @@ impl CheckedFile {
     fn script(&self, path: &str, scripts: Option<&dyn ScriptReader>, notes: &mut Notes) -> Content {
         let whole = Span::new(0, self.text.len());
         if path.ends_with(".liquid") {
-            refused::report(&strict::refusals(&self.text), &[], notes);
+            syntax::report(&strict::refusals(&self.text), &[], notes);
         }
         let Some(reader) = scripts else { return Content::None };
         if path.ends_with(".liquid") {
@@ -408,9 +420,16 @@ impl CheckedFile {
         let refusals = strict::refusals(text);
         let mut walked = walk::walk(self.kind, text, &tokens, &degraded, &markup.places, notes);
         walked.is_broken |= refusals.iter().any(|refusal| refusal.kind.is_pairing());
-        refused::report(&refusals, &walked.misplaced, notes);
+        syntax::report(&refusals, &walked.misplaced, notes);
+        if self.kind != FileKind::Layout {
+            for render in walked.facts.renders.iter().filter(|render| render.kind == RenderKind::Group) {
+                let message = "`sections` is allowed only in a layout: Shopify refuses it elsewhere";
+                notes.add(render.at, Severity::Error, "SectionsOutsideLayout", message);
+            }
+        }
+        let mut halves = Vec::new();
         if !walked.is_broken {
-            html::pair(text, &markup, self.kind == FileKind::Snippet, notes);
+            halves = html::pair(text, &markup, self.kind == FileKind::Snippet, notes);
             html::check_elements(text, &markup, notes);
             if self.kind == FileKind::Section {
                 html::check_blocks(text, &tokens, &markup, notes);
@@ -450,6 +469,7 @@ impl CheckedFile {
         Content::Liquid(Box::new(LiquidFile {
             facts: walked.facts,
             markup,
+            halves,
             schema,
             has_broken_schema,
             css,
@@ -565,7 +585,9 @@ fn stray_ends(text: &str, tokens: &[liquid::Token], markup: &Markup, notes: &mut
     spans.sort();
     let (mut at, mut looked) = (0, 0);
     let mut check = |from: usize, to: usize| {
-        for (needle, what) in [("}}", "`}}` ends no output"), ("%}", "`%}` ends no tag")] {
+        for (needle, what) in
+            [("}}", "`}}` ends no output: the page shows it"), ("%}", "`%}` ends no tag: the page shows it")]
+        {
             let Some(part) = text.get(from..to) else { continue };
             for found in memchr::memmem::find_iter(part.as_bytes(), needle) {
                 // Each look goes back in the text.
@@ -588,7 +610,7 @@ fn stray_ends(text: &str, tokens: &[liquid::Token], markup: &Markup, notes: &mut
                 let in_liquid_tag =
                     text[..place].rfind("{%").is_some_and(|open| !text[open..place].contains("%}"));
                 if is_liquid && !in_liquid_tag {
-                    notes.add(place, Severity::Error, "LiquidHTMLSyntaxError", what);
+                    notes.add(place, Severity::Error, "StrayEnd", what);
                 }
             }
         }
@@ -758,6 +780,7 @@ impl CheckedTheme {
             code: note.code,
             severity: note.severity,
             message: note.message.clone(),
+            refused: is_refused(path, note.code, note.severity),
         }
     }
 }

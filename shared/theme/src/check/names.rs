@@ -89,6 +89,25 @@ pub static NAMES: LazyLock<Names> = LazyLock::new(|| {
     names
 });
 
+/// Variables that only one layout has, by its path. They are documented as text only, or not at all: `content_checkpoint` is what Shopify
+/// puts into the page that asks whether a visitor is a person.
+const LAYOUT_OBJECTS: [(&str, &str); 2] = [
+    ("layout/checkpoint.liquid", "content_checkpoint"),
+    (
+        "layout/checkout.liquid",
+        "alternative_payment_methods breadcrumb checkout_html_classes checkout_scripts checkout_stylesheets \
+         content_for_footer content_for_logo content_for_order_summary direction order_summary_toggle \
+         skip_to_content_link tracking_code",
+    ),
+];
+
+/// Whether the platform defines the variable in this layout only.
+pub fn is_of_layout(path: &str, name: &str) -> bool {
+    LAYOUT_OBJECTS
+        .iter()
+        .any(|(layout, names)| *layout == path && names.split_whitespace().any(|known| known == name))
+}
+
 /// The kinds of forms that `{% form %}` knows.
 pub const FORMS: [&str; 16] = [
     "activate_customer_password",

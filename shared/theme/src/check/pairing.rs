@@ -1,7 +1,7 @@
 //! Pairs the elements of a file, although branches may open and close them.
 
 use super::Notes;
-use super::Severity::{Error, Info, Warning};
+use super::Severity::{self, Error, Info, Warning};
 
 /// The structure of the markup.
 #[derive(Clone, Debug)]
@@ -56,6 +56,21 @@ struct Effect {
     opened: Vec<Opened>,
 }
 
+/// An element that a file only opens or only closes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Half {
+    pub name: String,
+    pub at: usize,
+    pub is_open: bool,
+    /// What is said of it.
+    pub message: String,
+    /// How bad it is if no other file has the other half.
+    pub alone: Severity,
+}
+
+/// The most halves of a file. With more of them, a file is damaged.
+const MAX_HALVES: usize = 20;
+
 pub struct Pairing<'a, 'n> {
     text: &'a str,
     notes: &'n mut Notes,
@@ -64,18 +79,42 @@ pub struct Pairing<'a, 'n> {
     is_certain: bool,
     /// Pairs whose tags begin their lines: name, opening and its indent, closing and its indent.
     pairs: Vec<(String, usize, usize, usize, usize)>,
+    /// What stands at the top of the file, while that is collected.
+    halves: Option<Vec<Half>>,
 }
 
 impl<'a, 'n> Pairing<'a, 'n> {
     pub fn new(text: &'a str, notes: &'n mut Notes, is_snippet: bool) -> Self {
-        Self { text, notes, is_snippet, is_certain: true, pairs: Vec::new() }
+        Self { text, notes, is_snippet, is_certain: true, pairs: Vec::new(), halves: None }
     }
 
-    pub fn run(mut self, items: &[Item]) {
+    /// Reports what is not paired, except the halves, which it returns.
+    pub fn run(mut self, items: &[Item]) -> Vec<Half> {
         let effect = self.sequence(items);
         // A snippet may open an element that another snippet closes.
         self.is_certain = !self.is_snippet;
+        if effect.closed.len() + effect.opened.len() <= MAX_HALVES {
+            self.halves = Some(Vec::new());
+        }
         self.leftovers(&effect);
+        self.halves.unwrap_or_default()
+    }
+
+    /// Reports an element, or keeps it if another file may have the other half. `culprit` is the place where the file itself has lost the
+    /// other half.
+    fn leftover(&mut self, name: &str, at: usize, culprit: Option<usize>, is_open: bool, message: String) {
+        let alone = match () {
+            // `</p>` alone makes an empty paragraph. `</body>` and `</html>` may be missing their start.
+            () if OPTIONAL.contains(&name) => Info,
+            () if !self.is_certain => Warning,
+            () => Error,
+        };
+        match &mut self.halves {
+            Some(halves) if alone != Info && culprit.is_none() => {
+                halves.push(Half { name: name.to_owned(), at, is_open, message, alone });
+            }
+            _ => self.notes.add(culprit.unwrap_or(at), alone, "UnclosedElement", message),
+        }
     }
 
     fn indent(&self, at: usize) -> Option<usize> {
@@ -107,8 +146,8 @@ impl<'a, 'n> Pairing<'a, 'n> {
         if OPTIONAL.contains(&name) {
             return;
         }
-        let severity = if self.is_certain { Error } else { Warning };
-        self.notes.add(at, severity, "UnclosedElement", format!("`<{name}>` is {what} on one branch only"));
+        let message = format!("`<{name}>` is {what} on one branch only");
+        self.leftover(name, at, None, what == "opened", message);
     }
 
     fn stray(&mut self, name: &str, at: usize) {
@@ -118,14 +157,8 @@ impl<'a, 'n> Pairing<'a, 'n> {
             .filter(|(other, _, open, _, close)| other == name && close > open)
             .map(|(_, _, _, close_at, _)| *close_at)
             .min();
-        // `</p>` alone makes an empty paragraph. `</body>` and `</html>` may be missing their start.
-        let severity = match () {
-            () if OPTIONAL.contains(&name) => Info,
-            () if !self.is_certain => Warning,
-            () => Error,
-        };
         let message = format!("`</{name}>` closes nothing");
-        self.notes.add(culprit.unwrap_or(at), severity, "UnclosedElement", message);
+        self.leftover(name, at, culprit, false, message);
     }
 
     fn unclosed(&mut self, name: &str, at: usize) {
@@ -135,12 +168,8 @@ impl<'a, 'n> Pairing<'a, 'n> {
             .filter(|(other, open_at, open, _, close)| other == name && close < open && *open_at > at)
             .map(|(_, open_at, ..)| *open_at)
             .max();
-        let severity = match () {
-            () if OPTIONAL.contains(&name) => Info,
-            () if !self.is_certain => Warning,
-            () => Error,
-        };
-        self.notes.add(culprit.unwrap_or(at), severity, "UnclosedElement", format!("`<{name}>` has no end"));
+        let message = format!("`<{name}>` has no end");
+        self.leftover(name, at, culprit, true, message);
     }
 
     fn sequence(&mut self, items: &[Item]) -> Effect {

@@ -1,63 +1,103 @@
-//! Reports what Shopify refuses.
+//! For what the platform refuses a file.
+//!
+//! A refused file can't be uploaded, whatever changed in it. Other errors break a page, but the file is taken. Where it is not known
+//! that a file is refused, it counts as taken.
 
-use super::Notes;
-use super::Severity::Error;
-use super::json::Node;
-use crate::strict::{Kind, Refusal, accepts, refusals};
+use super::Severity;
 
-pub const CODE: &str = "LiquidSyntaxError";
+/// Codes whose errors are reasons to refuse a file: its Liquid or its JSON can't be read, its schema or its stored values break a rule, or a
+/// limit is exceeded. A file with a path that no theme has is not among them: Shopify's tools leave it out and take the rest.
+const REFUSED: [&str; 30] = [
+    "BlockLimit",
+    "DuplicateTemplate",
+    "FileSize",
+    "JSONMissingBlock",
+    "JavascriptOncePerFile",
+    "LiquidHTMLSyntaxError",
+    "LiquidSyntaxError",
+    "MissingContentForArguments",
+    "MissingFile",
+    "MissingSection",
+    "RequiredLayoutThemeObject",
+    "SectionLimit",
+    "SectionNotAllowed",
+    "SectionsOutsideLayout",
+    "StaticStylesheetAndJavascriptTags",
+    "StylesheetOncePerFile",
+    "TooManyBlocks",
+    "TooManyFiles",
+    "TooManySections",
+    "UniqueSettingId",
+    "ValidBlockTarget",
+    "ValidJSON",
+    "ValidLocalBlocks",
+    "ValidLocale",
+    "ValidSchema",
+    "ValidSchemaName",
+    "ValidSettingValue",
+    "ValidSettingsSchema",
+    "ValidTemplate",
+    "ValidVisibleIf",
+];
 
-/// The longest part of what Liquid says, in characters. It can quote a whole file.
-const LONGEST: usize = 120;
+/// Whether the platform refuses the file for a finding with this code and severity.
+#[must_use]
+pub fn is_refused(path: &str, code: &str, severity: Severity) -> bool {
+    // A template names its sections, and all of them must be there. A missing snippet is an error on the page.
+    // Settings may change after their values were stored, and shops have such values.
+    if code == "ValidSettingValue" && path == "config/settings_data.json" {
+        return false;
+    }
+    let is_reason = REFUSED.contains(&code) || (code == "MissingTemplate" && path.ends_with(".json"));
+    is_reason && severity == Severity::Error
+}
 
-/// Adds an error for each refused place. Where blocks and ends are not paired, `misplaced` has better places than Liquid, which notices it
-/// only at the end of another block: the indentation shows where an end is missing.
-pub fn report(refusals: &[Refusal], misplaced: &[(usize, String)], notes: &mut Notes) {
-    let is_block = |refusal: &&Refusal| matches!(refusal.kind, Kind::OpenBlock | Kind::StrayEnd);
-    // A tag without its end can be a block, so that one mistake gives one finding.
-    let has_cause = refusals.iter().any(|refusal| refusal.kind.is_pairing() && !is_block(&refusal));
-    for refusal in refusals {
-        if is_block(&refusal) && (has_cause || !misplaced.is_empty()) {
-            continue;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::CheckedTheme;
+
+    #[test]
+    fn only_errors_of_known_codes_are_reasons() {
+        assert!(is_refused("sections/a.liquid", "LiquidSyntaxError", Severity::Error));
+        assert!(!is_refused("sections/a.liquid", "LiquidSyntaxError", Severity::Warning));
+        assert!(!is_refused("sections/a.liquid", "UnclosedElement", Severity::Error));
+        assert!(is_refused("templates/index.json", "MissingTemplate", Severity::Error));
+        assert!(!is_refused("sections/a.liquid", "MissingTemplate", Severity::Error));
+        assert!(is_refused("templates/index.json", "ValidSettingValue", Severity::Error));
+        assert!(!is_refused("config/settings_data.json", "ValidSettingValue", Severity::Error));
+    }
+
+    #[test]
+    fn codes_are_sorted_and_there_once() {
+        assert!(REFUSED.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn findings_say_it() {
+        let refused = |path: &str, text: &str| {
+            let findings = CheckedTheme::read([(path, text)], None).findings();
+            assert!(!findings.is_empty(), "{text}");
+            findings.iter().any(|finding| finding.refused)
+        };
+        for (path, text) in [
+            ("sections/a.liquid", "{% if true %}"),
+            ("sections/a.liquid", "{% schema %}{\"name\" 1}{% endschema %}"),
+            ("sections/a.liquid", "{% sections 'header' %}"),
+            ("templates/index.json", "{\"sections\": {}"),
+            ("templates/index.json", "{\"sections\": {\"a\": {\"type\": \"none\"}}, \"order\": [\"a\"]}"),
+            ("locales/en.json", "[]"),
+        ] {
+            assert!(refused(path, text), "{path} {text}");
         }
-        notes.add(refusal.place.start as usize, Error, CODE, sentence(refusal));
+        for (path, text) in [
+            ("sections/a.liquid", "{% render 'none' %}"),
+            ("sections/a.liquid", "<div>"),
+            ("sections/a.liquid", "{ product.title }}"),
+            ("sections/a.liquid", "{% schema %}{\"name\": \"A\",}{% endschema %}"),
+            ("locales/en.json", "{\"a\": \"b\",}"),
+        ] {
+            assert!(!refused(path, text), "{path} {text}");
+        }
     }
-    let Some(first) = refusals.iter().find(is_block) else { return };
-    for (at, message) in misplaced {
-        let same = refusals.iter().find(|refusal| is_block(refusal) && refusal.message == *message);
-        notes.add(*at, Error, CODE, format!("{message} {}", said(&same.unwrap_or(first).parser)));
-    }
-}
-
-fn sentence(refusal: &Refusal) -> String {
-    let message = format!("{} {}", refusal.message, said(&refusal.parser));
-    match &refusal.lax {
-        Some(lax) => format!("{message}; {}", lax.sentence),
-        None => message,
-    }
-}
-
-/// Adds an error for the first refused place of a value that is Liquid: a setting of the type `liquid`. `what` names it.
-pub fn report_value(what: &str, value: &Node, notes: &mut Notes) {
-    if let Some(first) = value.text().and_then(|text| refusals(text).into_iter().next()) {
-        notes.add(value.at, Error, CODE, format!("{what}: {}", sentence(&first)));
-    }
-}
-
-/// Adds an error if a `visible_if` is no condition. `inner` stands between its braces.
-pub fn report_condition(what: &str, inner: &str, at: usize, notes: &mut Notes) {
-    if !accepts("if", inner) {
-        let first = refusals(&format!("{{% if {inner} %}}{{% endif %}}")).into_iter().next();
-        let said = first.map_or_else(String::new, |first| format!(": {}", sentence(&first)));
-        notes.add(at, Error, CODE, format!("{what} is no condition{said}"));
-    }
-}
-
-/// What Liquid says, cut if it is long.
-fn said(parser: &str) -> String {
-    let mut said: String = parser.trim_end().chars().take(LONGEST).collect();
-    if said.len() < parser.trim_end().len() {
-        said.push('…');
-    }
-    format!("(Liquid: {})", said.replace('\n', " "))
 }

@@ -95,7 +95,12 @@ impl Schema {
 /// Reads and checks the schema in `body`. `None` if it is not valid JSON.
 pub fn read(kind: FileKind, text: &str, body: Span, notes: &mut Notes) -> Option<Schema> {
     let root = match json::parse(text, body, false) {
-        Ok(root) => root,
+        Ok(parsed) => {
+            for doubt in parsed.doubts {
+                notes.add(doubt.at, Warning, "ValidJSON", doubt.message);
+            }
+            parsed.root
+        }
         Err(error) => {
             let message = format!("the schema is not valid JSON: {}", error.message);
             notes.add(error.at, Error, "ValidJSON", message);

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::Notes;
 use super::Severity::{self, Error, Warning};
 use super::json::{Node, Value};
-use super::refused;
+use super::syntax;
 
 /// A setting that a schema defines.
 #[derive(Debug)]
@@ -98,7 +98,9 @@ pub fn read(list: &Node, seen: &mut FxHashSet<String>, in_theme: bool, notes: &m
             continue;
         };
         let kind = kind_node.text().unwrap_or_default();
-        if !KINDS.contains(&kind) && !MORE_KINDS.contains(&kind) {
+        // Old themes have pictures with fixed names in their settings.
+        let is_picture = in_theme && kind == "image";
+        if !KINDS.contains(&kind) && !MORE_KINDS.contains(&kind) && !is_picture {
             notes.add(kind_node.at, Error, CODE, format!("there is no setting of the type `{kind}`"));
         }
         if matches!(kind, "header" | "paragraph") {
@@ -181,7 +183,7 @@ fn check_rest(node: &Node, id: &str, kind: &str, notes: &mut Notes) {
             notes.add(condition.at, Error, "ValidVisibleIf", message);
         } else if let Some(inner) = text.get(2..text.len() - 2) {
             let what = format!("the `visible_if` of `{id}`");
-            refused::report_condition(&what, inner.trim_matches('-'), condition.at, notes);
+            syntax::report_condition(&what, inner.trim_matches('-'), condition.at, notes);
         }
     }
 }
@@ -301,7 +303,7 @@ const RICH: [&str; 11] = ["p", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "
 /// Reports Liquid in a setting that Shopify refuses.
 pub fn refused_liquid(setting: &Setting, value: &Node, notes: &mut Notes) {
     if setting.kind == "liquid" {
-        refused::report_value(&format!("the Liquid of `{}`", setting.id), value, notes);
+        syntax::report_value(&format!("the Liquid of `{}`", setting.id), value, notes);
     }
 }
 

@@ -26,6 +26,11 @@ pub fn check_template(kind: FileKind, root: &Node, notes: &mut Notes) {
     Template { what, blocks: 0, notes }.check(is_group, root);
 }
 
+/// Whether the file says what is different for a market or for B2B, as `templates/index.context.ca.json` does.
+fn is_contextual(root: &Node) -> bool {
+    root.text_of("parent").is_some() && root.get("context").is_some_and(Node::is_object)
+}
+
 /// A template or a section group that is being checked.
 struct Template<'n> {
     /// What it is, for messages.
@@ -52,6 +57,9 @@ impl Template<'_> {
         let what = self.what;
         if !root.is_object() {
             return self.invalid(root.at, format!("{what} must be an object, is {}", root.kind()));
+        }
+        if is_contextual(root) {
+            return self.contextual(root);
         }
         if is_group {
             self.group(root);
@@ -81,6 +89,19 @@ impl Template<'_> {
             let count = self.blocks;
             let message = format!("{what} has at most {MAX_TEMPLATE_BLOCKS} blocks, this one has {count}");
             self.notes.add(sections.at, Error, "TooManyBlocks", message);
+        }
+    }
+
+    /// A file of a market or of B2B: it has only what differs from its parent.
+    fn contextual(&mut self, root: &Node) {
+        self.known(
+            root,
+            self.what,
+            &["context", "parent", "layout", "wrapper", "type", "name", "sections", "order"],
+        );
+        self.frame(root);
+        if let Some(sections) = root.get("sections").filter(|sections| !sections.is_object()) {
+            self.invalid(sections.at, format!("`sections` must be an object, is {}", sections.kind()));
         }
     }
 
@@ -235,9 +256,12 @@ pub fn settings_schema(root: &Node, notes: &mut Notes) -> Vec<Setting> {
     for group in root.items() {
         match (group.get("name"), group.get("settings")) {
             (None, _) => invalid(notes, group.at, "a group of settings has no `name`".to_owned()),
-            (Some(name), _) if name.text() == Some("theme_info") => theme_info(group, |at, message| {
-                invalid(notes, at, message);
-            }),
+            // Old themes show in settings who has made them.
+            (Some(name), settings) if name.text() == Some("theme_info") && settings.is_none() => {
+                theme_info(group, |at, message| {
+                    invalid(notes, at, message);
+                });
+            }
             (_, Some(list)) => found.extend(settings::read(list, &mut seen, true, notes)),
             (_, None) => invalid(notes, group.at, "a group of settings has no `settings`".to_owned()),
         }

@@ -284,3 +284,152 @@ fn suggestions_do_not_displace_errors() {
         |finding: &&Finding| finding.path == "snippets/b.liquid" && finding.severity == Severity::Error;
     assert_eq!(theme.findings().iter().filter(of_b).count(), 500);
 }
+
+fn messages(files: &[(&str, &str)]) -> Vec<String> {
+    theme(files)
+        .findings()
+        .into_iter()
+        .map(|finding| format!("{} {}", finding.code, finding.message))
+        .collect()
+}
+
+#[test]
+fn layouts_of_shopify_have_variables_of_their_own() {
+    let page =
+        |body: &str| format!("<html><head>{{{{ content_for_header }}}}</head><body>{body}</body></html>");
+    let found = |path: &str, body: &str| messages(&[(path, &page(body))]);
+    let checkpoint = "{{ content_checkpoint }}";
+    assert_eq!(found("layout/checkpoint.liquid", checkpoint), Vec::<String>::new());
+    assert_eq!(found("layout/checkpoint.liquid", "{{ content_for_layout }}"), Vec::<String>::new());
+    let lacks = "RequiredLayoutThemeObject the layout does not print `content_for_layout`";
+    assert_eq!(found("layout/checkpoint.liquid", ""), [lacks]);
+    let comment = "{% comment %}{{ content_for_layout }}{% endcomment %}";
+    let named = "RequiredLayoutThemeObject the layout has `content_for_layout` only in a comment, so it does not print it";
+    assert_eq!(found("layout/theme.liquid", comment), [named]);
+    assert_eq!(
+        found("layout/theme.liquid", checkpoint),
+        [lacks, "UndefinedObject nothing defines `content_checkpoint`"]
+    );
+    let checkout = "{{ content_for_layout }}{{ checkout_html_classes }}{{ direction }}{{ content_for_logo }}";
+    assert_eq!(found("layout/checkout.liquid", checkout), Vec::<String>::new());
+    assert_eq!(found("layout/theme.liquid", checkout).len(), 3);
+    assert_eq!(
+        found("layout/checkout.liquid", "{{ content_for_layout }}{{ content_checkpoint }}"),
+        ["UndefinedObject nothing defines `content_checkpoint`"]
+    );
+}
+
+#[test]
+fn a_section_group_stands_in_a_layout_only() {
+    let group = ("sections/top.json", r#"{"type": "header", "name": "Top", "sections": {}, "order": []}"#);
+    let text = "{% sections 'top' %}{{ content_for_header }}{{ content_for_layout }}";
+    for path in ["sections/a.liquid", "snippets/a.liquid", "blocks/a.liquid", "templates/page.liquid"] {
+        let found = messages(&[group, (path, text)]);
+        let of = found.iter().filter(|message| message.starts_with("SectionsOutsideLayout ")).count();
+        assert_eq!(of, 1, "{path} {found:?}");
+    }
+    for path in ["layout/theme.liquid", "layout/password.liquid"] {
+        let found = messages(&[group, (path, text)]);
+        assert!(!found.iter().any(|message| message.starts_with("SectionsOutsideLayout ")), "{found:?}");
+    }
+    // In a `liquid` tag, too. A comment is none.
+    let found = messages(&[
+        group,
+        (
+            "templates/page.liquid",
+            "{% liquid\n  sections 'top'\n%}{% comment %}{% sections 'top' %}{% endcomment %}",
+        ),
+    ]);
+    let of = found.iter().filter(|message| message.starts_with("SectionsOutsideLayout ")).count();
+    assert_eq!(of, 1, "{found:?}");
+}
+
+#[test]
+fn a_name_that_only_a_loop_reads_is_not_read() {
+    let doc = "{% doc %}\n  @param {object} item - One\n{% enddoc %}\n";
+    let unused = |text: &str| {
+        let found = messages(&[("snippets/a.liquid", &format!("{doc}{text}"))]);
+        found.iter().filter(|message| message.starts_with("UnusedDocParam ")).count()
+    };
+    for (text, expected) in [
+        ("{% for item in collections %}{{ item.title }}{% endfor %}", 1),
+        ("{% tablerow item in collections %}{{ item.title }}{% endtablerow %}", 1),
+        ("{% for item in collections %}{% if a %}{{ item }}{% endif %}{% endfor %}", 1),
+        ("{% for item in item.children %}{{ item.title }}{% endfor %}", 0),
+        ("{% for item in collections limit: item.size %}{% endfor %}", 0),
+        ("{% for item in collections %}{% else %}{{ item.title }}{% endfor %}", 0),
+        ("{% for item in collections %}{{ item.title }}{% endfor %}{{ item.title }}", 0),
+        ("{% for other in collections %}{{ item.title }}{% endfor %}", 0),
+    ] {
+        assert_eq!(unused(text), expected, "{text}");
+    }
+    // The same for a variable, and for an argument that a snippet gets.
+    let text = "{% assign item = 1 %}{% for item in collections %}{{ item }}{% endfor %}";
+    assert_eq!(messages(&[("sections/a.liquid", text)]), ["UnusedAssign the variable `item` is never read"]);
+    let found = messages(&[
+        ("snippets/a.liquid", "{% for item in collections %}{{ item }}{% endfor %}"),
+        ("sections/a.liquid", "{% render 'a', item: 1 %}"),
+    ]);
+    assert_eq!(
+        found,
+        ["UnrecognizedRenderSnippetArguments the snippet `a` does not read the argument `item`"]
+    );
+}
+
+#[test]
+fn commas_and_comments_that_shopify_reads_are_warnings() {
+    let found = |path: &str, text: &str| {
+        let findings = theme(&[(path, text)]).findings();
+        let of = findings.into_iter().filter(|finding| finding.code == "ValidJSON");
+        of.map(|finding| (finding.line, finding.severity)).collect::<Vec<_>>()
+    };
+    let schema = "{% schema %}\n{\n  // the name\n  \"name\": \"A\",\n  \"settings\": [\n    {\"type\": \"text\", \"id\": \"a\", \"label\": \"A\",},\n  ],\n}\n{% endschema %}";
+    let warning = |line: u32| (line, Severity::Warning);
+    assert_eq!(found("sections/a.liquid", schema), [warning(3), warning(6), warning(6), warning(7)]);
+    assert_eq!(found("blocks/a.liquid", schema).len(), 4);
+    let text = "/* by Shopify */\n{\"a\": {\"b\": \"c\",\n},}";
+    assert_eq!(found("locales/en.default.json", text), [warning(2), warning(3)]);
+    // The schema is read: its settings are known.
+    let section = format!("{{{{ section.settings.a }}}}{{{{ section.settings.b }}}}\n{schema}");
+    let all = messages(&[("sections/a.liquid", &section)]);
+    assert!(
+        all.iter().any(|message| message.starts_with("UnknownSetting ") && message.contains("`b`")),
+        "{all:?}"
+    );
+    assert!(
+        !all.iter().any(|message| message.starts_with("UnknownSetting ") && message.contains("`a`")),
+        "{all:?}"
+    );
+    // Two commas are no JSON for Shopify either.
+    let twice = "{% schema %}{\"name\": \"A\",,}{% endschema %}";
+    assert_eq!(found("sections/a.liquid", twice), [(1, Severity::Error)]);
+}
+
+#[test]
+fn a_file_of_a_market_has_only_what_differs() {
+    let part =
+        r#"{"parent": "index.json", "context": {"market": "ca"}, "sections": {"a": {"settings": {}}}}"#;
+    for path in ["templates/index.context.ca.json", "sections/top.context.ca.json"] {
+        assert_eq!(messages(&[(path, part)]), Vec::<String>::new());
+        let wrong = part.replace(r#"{"a": {"settings": {}}}"#, "[]");
+        assert_eq!(messages(&[(path, &wrong)]), ["ValidTemplate `sections` must be an object, is an array"]);
+        let unknown = part.replace("sections", "section");
+        assert_eq!(messages(&[(path, &unknown)]).len(), 1, "{unknown}");
+    }
+    assert!(!messages(&[("templates/index.json", &part.replace("context", "contexts"))]).is_empty());
+}
+
+#[test]
+fn settings_of_old_themes_are_settings() {
+    let found = |text: &str| messages(&[("config/settings_schema.json", text)]);
+    let info = r#"[{"name": "theme_info", "settings": [{"type": "paragraph", "content": "By us"}]}]"#;
+    assert_eq!(found(info), Vec::<String>::new());
+    assert!(!found(r#"[{"name": "theme_info"}]"#).is_empty());
+    let image = r#"[{"name": "Logo", "settings": [{"type": "image", "id": "logo.png", "label": "Logo"}]}]"#;
+    assert_eq!(found(image), Vec::<String>::new());
+    let section = r#"{% schema %}{"name": "A", "settings": [{"type": "image", "id": "a", "label": "A"}]}{% endschema %}"#;
+    assert!(
+        messages(&[("sections/a.liquid", section)]).iter().any(|message| message.contains("`image`")),
+        "{section}"
+    );
+}

@@ -34,13 +34,17 @@ const MAX_THREADS: usize = 8;
 /// The most files that are listed. A folder with more of them is not that of a theme.
 const MAX_LISTED: usize = 50_000;
 
-/// Answers from the files of a folder, in the shape of the server's answers.
+/// Answers from the files of a folder, in the shape of the server's answers, and says in which folder the theme is.
 ///
 /// # Errors
 /// If the folder can't be read, or has no theme.
-pub fn ask(folder: &Path, command: &ThemeCommand) -> Result<Value, Failure> {
-    match command {
-        ThemeCommand::Check { overlay, deleted, .. } => check(&theme(folder)?, overlay.as_deref(), deleted),
+pub fn ask(folder: &Path, command: &ThemeCommand) -> Result<(Value, PathBuf), Failure> {
+    let answer = match command {
+        ThemeCommand::Check { overlay, deleted, limit, .. } => {
+            let (files, within) = theme(folder)?;
+            let most = if *limit == 0 { usize::MAX } else { *limit as usize };
+            return Ok((check(&files, overlay.as_deref(), deleted, most)?, folder.join(within)));
+        }
         ThemeCommand::Lookup { request, active, .. } => {
             check_request(request, 1)?;
             let index = index(folder)?;
@@ -61,7 +65,8 @@ pub fn ask(folder: &Path, command: &ThemeCommand) -> Result<Value, Failure> {
             None => Err(Failure::Message(format!("the theme has no file {file}"))),
         },
         ThemeCommand::Graph { file: None, .. } => value(&Findings::of(&index(folder)?)),
-    }
+    };
+    Ok((answer?, folder.to_owned()))
 }
 
 /// The limits of the server.
@@ -99,8 +104,8 @@ fn check_paths(folder: &Path, files: &[Listed]) -> Result<(), Failure> {
     })
 }
 
-/// The theme of a folder. It may be within another folder, as in an archive.
-fn theme(folder: &Path) -> Result<Vec<Listed>, Failure> {
+/// The theme of a folder, and the folder within it where the theme is, as in an archive.
+fn theme(folder: &Path) -> Result<(Vec<Listed>, String), Failure> {
     if !folder.is_dir() {
         let ids = "`default`, or `prj_` and 32 lower-case hexadecimal digits";
         return Err(refused(folder, &format!("is neither a folder nor the id of a project ({ids})")));
@@ -120,7 +125,7 @@ fn theme(folder: &Path) -> Result<Vec<Listed>, Failure> {
         output::note(&format!("the theme is in {within}"));
     }
     check_paths(folder, &files)?;
-    Ok(files)
+    Ok((files, within))
 }
 
 /// The files of a change of a theme, with their paths in the theme. None without a folder.
@@ -200,7 +205,7 @@ fn bounded<'a>(files: impl IntoIterator<Item = &'a Listed>, most: u64, what: &st
 }
 
 fn index(folder: &Path) -> Result<ThemeIndex, Failure> {
-    let files = theme(folder)?;
+    let (files, _) = theme(folder)?;
     bounded(&files, MAX_THEME_BYTES as u64, "a theme")?;
     let mut contents = Vec::new();
     for file in &files {
@@ -209,7 +214,12 @@ fn index(folder: &Path) -> Result<ThemeIndex, Failure> {
     ThemeIndex::build(contents).map_err(|error| Failure::Message(format!("can't index the theme: {error}")))
 }
 
-fn check(files: &[Listed], overlay: Option<&Path>, deleted: &[String]) -> Result<Value, Failure> {
+fn check(
+    files: &[Listed],
+    overlay: Option<&Path>,
+    deleted: &[String],
+    most: usize,
+) -> Result<Value, Failure> {
     let (mut read, unread): (Vec<_>, Vec<_>) = files.iter().partition(|file| is_read(&file.path, file.bytes));
     bounded(read.iter().copied(), MAX_READ, "the texts of a theme that is checked")?;
     // The largest first, so that no thread begins a long one when the others have ended.
@@ -225,11 +235,11 @@ fn check(files: &[Listed], overlay: Option<&Path>, deleted: &[String]) -> Result
     // The process ends soon. To give back each part of the theme before would take a tenth of the time.
     let base = ManuallyDrop::new(base);
     if overlay.is_none() && deleted.is_empty() {
-        return value(&CheckAnswer::of(base.findings(), &base));
+        return value(&CheckAnswer::up_to(base.findings(), &base, most));
     }
     let changes = changes(overlay, deleted)?;
     let changed = base.changed(changes, deleted, Some(&Oxc));
-    value(&CheckAnswer::of(changed.added_since(&base), &changed))
+    value(&CheckAnswer::up_to(changed.added_since(&base), &changed, most))
 }
 
 fn micros(since: Instant) -> u64 {

@@ -2,15 +2,19 @@
 
 mod folder;
 mod project;
+mod report;
 mod shown;
+
+use std::path::Path;
 
 use serde_json::Value;
 
+use self::report::{Place, Style};
 use super::api::Api;
 use super::screen::{Screen, print_json};
-use super::values::{Fields, counted};
+use super::values::Fields;
 use crate::Failure;
-use crate::args::{Theme, ThemeCommand, ThemeOf};
+use crate::args::{CheckFormat, Theme, ThemeCommand, ThemeOf};
 use crate::output;
 use crate::project::ProjectId;
 
@@ -24,17 +28,21 @@ pub fn run(args: &Theme) -> Result<(), Failure> {
     | ThemeCommand::Map { of, .. }
     | ThemeCommand::Graph { of, .. }) = &args.command;
     let Some(project) = project_of(of) else {
-        return show(&args.command, of.json.json, &folder::ask(&of.theme, &args.command)?);
+        let (answer, folder) = folder::ask(&of.theme, &args.command)?;
+        return show(&args.command, Some(&folder), answer);
     };
     let api = Api::open()?;
     let answer = project::ask(&api, &project, &args.command)?;
-    if !of.json.json && finds_nothing(&args.command, &answer) && project::is_empty(&api, &project)? {
+    if is_for_people(&args.command)
+        && finds_nothing(&args.command, &answer)
+        && project::is_empty(&api, &project)?
+    {
         return Ok(output::print(format!(
             "the project {project} has no files; import a theme as a zip on the page Themes of {}, or with POST /projects/{project}/import\n",
             api.settings.url
         ))?);
     }
-    show(&args.command, of.json.json, &answer)
+    show(&args.command, None, answer)
 }
 
 /// Whether the answer has nothing of the theme, as that of a theme without files.
@@ -54,29 +62,42 @@ fn project_of(of: &ThemeOf) -> Option<ProjectId> {
     of.theme.to_str()?.parse().ok()
 }
 
-fn show(command: &ThemeCommand, as_json: bool, answer: &Value) -> Result<(), Failure> {
-    if as_json {
-        print_json(answer)?;
-    } else {
-        let screen = Screen::look();
-        output::print(match command {
-            ThemeCommand::Check { .. } => shown::findings(screen, answer),
-            ThemeCommand::Lookup { .. } => shown::targets(screen, answer),
-            ThemeCommand::Map { tokens, .. } => shown::outline(answer, *tokens),
-            ThemeCommand::Graph { file: Some(_), .. } => shown::neighbours(answer),
-            ThemeCommand::Graph { file: None, .. } => shown::unused(answer),
-        })?;
-        if answer.is("has_more") {
-            output::note("only the worst findings are listed");
+/// Whether the answer is text for people.
+fn is_for_people(command: &ThemeCommand) -> bool {
+    match command {
+        ThemeCommand::Check { of, format, .. } => {
+            !of.json.json && matches!(format, None | Some(CheckFormat::Text | CheckFormat::Github))
         }
-        if answer.is("truncated") {
-            output::note("not all of it is listed");
+        ThemeCommand::Lookup { of, .. } | ThemeCommand::Map { of, .. } | ThemeCommand::Graph { of, .. } => {
+            !of.json.json
         }
     }
-    match (command, answer.number("errors").unwrap_or(0)) {
-        (ThemeCommand::Check { .. }, errors) if errors > 0 => {
-            Err(Failure::Message(format!("the theme has {}", counted(errors, "error", "errors"))))
+}
+
+/// Prints the answer. `folder` is that of the theme, if it is none of a project.
+fn show(command: &ThemeCommand, folder: Option<&Path>, answer: Value) -> Result<(), Failure> {
+    let screen = Screen::look();
+    let text = match command {
+        ThemeCommand::Check { of, overlay, deleted, format, limit } => {
+            let default = if of.json.json { CheckFormat::Json } else { CheckFormat::Text };
+            let style = Style {
+                format: format.unwrap_or(default),
+                limit: *limit as usize,
+                is_change: overlay.is_some() || !deleted.is_empty(),
+                is_remote: folder.is_none(),
+            };
+            let place = folder.map(|folder| Place::of_folder(folder, overlay.as_deref()));
+            return report::print(style, &place.unwrap_or_default(), answer);
         }
-        _ => Ok(()),
+        _ if !is_for_people(command) => return print_json(&answer),
+        ThemeCommand::Lookup { .. } => shown::targets(screen, &answer),
+        ThemeCommand::Map { tokens, .. } => shown::outline(&answer, *tokens),
+        ThemeCommand::Graph { file: Some(_), .. } => shown::neighbours(&answer),
+        ThemeCommand::Graph { file: None, .. } => shown::unused(&answer),
+    };
+    output::print(text)?;
+    if answer.is("truncated") {
+        output::note("not all of it is listed");
     }
+    Ok(())
 }

@@ -7,39 +7,6 @@ use serde_json::Value;
 use super::super::screen::{Look, Screen, block, line};
 use super::super::values::{Fields, counted};
 
-/// One line for each finding, and how many there are.
-#[must_use]
-pub fn findings(screen: Screen, answer: &Value) -> String {
-    let mut text = String::new();
-    for finding in answer.items("findings") {
-        let severity = finding.text("severity");
-        let look = match severity {
-            "error" => Look::Bad,
-            "warning" => Look::Careful,
-            _ => Look::Dim,
-        };
-        let _ = writeln!(
-            text,
-            "{}:{}: {}: {} ({})",
-            line(finding.text("path")),
-            finding.number("line").unwrap_or(0),
-            screen.painted(&line(severity), look),
-            line(finding.text("message")),
-            line(finding.text("code"))
-        );
-    }
-    let count = |field, one, many| counted(answer.number(field).unwrap_or(0), one, many);
-    let _ = writeln!(
-        text,
-        "{}, {}, {} in {}",
-        count("errors", "error", "errors"),
-        count("warnings", "warning", "warnings"),
-        count("infos", "suggestion", "suggestions"),
-        count("files", "file", "files")
-    );
-    text
-}
-
 /// The outline of a theme.
 #[must_use]
 pub fn outline(answer: &Value, tokens: u32) -> String {

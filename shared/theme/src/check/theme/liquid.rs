@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::Whole;
 use crate::check::Severity::{Error, Info, Warning};
 use crate::check::facts::{Doc, Facts, Render, RenderKind};
-use crate::check::names::NAMES;
+use crate::check::names::{NAMES, is_of_layout};
 use crate::check::schema::Schema;
 use crate::check::templates::placeholders;
 use crate::check::walk::wrong_property;
@@ -61,10 +61,20 @@ impl<'a> Whole<'a> {
         }
         if file.kind == FileKind::Layout {
             for name in ["content_for_header", "content_for_layout"] {
-                if !facts.words.contains(name) && !liquid.is_broken {
-                    let message = format!("the layout does not print `{name}`");
-                    notes.add(0, Error, "RequiredLayoutThemeObject", message);
+                // What the layout of the checkpoint prints instead.
+                let has_other = name == "content_for_layout"
+                    && is_of_layout(path, "content_checkpoint")
+                    && facts.words.contains("content_checkpoint");
+                if facts.words.contains(name) || has_other || liquid.is_broken {
+                    continue;
                 }
+                // Shopify takes a layout that only names it in a comment.
+                let (severity, message) = if facts.commented.contains(name) {
+                    (Warning, format!("the layout has `{name}` only in a comment, so it does not print it"))
+                } else {
+                    (Error, format!("the layout does not print `{name}`"))
+                };
+                notes.add(0, severity, "RequiredLayoutThemeObject", message);
             }
         }
         for (name, at) in &facts.unused {
@@ -96,7 +106,9 @@ impl<'a> Whole<'a> {
                 continue;
             }
             if !self.has(kind, name) {
-                notes.add(render.at, Error, "MissingTemplate", format!("there is no {what} `{name}`"));
+                let code =
+                    if render.kind == RenderKind::Layout { "MissingLayout" } else { "MissingTemplate" };
+                notes.add(render.at, Error, code, format!("there is no {what} `{name}`"));
                 continue;
             }
             if kind == FileKind::Block
@@ -204,7 +216,7 @@ impl<'a> Whole<'a> {
             _ => facts.includes,
         };
         if !is_open {
-            for (word, at) in &facts.unknown_names {
+            for (word, at) in facts.unknown_names.iter().filter(|(word, _)| !is_of_layout(path, word)) {
                 // A comment may document an argument that nothing passes yet.
                 let is_documented = file.kind == FileKind::Snippet && facts.commented.contains(word.as_str());
                 if !is_documented && !given.is_some_and(|given| given.contains_key(word.as_str())) {

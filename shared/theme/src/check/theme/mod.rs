@@ -1,5 +1,6 @@
 //! The checks across files: references, settings, translations, stored values, scripts.
 
+mod halves;
 mod liquid;
 mod scripts;
 mod settings;
@@ -9,9 +10,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::halves::Partners;
 use super::Severity::Error;
 use super::facts::RenderKind;
 use super::names::Type;
+use super::pairing::Half;
 use super::schema::Schema;
 use super::settings::Setting;
 use super::templates::Translation;
@@ -63,11 +66,15 @@ pub fn check(theme: &CheckedTheme) -> Vec<(String, Note)> {
     };
     whole.collect();
     whole.files();
+    let partners = Partners::of(theme);
     for (path, file) in &theme.files {
         let mut notes = Notes::default();
         paths::check(path, &mut notes);
         match &file.content {
-            Content::Liquid(liquid) => whole.liquid_file(path, file, liquid, &mut notes),
+            Content::Liquid(liquid) => {
+                whole.liquid_file(path, file, liquid, &mut notes);
+                partners.report(path, &liquid.halves, &mut notes);
+            }
             Content::Json(root) if matches!(file.kind, FileKind::JsonTemplate | FileKind::SectionGroup) => {
                 whole.template(path, file, root, &mut notes);
             }

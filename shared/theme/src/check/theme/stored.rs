@@ -19,7 +19,7 @@ impl<'a> Whole<'a> {
             && let Some(name) = layout.text()
             && !self.has(FileKind::Layout, name)
         {
-            notes.add(layout.at, Error, "MissingTemplate", format!("there is no layout `{name}`"));
+            notes.add(layout.at, Error, "MissingLayout", format!("there is no layout `{name}`"));
         }
         let Some(sections) = root.get("sections") else { return };
         let (list, place) = if file.kind == FileKind::SectionGroup {

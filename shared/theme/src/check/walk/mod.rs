@@ -17,7 +17,7 @@ use super::expression::Parser;
 use super::facts::Facts;
 use super::html::HtmlContext;
 use super::names::Type;
-use super::refused;
+use super::syntax;
 use crate::path::FileKind;
 use crate::scan::DegradedReason;
 use crate::scan::liquid::{Token, TokenKind};
@@ -141,7 +141,7 @@ impl<'a> Walker<'a, '_> {
 
     /// Reports what Shopify refuses, and Liquid itself does not.
     fn invalid(&mut self, at: usize, message: impl Into<String>) {
-        self.notes.add(at, Error, refused::CODE, message);
+        self.notes.add(at, Error, syntax::CODE, message);
     }
 
     /// Reports what the platform reads in another way than it looks.

@@ -1,6 +1,6 @@
 //! The types of variables and of their properties.
 
-use super::Walker;
+use super::{Open, Walker};
 use crate::check::expression::{Filtered, Step, Value};
 use crate::check::names::{NAMES, Type};
 use crate::path::FileKind;
@@ -11,6 +11,12 @@ impl<'a> Walker<'a, '_> {
         self.assigned.contains_key(root)
             || self.stack.iter().any(|open| open.variable.is_some_and(|(word, _)| word == root))
             || self.doc_types.contains_key(root)
+    }
+
+    /// Whether the variable is that of a loop around this place. Behind `else`, there is no element.
+    pub(super) fn is_of_loop(&self, root: &str) -> bool {
+        let is_its = |open: &Open| !open.has_else && open.variable.is_some_and(|(word, _)| word == root);
+        self.stack.iter().any(is_its)
     }
 
     /// The type of a variable, and whether it may be an argument of the snippet.

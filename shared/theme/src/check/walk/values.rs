@@ -107,8 +107,11 @@ impl<'a> Walker<'a, '_> {
     }
 
     fn path(&mut self, root: &'a str, at: usize, steps: &[Step<'a>]) {
-        self.read.insert(root);
-        self.facts.words.insert(root.to_owned());
+        // A loop hides the variable or the parameter with the name of its own variable.
+        if !self.is_of_loop(root) {
+            self.read.insert(root);
+            self.facts.words.insert(root.to_owned());
+        }
         for step in steps {
             if let Step::Index(value) = step {
                 self.value(value);

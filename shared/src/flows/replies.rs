@@ -1,0 +1,203 @@
+//! Replies to the messages of a Telegram bot come back. Where Telegram can reach the platform, it sends them. Elsewhere, such as on a machine
+//! at home, they are fetched every few seconds.
+
+use domain::ids::{ChannelId, Owner};
+use domain::notices::channels::Channel;
+use domain::notices::replies::Update;
+use domain::quoting::short_line;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::flows::answer_links;
+use crate::flows::due;
+use crate::flows::notices::channels::{MAX_WHY, opened};
+use crate::flows::notices::telegram::{Bot, Failed, hook};
+use crate::store::notices::{ChannelState, Replies, StoredChannel};
+use crate::store::{DueItem, Store, Versioned};
+
+/// How often replies are fetched.
+const EVERY: SignedDuration = SignedDuration::from_secs(5);
+
+/// How long after a failure, and while the channel is off, it is tried again.
+const AGAIN: SignedDuration = SignedDuration::from_mins(2);
+
+/// How often it is checked that Telegram still sends replies to the platform.
+const CHECK: SignedDuration = SignedDuration::from_hours(24);
+
+/// How many updates are fetched at once.
+const UPDATES: usize = 50;
+
+/// What the bot says to a message that is no reply.
+const NOT_A_REPLY: &str = "Please reply to one of my messages, so that I know which one you mean.";
+
+/// A bot that hears replies.
+struct Ears<'a> {
+    cx: &'a Cx,
+    owner: &'a Owner,
+    channel: ChannelId,
+    bot: Bot<'a>,
+    chat_id: &'a str,
+}
+
+/// Fetches replies, or lets Telegram send them. It may be called at any time: what was heard is not heard again.
+///
+/// # Errors
+/// If the table or the master keys do not answer. Then it stays due.
+pub(crate) async fn listen(cx: &Cx, owner: &Owner, id: ChannelId) -> Result<()> {
+    let Some(Versioned { value: mut listening, version }) = cx.store.listening(owner, id).await? else {
+        return Ok(());
+    };
+    let now = cx.clock.now();
+    if listening.at > now {
+        return Ok(());
+    }
+    let Some(found) = cx.store.channel(owner, id).await?.filter(|found| found.value.replies.is_some()) else {
+        let _ = cx.store.write_all(vec![Store::not_listening_write(owner, id)]).await?;
+        return Ok(());
+    };
+    let heard = match found.value.state {
+        ChannelState::Enabled => hear(cx, owner, &found.value, &mut listening.next).await?,
+        _ => Ok(AGAIN),
+    };
+    let (after, why) = match heard {
+        Ok(after) => (after, None),
+        Err(Failed { why, .. }) => (AGAIN, Some(short_line(&why, MAX_WHY))),
+    };
+    listening.at = now.saturating_add(after).unwrap_or(Timestamp::MAX);
+    let mut writes = vec![Store::listening_write(owner, &listening, version)?];
+    if found.value.replies.as_ref().is_some_and(|replies| replies.why != why) {
+        let channel = StoredChannel { replies: Some(Replies { why }), ..found.value };
+        writes.push(Store::channel_write(owner, &channel, found.version)?);
+    }
+    // If somebody has changed the channel meanwhile, it stays due.
+    if cx.store.write_all(writes).await?.done() {
+        due::dispatch_at(cx, &DueItem::replies(owner, id), Some(listening.at)).await;
+    }
+    Ok(())
+}
+
+/// Returns after which time to listen again.
+async fn hear(
+    cx: &Cx,
+    owner: &Owner,
+    channel: &StoredChannel,
+    next: &mut i64,
+) -> Result<std::result::Result<SignedDuration, Failed>> {
+    let Channel::Telegram { token, chat_id } = opened(cx, owner, channel).await? else {
+        return Err(Error::internal("a channel without a bot listens"));
+    };
+    let ears = Ears { cx, owner, channel: channel.channel_id, bot: Bot::new(cx, &token), chat_id: &chat_id };
+    match hook(cx, owner, channel.channel_id).await? {
+        Some(address) => Ok(ears.be_called(&address).await),
+        None => ears.fetch(next).await,
+    }
+}
+
+impl Ears<'_> {
+    /// Lets Telegram send the replies. A bot that something else has connected is left alone.
+    async fn be_called(&self, address: &str) -> std::result::Result<SignedDuration, Failed> {
+        let info = self.bot.call("getWebhookInfo", &json!({})).await?;
+        match info["url"].as_str().unwrap_or_default() {
+            url if url == address => return Ok(CHECK),
+            "" => {}
+            _ => return Err(taken()),
+        }
+        let password = self.bot.password();
+        let hook = json!({"url": address, "secret_token": password, "allowed_updates": ["message"], "max_connections": 1});
+        self.bot.call("setWebhook", &hook).await?;
+        Ok(CHECK)
+    }
+
+    /// Fetches the replies. `next` is the first one that was not read.
+    async fn fetch(&self, next: &mut i64) -> Result<std::result::Result<SignedDuration, Failed>> {
+        let ask = json!({"offset": *next, "limit": UPDATES, "timeout": 0, "allowed_updates": ["message"]});
+        let updates = match self.bot.call("getUpdates", &ask).await {
+            Ok(Value::Array(updates)) => updates,
+            Ok(_) => Vec::new(),
+            Err(failed) if failed.status == Some(409) => return Ok(Err(taken())),
+            Err(failed) => return Ok(Err(failed)),
+        };
+        for update in updates {
+            let id = update["update_id"].as_i64();
+            self.receive(update).await?;
+            *next = id.map_or(*next, |id| id.saturating_add(1).max(*next));
+        }
+        Ok(Ok(EVERY))
+    }
+
+    /// Does what a reply says, and answers in the chat. What is no message of the person is ignored.
+    async fn receive(&self, update: Value) -> Result<()> {
+        let Ok(Update { update_id, message: Some(message) }) = serde_json::from_value(update) else {
+            return Ok(());
+        };
+        let Some(text) = message.text_of(self.chat_id) else { return Ok(()) };
+        let links = self.cx.config.notices.site.api("/answers/");
+        let told = match message.token(&links) {
+            // Every bot gets /start.
+            None if text.starts_with('/') => return Ok(()),
+            None => NOT_A_REPLY.to_owned(),
+            Some(token) => {
+                let key = format!("telegram/{}/{update_id}", self.channel);
+                let from = (self.owner, self.channel);
+                match answer_links::reply(self.cx, token, from, &key, text).await {
+                    Ok(done) => done.text().to_owned(),
+                    Err(Error::NotFound(_)) => "That message can't be answered any more.".to_owned(),
+                    Err(error @ (Error::Conflict { .. } | Error::Invalid(_))) => {
+                        format!("Not done: {}.", error.detail())
+                    }
+                    // It stays due, or Telegram sends it again.
+                    Err(
+                        error @ (Error::Store(_) | Error::Storage(_) | Error::Blob(_) | Error::Busy { .. }),
+                    ) => {
+                        return Err(error);
+                    }
+                    Err(error) => {
+                        tracing::warn!(cause = %error.causes(), "a reply failed");
+                        format!("Not done: {}.", error.detail())
+                    }
+                }
+            }
+        };
+        let answer = json!({
+            "chat_id": self.chat_id, "text": told,
+            "reply_parameters": {"message_id": message.message_id, "allow_sending_without_reply": true},
+        });
+        // What was done is done, also if nobody is told.
+        if let Err(failed) = self.bot.call("sendMessage", &answer).await {
+            tracing::warn!(why = failed.why, "a reply was not answered");
+        }
+        Ok(())
+    }
+}
+
+fn taken() -> Failed {
+    let why = "another program receives the replies of this bot: use a bot of its own for Lamplighter, or end the other connection";
+    Failed { status: None, why: why.to_owned() }
+}
+
+/// An update that Telegram has sent. `password`: the one of its header.
+///
+/// # Errors
+/// 404 if the platform has not made the token, if the channel hears no replies, or if the password is wrong.
+pub async fn received(cx: &Cx, token: &str, password: Option<&str>, update: Value) -> Result<()> {
+    let unknown = || Error::NotFound("channel");
+    let (owner, id) = cx.provider_keys.replies_of_token(token).await?.ok_or_else(unknown)?;
+    let channel = cx.store.channel(&owner, id).await?.ok_or_else(unknown)?.value;
+    let hears = channel.state == ChannelState::Enabled && channel.replies.is_some();
+    if !hears || cx.deletions.of(&cx.store, &owner, cx.clock.now()).await?.is_some() {
+        return Err(unknown());
+    }
+    let Channel::Telegram { token, chat_id } = opened(cx, &owner, &channel).await? else {
+        return Err(unknown());
+    };
+    let bot = Bot::new(cx, &token);
+    // Hashes are compared, so the time of the comparison tells nothing about the password.
+    let is_theirs = |given: &str| Sha256::digest(given) == Sha256::digest(bot.password());
+    if !password.is_some_and(is_theirs) {
+        return Err(unknown());
+    }
+    Ears { cx, owner: &owner, channel: id, bot, chat_id: &chat_id }.receive(update).await
+}
