@@ -308,6 +308,7 @@ impl CheckedFile {
             return Content::None; // the platform no longer compiles it
         }
         if path.ends_with(".liquid") {
+            syntax::report(&strict::refusals(&self.text), &[], notes);
             let (tokens, _) = liquid::tokens(&self.text);
             return Content::Css(self.css_with_liquid(whole, &tokens, false, notes));
         }
@@ -352,6 +353,9 @@ impl CheckedFile {
 
     fn script(&self, path: &str, scripts: Option<&dyn ScriptReader>, notes: &mut Notes) -> Content {
         let whole = Span::new(0, self.text.len());
+        if path.ends_with(".liquid") {
+            syntax::report(&strict::refusals(&self.text), &[], notes);
+        }
         let Some(reader) = scripts else { return Content::None };
         if path.ends_with(".liquid") {
             let (tokens, _) = liquid::tokens(&self.text);

@@ -28,6 +28,7 @@ mod tests;
 use crate::text::Span;
 
 pub use self::blocks::MAX_NESTING;
+pub(crate) use self::sentence::quoted;
 
 /// A place that Shopify refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,4 +148,10 @@ pub fn refusals(text: &str) -> Vec<Refusal> {
 #[must_use]
 pub fn accepts(name: &str, markup: &str) -> bool {
     tags::read(name, markup, 0, &|_| false).is_ok()
+}
+
+/// Where the name is that an `assign` sets. What stands before it is ignored.
+#[must_use]
+pub fn assign_target(markup: &str) -> Option<Span> {
+    tags::assign_halves(markup).map(|(target, _)| target)
 }
