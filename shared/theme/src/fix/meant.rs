@@ -75,8 +75,12 @@ pub fn read(text: &str, name: &str, refusal: &Refusal, names: &mut Names) -> Opt
         return None;
     }
     let mut draft = Draft { name, markup: old.to_owned(), before: Vec::new(), says: Vec::new() };
-    for _ in 0..MOST_STEPS {
+    for step in 0..MOST_STEPS {
         let Some(stop) = strict::first_fault(name, &draft.markup) else {
+            // The markup alone is not what was refused.
+            if step == 0 && renamed.is_none() {
+                return None;
+            }
             let mut meant = draft.done(text, refusal);
             if let Some(renamed) = renamed {
                 meant.edits.insert(0, renamed);

@@ -103,8 +103,10 @@ pub fn file(path: &str, text: &str, how: How) -> Fixed {
     }
     let found = strict::refusals(text);
     let mut names = Names::of(text);
-    let mut mends: Vec<Option<Mend>> =
-        found.iter().map(|refusal| mend(text, refusal, how, &mut names)).collect();
+    let mut mends: Vec<Option<Mend>> = found
+        .iter()
+        .map(|refusal| mend(text, refusal, how, &mut names).filter(|mend| !mend.edits.is_empty()))
+        .collect();
     let mut is_taken_back = vec![false; found.len()];
     for round in 0..MOST_ROUNDS {
         let wrong = wrong(text, &found, &mends);

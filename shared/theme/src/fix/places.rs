@@ -125,8 +125,9 @@ fn by_words(old: &str, new: &str, olds: &[Span], news: &[Span]) -> Vec<Edit> {
             }
             (true, false) => {
                 let last = old_at(next_i - 1).end;
-                // One of the two blanks goes, too.
-                let goes_before = !is_first && (is_last || old_at(next_i).start > last);
+                // A blank goes, too.
+                let clings_next = matches!(old.as_bytes().get(last as usize), Some(b',' | b')' | b']'));
+                let goes_before = !is_first && (is_last || old_at(next_i).start > last || clings_next);
                 let span = if goes_before || (is_first && is_last) {
                     Span { start: if is_first { old_at(i).start } else { end_before }, end: last }
                 } else {

@@ -134,6 +134,7 @@ fn what_is_not_mended_is_listed_with_choices() {
     assert_eq!(left(How::AsShown, "a\n{% if a = b %}x{% endif %}"), [(2, "Character")]);
     assert_eq!(left(How::AsShown, "{% if a %}"), [(1, "OpenBlock")]);
     assert_eq!(left(How::AsMeant, "{% endfor %}{% foo %}"), [(1, "StrayEnd"), (1, "UnknownTag")]);
+    assert_eq!(left(How::AsMeant, "{% case a %}{% else b %}{% endcase %}"), [(1, "ElseWithWords")]);
     assert_eq!(left(How::AsMeant, "{{ 'a | t }}"), [(1, "OpenQuote")]);
     assert_eq!(left(How::AsShown, "{% assign a.b = 1 %}"), [(1, "Target")]);
     assert_eq!(left(How::AsShown, "{% form 'a' b %}{% endform %}").len(), 1);
@@ -154,9 +155,40 @@ fn a_diff_has_the_changed_lines() {
 }
 
 /// Pieces of templates.
-const PIECES: [&str; 32] = [
-    "{{", "}}", "{%", "%}", "-", " ", "\n", "a", "b.c", "'x'", "'", "[", "]", "(", "..", ")", "|", ":", ",",
-    "=", "if ", "endif", "for ", " in ", "liquid", "raw", "endraw", "{% if a", "&&", "é", "#", "“",
+const PIECES: [&str; 33] = [
+    "{{",
+    "}}",
+    "{%",
+    "%}",
+    "-",
+    " ",
+    "\n",
+    "a",
+    "b.c",
+    "'x'",
+    "'",
+    "[",
+    "]",
+    "(",
+    "..",
+    ")",
+    "|",
+    ":",
+    ",",
+    "=",
+    "if ",
+    "endif",
+    "for ",
+    " in ",
+    "liquid",
+    "raw",
+    "endraw",
+    "{% if a",
+    "&&",
+    "é",
+    "#",
+    "“",
+    "{% case a %}{% else b %}",
 ];
 
 proptest! {
