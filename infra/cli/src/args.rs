@@ -380,6 +380,7 @@ Links, hidden files and node_modules of a folder are left out. `theme check` end
 
 Examples:
   lamplighter theme check ./theme
+  lamplighter theme fix ./theme
   lamplighter theme lookup ./theme \"make the header sticky\"
   lamplighter theme check prj_01938f2a7c5e7d3a9b1f4c6d8e0a2b4c")]
     Theme(Theme),
@@ -925,6 +926,13 @@ pub enum CheckFormat {
     Github,
 }
 
+/// How `theme fix` writes what it mends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FixFormat {
+    Text,
+    Json,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ThemeCommand {
     /// List what is wrong with a theme, or what a change adds. Ends with 1 if there are errors
@@ -953,6 +961,34 @@ Examples:
         /// How many findings are listed, the worst first. 0 lists all. A server lists at most 1,000
         #[arg(long, value_name = "N", default_value_t = MAX_FINDINGS as u32)]
         limit: u32,
+    },
+    /// Write what strict Liquid refuses so that Shopify takes it. Shows a diff, and writes with --write
+    #[command(after_help = "\
+The page stays as it is shown today. With --as-meant, places whose meaning is clear are written as they were meant, and it says what the page
+shows then. Each place has a reason. What has no safe rewriting is listed with the choices. Bytes outside of the places stay.
+
+The output is a unified diff with comments, for `git apply` or `patch -p1`. It ends with 1 if something is to be mended, and with --write if
+something is still refused.
+
+Examples:
+  lamplighter theme fix ./theme
+  lamplighter theme fix ./theme --as-meant --write
+  lamplighter theme fix ./theme sections/tea.liquid --format json")]
+    Fix {
+        #[command(flatten)]
+        of: ThemeOf,
+        /// Only these files, with their paths in the theme
+        #[arg(value_name = "FILE")]
+        files: Vec<String>,
+        /// Write what was meant, where that is clear
+        #[arg(long)]
+        as_meant: bool,
+        /// Write the files. Without it, nothing is changed
+        #[arg(long)]
+        write: bool,
+        /// How the answer is written [default: text]
+        #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+        format: Option<FixFormat>,
     },
     /// Find the files and lines that a request is about
     #[command(after_help = "Example:\n  lamplighter theme lookup ./theme \"make the header sticky\"")]

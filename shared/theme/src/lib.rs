@@ -14,6 +14,7 @@
 //! - [`enrich`]: what a model may add to the map; nothing else here depends on it
 //! - [`check`]: what is wrong with a theme
 //! - [`strict`]: which places of a file Shopify refuses
+//! - [`fix`]: mends them
 //! - [`update`]: updates the index of one set of files to another set
 //! - [`blob`]: the serialized index
 //! - [`archive`]: which entries of an archive are a theme
@@ -28,6 +29,7 @@ mod cues;
 pub mod describe;
 pub mod enrich;
 mod fields;
+pub mod fix;
 pub mod gating;
 pub mod graph;
 pub mod index;

@@ -42,6 +42,7 @@ use self::html::Markup;
 use self::json::Node;
 use self::pairing::Half;
 pub use self::refused::is_refused;
+pub(crate) use self::syntax::CODE as STRICT_CODE;
 use self::schema::Schema;
 use self::script::{ScriptFacts, ScriptReader};
 use self::settings::Setting;

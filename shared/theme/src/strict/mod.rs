@@ -28,6 +28,9 @@ mod tests;
 use crate::text::Span;
 
 pub use self::blocks::MAX_NESTING;
+pub(crate) use self::expression::Stop;
+pub(crate) use self::lexer::{Lexed, Lexeme, lex};
+pub(crate) use self::pieces::{is_blank, is_word};
 pub(crate) use self::sentence::quoted;
 
 /// A place that Shopify refuses.
@@ -120,6 +123,41 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The name of the kind, for programs.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::OpenOutput => "OpenOutput",
+            Self::OpenTag => "OpenTag",
+            Self::NamelessTag => "NamelessTag",
+            Self::UnknownTag => "UnknownTag",
+            Self::StrayEnd => "StrayEnd",
+            Self::StrayBranch => "StrayBranch",
+            Self::OpenBlock => "OpenBlock",
+            Self::TooDeep => "TooDeep",
+            Self::VerbatimInLiquid => "VerbatimInLiquid",
+            Self::Words => "Words",
+            Self::NestedDoc => "NestedDoc",
+            Self::CommentLines { .. } => "CommentLines",
+            Self::Character => "Character",
+            Self::OpenQuote => "OpenQuote",
+            Self::BareBrackets => "BareBrackets",
+            Self::NumberAsProperty => "NumberAsProperty",
+            Self::RangeType => "RangeType",
+            Self::Value => "Value",
+            Self::Name => "Name",
+            Self::Sign { .. } => "Sign",
+            Self::Rest => "Rest",
+            Self::Target => "Target",
+            Self::LoopWithoutIn => "LoopWithoutIn",
+            Self::LoopOption => "LoopOption",
+            Self::NameWithoutQuotes => "NameWithoutQuotes",
+            Self::PaginateWithoutBy => "PaginateWithoutBy",
+            Self::Arguments => "Arguments",
+            Self::ElseWithWords => "ElseWithWords",
+        }
+    }
+
     /// Whether tags or blocks are not paired, so that it is not clear which part of the file belongs to which block.
     #[must_use]
     pub const fn is_pairing(&self) -> bool {
@@ -136,6 +174,11 @@ impl Kind {
                 | Self::VerbatimInLiquid
         )
     }
+}
+
+/// The first fault of the markup of a tag or output that is alone, as in [`accepts`]. Its place counts from the beginning of the markup.
+pub(crate) fn first_fault(name: &str, markup: &str) -> Option<Stop> {
+    tags::read(name, markup, 0, &|_| false).err()
 }
 
 /// All places of a Liquid file that Shopify refuses, in the order in which Liquid reads them. Without one, the file is accepted.

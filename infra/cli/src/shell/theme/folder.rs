@@ -19,11 +19,13 @@ use theme::answers::{
 };
 use theme::archive::theme_paths;
 use theme::check::{CheckedFile, CheckedTheme, is_read};
+use theme::fix::How;
 use theme::index::MAX_THEME_BYTES;
 use theme::path::check_path;
 use theme_scripts::Oxc;
 
 use super::super::values::counted;
+use super::fixes;
 use crate::Failure;
 use crate::args::ThemeCommand;
 use crate::output;
@@ -44,6 +46,11 @@ pub fn ask(folder: &Path, command: &ThemeCommand) -> Result<(Value, PathBuf), Fa
             let (files, within) = theme(folder)?;
             let most = if *limit == 0 { usize::MAX } else { *limit as usize };
             return Ok((check(&files, overlay.as_deref(), deleted, most)?, folder.join(within)));
+        }
+        ThemeCommand::Fix { files, as_meant, write, .. } => {
+            let (found, within) = theme(folder)?;
+            let how = if *as_meant { How::AsMeant } else { How::AsShown };
+            return Ok((fixes::fix(&found, files, how, *write)?, folder.join(within)));
         }
         ThemeCommand::Lookup { request, active, .. } => {
             check_request(request, 1)?;
@@ -80,15 +87,17 @@ fn check_request(request: &str, least: usize) -> Result<(), Failure> {
 }
 
 /// A file that is not read yet.
-struct Listed {
+pub struct Listed {
     /// Its path in the theme.
-    path: String,
-    file: PathBuf,
-    bytes: u64,
+    pub path: String,
+    pub file: PathBuf,
+    pub bytes: u64,
 }
 
 impl Listed {
-    fn read(&self) -> Result<Vec<u8>, Failure> {
+    /// # Errors
+    /// If it can't be read.
+    pub fn read(&self) -> Result<Vec<u8>, Failure> {
         Ok(fs::read(&self.file)?)
     }
 }
@@ -196,7 +205,13 @@ fn list(folder: &Path) -> Result<Vec<Listed>, Failure> {
     Ok(files)
 }
 
-fn bounded<'a>(files: impl IntoIterator<Item = &'a Listed>, most: u64, what: &str) -> Result<(), Failure> {
+/// # Errors
+/// If the files together are larger than `most`.
+pub fn bounded<'a>(
+    files: impl IntoIterator<Item = &'a Listed>,
+    most: u64,
+    what: &str,
+) -> Result<(), Failure> {
     let bytes = files.into_iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
     if bytes > most {
         return Err(Failure::Message(format!("{what} may have at most {most} bytes, this has {bytes}")));

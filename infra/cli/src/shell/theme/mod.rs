@@ -1,5 +1,6 @@
-//! `theme`: checks, searches and maps the theme of a project, or of a folder without a server.
+//! `theme`: checks, mends, searches and maps the theme of a project, or of a folder without a server.
 
+mod fixes;
 mod folder;
 mod project;
 mod report;
@@ -14,16 +15,17 @@ use super::api::Api;
 use super::screen::{Screen, print_json};
 use super::values::Fields;
 use crate::Failure;
-use crate::args::{CheckFormat, Theme, ThemeCommand, ThemeOf};
+use crate::args::{CheckFormat, FixFormat, Theme, ThemeCommand, ThemeOf};
 use crate::output;
 use crate::project::ProjectId;
 
 /// Answers a question about a theme.
 ///
 /// # Errors
-/// If there is no such project or folder, the server does not answer, or the theme has errors.
+/// If there is no such project or folder, the server does not answer, or the theme has errors or places to mend.
 pub fn run(args: &Theme) -> Result<(), Failure> {
     let (ThemeCommand::Check { of, .. }
+    | ThemeCommand::Fix { of, .. }
     | ThemeCommand::Lookup { of, .. }
     | ThemeCommand::Map { of, .. }
     | ThemeCommand::Graph { of, .. }) = &args.command;
@@ -49,7 +51,7 @@ pub fn run(args: &Theme) -> Result<(), Failure> {
 fn finds_nothing(command: &ThemeCommand, answer: &Value) -> bool {
     let are_empty = |lists: &[&str]| lists.iter().all(|list| answer.items(list).is_empty());
     match command {
-        ThemeCommand::Check { .. } => answer.number("files") == Some(0),
+        ThemeCommand::Check { .. } | ThemeCommand::Fix { .. } => answer.number("files") == Some(0),
         ThemeCommand::Lookup { .. } => are_empty(&["targets"]),
         ThemeCommand::Map { .. } => answer.text("text").is_empty(),
         ThemeCommand::Graph { file: None, .. } => are_empty(&["probably_unused", "unresolved"]),
@@ -68,6 +70,7 @@ fn is_for_people(command: &ThemeCommand) -> bool {
         ThemeCommand::Check { of, format, .. } => {
             !of.json.json && matches!(format, None | Some(CheckFormat::Text | CheckFormat::Github))
         }
+        ThemeCommand::Fix { of, format, .. } => !of.json.json && *format != Some(FixFormat::Json),
         ThemeCommand::Lookup { of, .. } | ThemeCommand::Map { of, .. } | ThemeCommand::Graph { of, .. } => {
             !of.json.json
         }
@@ -88,6 +91,7 @@ fn show(command: &ThemeCommand, folder: Option<&Path>, answer: Value) -> Result<
             let place = folder.map(|folder| Place::of_folder(folder, overlay.as_deref()));
             return report::print(style, &place.unwrap_or_default(), answer);
         }
+        ThemeCommand::Fix { .. } => return fixes::print(screen, &answer, is_for_people(command)),
         _ if !is_for_people(command) => return print_json(&answer),
         ThemeCommand::Lookup { .. } => shown::targets(screen, &answer),
         ThemeCommand::Map { tokens, .. } => shown::outline(&answer, *tokens),

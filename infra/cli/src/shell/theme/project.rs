@@ -57,6 +57,9 @@ pub fn ask(api: &Api, project: &ProjectId, command: &ThemeCommand) -> Result<Val
             let change = json!({ "files": files, "deleted": deleted });
             checked(api, &path("check"), change, *limit as usize)
         }
+        ThemeCommand::Fix { .. } => Err(Failure::Message(format!(
+            "`theme fix` mends the files of a folder, and {project} is a project; export it, and name the folder"
+        ))),
         ThemeCommand::Lookup { request, active, .. } => {
             let mut body = json!({ "request": request });
             if let Some(active) = active {

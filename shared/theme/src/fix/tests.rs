@@ -1,0 +1,217 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// A template, the mended one, and what Liquid says of it: 0, if it accepts it and shows the same as before; 1, if it accepts it and has
+/// never shown the old one; or what is wrong.
+type Judged = (String, String, serde_json::Value);
+
+const MENDS: &str = include_str!("../../../../tests/liquid/strict/mends.jsonl");
+const VERDICTS: &str = include_str!("../../../../tests/liquid/strict/verdicts.jsonl");
+
+/// The templates that Liquid refuses, and their mends.
+fn mended() -> Vec<(String, Fixed)> {
+    type Verdict = (String, serde_json::Value, u8, u8);
+    let verdicts =
+        VERDICTS.lines().skip(1).map(|line| serde_json::from_str::<Verdict>(line).expect("a verdict"));
+    verdicts
+        .filter(|(_, said, ..)| said != 0)
+        .map(|(template, ..)| {
+            let fixed = file("snippets/a.liquid", &template, How::AsShown);
+            (template, fixed)
+        })
+        .collect()
+}
+
+/// `tests/liquid/strict/mends.rb` says how Liquid is asked again.
+#[test]
+fn every_mend_is_accepted_by_liquid_and_shows_the_same() {
+    let mended = mended();
+    let ours: Vec<(&str, &str)> = mended
+        .iter()
+        .filter(|(_, fixed)| !fixed.changes.is_empty() && fixed.left.is_empty())
+        .map(|(template, fixed)| (template.as_str(), fixed.text.as_str()))
+        .collect();
+    let mut lines = MENDS.lines();
+    assert_eq!(lines.next(), Some(r#"["Liquid","5.13.0"]"#));
+    let judged: Vec<Judged> =
+        lines.map(|line| serde_json::from_str(line).expect("a line is a mend")).collect();
+    let known: Vec<(&str, &str)> = judged.iter().map(|(old, new, _)| (old.as_str(), new.as_str())).collect();
+    let changed = ours.iter().zip(&known).find(|(ours, known)| ours != known);
+    assert!(changed.is_none() && ours.len() == known.len(), "ask Liquid again, with mends.rb: {changed:?}");
+    let wrong: Vec<&Judged> = judged.iter().filter(|(.., said)| said != 0 && said != 1).collect();
+    assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), judged.len());
+    assert!(judged.len() > 7_000, "only {} mends", judged.len());
+}
+
+fn check(how: How, old: &str, new: &str) {
+    let fixed = file("sections/a.liquid", old, how);
+    assert_eq!(fixed.text, new, "{old}: {:?} {:?}", fixed.changes, fixed.left);
+    assert_eq!(strict::refusals(new), [], "{old}");
+}
+
+#[test]
+fn a_place_is_written_as_it_is_shown() {
+    let shown = |old: &str, new: &str| check(How::AsShown, old, new);
+    shown("{% if  a >  1 > 100 %}x{% endif %}", "{% if  a >  1 %}x{% endif %}");
+    shown("{%if(a)%}x{%endif%}", "{%if a%}x{%endif%}");
+    shown("{% for a in  b limit:2 reversed %}{% endfor %}", "{% for a in  b limit:2 %}{% endfor %}");
+    shown("{{ a | append 'b' | upcase }}", "{{ a | append | upcase }}");
+    shown("{{ ['a'].b }}", "{{ self['a'].b }}");
+    shown("{{ a.0 }}", "{{ a['0'] }}");
+    shown("{% raw  x y %}{% endraw %}", "{% raw %}{% endraw %}");
+    shown("{% # a\nb\n  c %}", "{% # a\n# b\n  # c %}");
+    shown("{{,-1 a}}", "{{ -1}}");
+    shown("{% liquid\n  if a && b\n    echo c d\n  endif\n%}", "{% liquid\n  if a\n    echo c\n  endif\n%}");
+}
+
+#[test]
+fn a_place_is_written_as_it_was_meant() {
+    let meant = |old: &str, new: &str| check(How::AsMeant, old, new);
+    meant("{% if a = b && c %}x{% endif %}", "{% if a == b and c %}x{% endif %}");
+    meant(
+        "{% if a === b||c %}x{% elseif d => 1 %}{% endif %}",
+        "{% if a == b or c %}x{% elsif d >= 1 %}{% endif %}",
+    );
+    meant("{% if !a %}x{% endif %}", "{% if a == nil or a == false %}x{% endif %}");
+    meant("{% for a in b limit:2 reversed %}{% endfor %}", "{% for a in b reversed limit:2 %}{% endfor %}");
+    meant(
+        "{% for a in b, offset: 1, reversed %}{% endfor %}",
+        "{% for a in b reversed, offset: 1 %}{% endfor %}",
+    );
+    meant("{{ a | append 'b' | upcase }}", "{{ a | append: 'b' | upcase }}");
+    meant("{{ a | replace: 'b' 'c' }}", "{{ a | replace: 'b', 'c' }}");
+    meant("{{ a | image_url: width = 3, height=4 }}", "{{ a | image_url: width : 3, height:4 }}");
+    meant("{{ ‘products.price’ | t }}", "{{ 'products.price' | t }}");
+    meant("{{ a.0.b }}", "{{ a[0].b }}");
+    meant(
+        "{% if a.b | size > 1 %}{% endif %}",
+        "{% assign b_size = a.b | size -%}\n{% if b_size > 1 %}{% endif %}",
+    );
+    meant(
+        "<p>{%- if a | size: 1, 2 == b_size and c -%}{% endif %}",
+        "<p>{%- assign a_size = a | size: 1, 2 %}{%- if a_size == b_size and c -%}{% endif %}",
+    );
+    meant(
+        "  {%- render 's', k: a | upcase, l: b -%}",
+        "  {%- assign a_upcase = a | upcase -%}\n  {%- render 's', k: a_upcase, l: b -%}",
+    );
+    meant(
+        "{% for a in b | sort: 'c' limit: 1 %}{% endfor %}",
+        "{% assign b_sort = b | sort: 'c' -%}\n{% for a in b_sort limit: 1 %}{% endfor %}",
+    );
+    meant(
+        "{% liquid\n  for a in b | split: ','\n  endfor\n%}",
+        "{% liquid\n  assign b_split = b | split: ','\n  for a in b_split\n  endfor\n%}",
+    );
+    meant(
+        "x{% render 's', k: a and b, l: 1 %}",
+        "x{% assign k_holds = false %}{% if a and b %}{% assign k_holds = true %}{% endif %}{% render 's', k: k_holds, l: 1 %}",
+    );
+    meant(
+        "{%- assign c = a == b -%}",
+        "{%- assign c = false %}{% if a == b %}{% assign c = true %}{% endif -%}",
+    );
+    meant(
+        "{% liquid\n  assign c = a and b\n%}",
+        "{% liquid\n  assign c = false\n  if a and b\n  assign c = true\n  endif\n%}",
+    );
+    // Where it is not clear, the page stays the same.
+    meant("{% assign a = b or c %}", "{% assign a = b %}");
+    meant("{% if a > 1 > 100 %}{% endif %}", "{% if a > 1 %}{% endif %}");
+    meant("{% if a %}{% elsif b | size > 1 %}{% endif %}", "{% if a %}{% elsif b %}{% endif %}");
+    meant("{% render 's', k: a | append: 'b', l: 1 %}", "{% render 's', k: a , append: 'b', l: 1 %}");
+}
+
+#[test]
+fn what_is_not_mended_is_listed_with_choices() {
+    let left = |how: How, text: &str| {
+        let fixed = file("sections/a.liquid", text, how);
+        assert_eq!(fixed.text, text, "{:?}", fixed.changes);
+        assert!(fixed.left.iter().all(|left| !left.choices.is_empty() && !left.reason.is_empty()));
+        fixed.left.iter().map(|left| (left.line, left.kind)).collect::<Vec<_>>()
+    };
+    assert_eq!(left(How::AsShown, "a\n{% if a = b %}x{% endif %}"), [(2, "Character")]);
+    assert_eq!(left(How::AsShown, "{% if a %}"), [(1, "OpenBlock")]);
+    assert_eq!(left(How::AsMeant, "{% endfor %}{% foo %}"), [(1, "StrayEnd"), (1, "UnknownTag")]);
+    assert_eq!(left(How::AsMeant, "{% case a %}{% else b %}{% endcase %}"), [(1, "ElseWithWords")]);
+    assert_eq!(left(How::AsMeant, "{{ 'a | t }}"), [(1, "OpenQuote")]);
+    assert_eq!(left(How::AsShown, "{% assign a.b = 1 %}"), [(1, "Target")]);
+    assert_eq!(left(How::AsShown, "{% form 'a' b %}{% endform %}").len(), 1);
+    assert_eq!(file("assets/a.js", "{{ a b }}", How::AsShown).changes, []);
+}
+
+#[test]
+fn a_diff_has_the_changed_lines() {
+    let old = "1\n2\n3\n4\n{{ a b }}\n6\n7\n8\n9\n10\n11\n12\n13\n14\n{% if a | size %}x{% endif %}";
+    let fixed = file("sections/a.liquid", old, How::AsMeant);
+    let expected = "--- a/sections/a.liquid\n+++ b/sections/a.liquid\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-{{ a b }}\n+{{ a }}\n 6\n 7\n 8\n@@ -12,4 +12,5 @@\n 12\n 13\n 14\n-{% if a | size %}x{% endif %}\n\\ No newline at end of file\n+{% assign a_size = a | size -%}\n+{% if a_size %}x{% endif %}\n\\ No newline at end of file\n";
+    assert_eq!(fixed.diff("sections/a.liquid", old), expected);
+    let change = fixed.changes.last().expect("two changes");
+    assert_eq!((change.line, change.before.as_str()), (15, "{% if a | size %}"));
+    assert_eq!(change.after, "{% assign a_size = a | size -%}\n{% if a_size %}");
+    assert!(change.output.is_some());
+    assert_eq!(file("a.liquid", "{{ a }}", How::AsShown).diff("a.liquid", "{{ a }}"), "");
+}
+
+/// Pieces of templates.
+const PIECES: [&str; 33] = [
+    "{{",
+    "}}",
+    "{%",
+    "%}",
+    "-",
+    " ",
+    "\n",
+    "a",
+    "b.c",
+    "'x'",
+    "'",
+    "[",
+    "]",
+    "(",
+    "..",
+    ")",
+    "|",
+    ":",
+    ",",
+    "=",
+    "if ",
+    "endif",
+    "for ",
+    " in ",
+    "liquid",
+    "raw",
+    "endraw",
+    "{% if a",
+    "&&",
+    "é",
+    "#",
+    "“",
+    "{% case a %}{% else b %}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn other_bytes_stay_and_nothing_new_is_refused(
+        pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40),
+        is_meant in any::<bool>(),
+    ) {
+        let text = pieces.concat();
+        let how = if is_meant { How::AsMeant } else { How::AsShown };
+        let fixed = file("a.liquid", &text, how);
+        let again = strict::refusals(&fixed.text);
+        prop_assert!(again.len() <= fixed.left.len(), "{text:?} {fixed:?} {again:?}");
+        let refused = strict::refusals(&text);
+        prop_assert_eq!(fixed.changes.len() + fixed.left.len(), refused.len());
+        for edit in &fixed.edits {
+            let is_within = |refusal: &Refusal| refusal.tag.start <= edit.span.start && edit.span.end <= refusal.tag.end;
+            prop_assert!(refused.iter().any(is_within), "{:?} {:?}", text, edit);
+        }
+        prop_assert_eq!(places::applied(&text, &fixed.edits), fixed.text.clone());
+        // Mended once, nothing is mended again.
+        prop_assert_eq!(file("a.liquid", &fixed.text, how).changes.len(), 0, "{:?} {:?}", text, fixed.text);
+    }
+}
