@@ -1,7 +1,7 @@
 // Themes: projects, the import of a theme, and what the index knows about it.
 
 import { del, edit, get, getAll, post, saveBlob, send, succeed } from "./api.js";
-import { optional } from "./app.js";
+import { flash, optional } from "./app.js";
 import { bytes, capital, counted, figure, listed, spaced } from "./format.js";
 import { button, confirmation, dialog, dialogActs, draftOf, empty, failureOf, field, head, link, press, problem, section, tabs, when } from "./parts.js";
 import { codeSpans } from "./prose.js";
@@ -888,6 +888,62 @@ const FINDING_SEVERITIES = [
   ["info", "Hints", "", "it works, but could be better"],
 ];
 
+/** What strict Liquid refuses, written in strict Liquid: as diffs with reasons, and stored with one press. */
+function mendsSection(ctx, check) {
+  const path = `${projectPath(ctx.params.project_id)}/fix`;
+  const show = (how) => () => {
+    ctx.state.mendHow = how;
+    ctx.redraw();
+  };
+  const asMeant = ctx.state.mendHow === "meant";
+  const choices = h(
+    "div",
+    { class: "acts" },
+    press("Show the mends", show("shown"), { kind: ctx.state.mendHow ? "quiet" : "primary" }),
+    press("As it was meant", show("meant"), { kind: "quiet" }),
+  );
+  const intro = h("p", { class: "pad" }, "Most of it can be written in strict Liquid so that pages stay as they are. “As it was meant” also mends what never worked, and says how the page changes.");
+  if (!ctx.state.mendHow) return section("Mends", { note: counted(check.refused, "refused file") }, intro, choices);
+  const asked = askedOnce(ctx, "mends", `${asMeant} ${ctx.data.status.revision}`, () => post(path, { as_meant: asMeant }));
+  const mends = asked.answer;
+  const changed = mends?.files.filter((one) => one.changes.length > 0) ?? [];
+  const store = async () => {
+    const stored = await post(path, { as_meant: asMeant, write: true });
+    flash(`Stored ${counted(stored.written, "mended file")}.`);
+    askOnceAgain(ctx, "check");
+    askOnceAgain(ctx, "mends");
+    ctx.refresh();
+  };
+  return section(
+    "Mends",
+    { note: mends && `${counted(mends.refused_before - mends.refused_after, "file")} of ${figure(mends.refused_before)} would be taken afterwards` },
+    intro,
+    choices,
+    asked.error && problem(ctx, asked.error, { retry: () => askOnceAgain(ctx, "mends") }),
+    !mends && !asked.error && h("p", { class: "muted pad", role: "status" }, "Mending…"),
+    mends && h("ul", { class: "findings", "aria-label": "Mends" }, mends.files.slice(0, MOST_FINDINGS_SHOWN).map(mendedFile)),
+    mends?.has_more && h("p", { class: "muted" }, "There are more files. Store these first."),
+    changed.length > 0 && h("div", { class: "acts" }, press("Store the mended files…", () => confirmation(ctx, { title: "Store the mended files?", key: "store mends", label: "Store them", kind: "primary", text: `${counted(changed.length, "file")} of the theme are replaced, all or none.`, act: store }))),
+  );
+}
+
+function mendedFile(one) {
+  const lines = one.diff.split("\n").slice(2, -1);
+  const kinds = { "+": ["add", "added"], "-": ["del", "removed"] };
+  const row = (line) => {
+    const [kind, word] = kinds[line[0]] ?? ["", ""];
+    return h("li", { class: kind }, h("span", { class: "sign", "aria-hidden": "true" }, kind ? line[0] : ""), word && h("span", { class: "vh" }, `${word}: `), h("span", { class: "line" }, line.startsWith("@@") ? line : line.slice(1)));
+  };
+  return h(
+    "li",
+    { key: one.path },
+    h("p", {}, h("b", {}, one.path)),
+    one.diff && h("ul", { class: "diff", "aria-label": `What changes in ${one.path}` }, lines.map(row)),
+    one.changes.map((change) => h("p", { class: "muted" }, `Line ${change.line}: ${change.output ?? change.reason}`)),
+    one.left.map((left) => [h("p", { class: "bad" }, `Line ${left.line}: ${left.reason}`), h("ul", { class: "plain" }, left.choices.map((choice) => h("li", { class: "muted" }, capital(choice))))]),
+  );
+}
+
 function findingsView(ctx) {
   const id = ctx.params.project_id;
   const { status } = ctx.data;
@@ -925,6 +981,7 @@ function findingsView(ctx) {
       );
     }),
     answer?.has_more && h("p", { class: "muted", key: "more" }, "There are more. These are the worst."),
+    answer?.refused > 0 && mendsSection(ctx, answer),
     status.degraded.length > 0 &&
       section("Not understood", { note: `${counted(status.degraded.length, "place")} · the rest of these files is indexed` }, h("ul", { class: "findings degraded" }, status.degraded.map((one) => h("li", { key: `${one.path} ${one.line} ${one.reason}` }, h("p", {}, capital(DEGRADED_WORDS[one.reason] ?? spaced(one.reason))), h("small", {}, place(one.path, one.line), " ", h("code", { class: "muted" }, one.reason)))))),
     graph.error && problem(ctx, graph.error, { retry: () => askOnceAgain(ctx, "unused") }),

@@ -189,7 +189,8 @@ pub async fn replace(
     for Replaced { before, content } in files {
         let bytes = content.len() as u64;
         if content.len() > MAX_FILE_BYTES {
-            let told = format!("{} would have {bytes} bytes, and a file has at most {MAX_FILE_BYTES}", before.path);
+            let told =
+                format!("{} would have {bytes} bytes, and a file has at most {MAX_FILE_BYTES}", before.path);
             return Err(FieldErrors::one("paths", told).into());
         }
         size = size.saturating_add(bytes).saturating_sub(before.bytes);
@@ -198,7 +199,9 @@ pub async fn replace(
         let Some(current) = current else { return Err(changed_meanwhile(&before.path)) };
         let hashed = content.clone();
         let sha256 = cx.compute.on_body(content.len(), move || Ok(hex_sha256(&hashed))).await?;
-        cx.blobs.put(&BlobKey::theme_file(owner, project, &sha256), content, "application/octet-stream").await?;
+        cx.blobs
+            .put(&BlobKey::theme_file(owner, project, &sha256), content, "application/octet-stream")
+            .await?;
         let version = before.version.saturating_add(1);
         growth += grown(before.bytes, bytes);
         let file = ThemeFile { sha256, bytes, version, updated_at: cx.clock.now(), ..before };

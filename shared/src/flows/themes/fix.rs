@@ -77,9 +77,7 @@ pub async fn fix(cx: &Cx, owner: &Owner, project: ProjectId, ask: FixAsk) -> Res
         return Err(FieldErrors::one("paths", told).into());
     }
     let is_asked = |file: &ThemeFile| ask.paths.is_empty() || ask.paths.contains(&file.path);
-    stored.retain(|file| {
-        file.path.ends_with(".liquid") && is_read(&file.path, file.bytes) && is_asked(file)
-    });
+    stored.retain(|file| file.path.ends_with(".liquid") && is_read(&file.path, file.bytes) && is_asked(file));
     let bytes: u64 = stored.iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
     if bytes > MAX_READ {
         let told = format!("these files have {bytes} bytes, and at most {MAX_READ} can be mended at once");
@@ -90,7 +88,10 @@ pub async fn fix(cx: &Cx, owner: &Owner, project: ProjectId, ask: FixAsk) -> Res
     let (mut answer, mended) = cx.compute.checks.run(move |stop| run(&texts, how, stop)).await?;
     if ask.write && !mended.is_empty() {
         if mended.len() > MAX_WRITTEN {
-            let told = format!("at most {MAX_WRITTEN} files are stored at once, and {} have changes: name some in `paths`", mended.len());
+            let told = format!(
+                "at most {MAX_WRITTEN} files are stored at once, and {} have changes: name some in `paths`",
+                mended.len()
+            );
             return Err(FieldErrors::one("write", told).into());
         }
         let replaced: Vec<Replaced> = mended
