@@ -42,10 +42,10 @@ use self::html::Markup;
 use self::json::Node;
 use self::pairing::Half;
 pub use self::refused::is_refused;
-pub(crate) use self::syntax::CODE as STRICT_CODE;
 use self::schema::Schema;
 use self::script::{ScriptFacts, ScriptReader};
 use self::settings::Setting;
+pub(crate) use self::syntax::CODE as STRICT_CODE;
 use self::templates::Translation;
 use self::words::FileWords;
 use super::path::FileKind;
@@ -309,6 +309,7 @@ impl CheckedFile {
             return Content::None; // the platform no longer compiles it
         }
         if path.ends_with(".liquid") {
+            syntax::report(&strict::refusals(&self.text), &[], notes);
             let (tokens, _) = liquid::tokens(&self.text);
             return Content::Css(self.css_with_liquid(whole, &tokens, false, notes));
         }
@@ -353,6 +354,9 @@ impl CheckedFile {
 
     fn script(&self, path: &str, scripts: Option<&dyn ScriptReader>, notes: &mut Notes) -> Content {
         let whole = Span::new(0, self.text.len());
+        if path.ends_with(".liquid") {
+            syntax::report(&strict::refusals(&self.text), &[], notes);
+        }
         let Some(reader) = scripts else { return Content::None };
         if path.ends_with(".liquid") {
             let (tokens, _) = liquid::tokens(&self.text);

@@ -30,10 +30,12 @@ impl<'a> Walker<'a, '_> {
     }
 
     pub(super) fn otherwise(&mut self, at: usize, mut parser: Parser<'a>) {
-        if parser.take_word("if") {
-            self.doubtful(at, "`else if` ignores its condition: use `elsif`");
-        } else if !parser.is_done() {
-            self.doubtful(at, "`else` takes no condition: use `elsif`");
+        // An `else` of a `case` with words is refused.
+        let is_of_case = self.stack.last().is_some_and(|open| open.name == "case");
+        if !is_of_case && !parser.is_done() {
+            let is_if = parser.take_word("if");
+            let what = if is_if { "`else if` ignores its condition" } else { "`else` takes no condition" };
+            self.doubtful(at, format!("{what}: use `elsif`"));
         }
         match self.stack.last_mut() {
             Some(open) if matches!(open.name, "if" | "unless" | "case" | "for" | "tablerow") => {
