@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -291,4 +291,88 @@ fn a_server_is_asked_answer_after_answer() {
     let check = bed.run(&["theme", "check", "default", "--limit", "0"]);
     assert_eq!(check.out.matches("error: m (C)").count(), 30, "{check:?}");
     assert_eq!(check.err, "lamplighter: the theme has 30 errors\n");
+}
+
+const REFUSED: &str =
+    "<ul>\n{% for a in b limit:2 reversed %}\n  {{ a | append 'c' }}\n{% endfor %}\n</ul>\n";
+
+#[test]
+fn a_fix_is_shown_and_written_on_request() {
+    let bed = Bed::new(DOWN);
+    let folder = theme(&[("snippets/list.liquid", REFUSED)]);
+    let path = folder.path().join("snippets/list.liquid");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let shown = bed.run(&of(&folder, &["fix"]));
+    assert_eq!(shown.code, 1, "{shown:?}");
+    assert_eq!(shown.err, "lamplighter: nothing is written: `--write` mends 2 places\n");
+    assert!(shown.out.starts_with("# snippets/list.liquid:2 `reversed` stands behind the list"), "{shown:?}");
+    let diff = "--- a/snippets/list.liquid\n+++ b/snippets/list.liquid\n@@ -1,5 +1,5 @@\n <ul>\n-{% for a in b limit:2 reversed %}\n-  {{ a | append 'c' }}\n+{% for a in b limit:2 %}\n+  {{ a | append }}\n {% endfor %}\n </ul>\n# 2 places can be mended, 0 left to a person, in 1 file\n";
+    assert!(shown.out.ends_with(diff), "{shown:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), REFUSED);
+
+    let meant = bed.run(&of(&folder, &["fix", "--as-meant", "--write"]));
+    assert_eq!((meant.code, meant.err.as_str()), (0, ""), "{meant:?}");
+    assert!(meant.out.contains("#   the page changes: `reversed` reverses the loop\n"), "{meant:?}");
+    let written = "<ul>\n{% for a in b reversed limit:2 %}\n  {{ a | append: 'c' }}\n{% endfor %}\n</ul>\n";
+    assert_eq!(fs::read_to_string(&path).unwrap(), written);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    bed.run(&of(&folder, &["fix"])).printed("# Strict Liquid refuses nothing.\n");
+    let names: Vec<_> = fs::read_dir(folder.path().join("snippets"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn what_a_fix_leaves_is_listed_with_choices() {
+    let bed = Bed::new(DOWN);
+    let left = "{% if a = b %}x{% endif %}{{ c d }}";
+    let folder = theme(&[("snippets/left.liquid", left), ("snippets/other.liquid", "{{ a b }}")]);
+    let shown = bed.run(&of(&folder, &["fix", "--write", "snippets/left.liquid"]));
+    assert_eq!(shown.code, 1, "{shown:?}");
+    assert_eq!(shown.err, "lamplighter: 1 place is still refused\n");
+    assert!(
+        shown.out.contains("# snippets/left.liquid:1 `=` is not Liquid: use `==`; until now, "),
+        "{shown:?}"
+    );
+    assert!(shown.out.contains("\n#   - write an operator of Liquid: "), "{shown:?}");
+    let text = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
+    assert_eq!(text("snippets/left.liquid"), "{% if a = b %}x{% endif %}{{ c }}");
+    assert_eq!(text("snippets/other.liquid"), "{{ a b }}", "it was not named");
+    let answer = bed.run(&of(&folder, &["fix", "--format", "json"]));
+    assert_eq!(answer.code, 1);
+    let answer: Value = serde_json::from_str(&answer.out).unwrap();
+    assert_eq!(
+        (&answer["mended"], &answer["left"], &answer["written"]),
+        (&json!(1), &json!(1), &json!(false))
+    );
+    let change = &answer["fixes"][1]["changes"][0];
+    assert_eq!(
+        (&change["before"], &change["after"], &change["kind"]),
+        (&json!("{{ a b }}"), &json!("{{ a }}"), &json!("Rest"))
+    );
+    let choices = answer["fixes"][0]["left"][0]["choices"].as_array().unwrap();
+    assert_eq!(choices.len(), 2, "{choices:?}");
+    bed.run(&of(&folder, &["fix", "snippets/none.liquid"]))
+        .failed("the theme has no file snippets/none.liquid");
+    bed.run(&["theme", "fix", "default"]).failed("");
+}
+
+#[test]
+fn a_fix_does_not_leave_the_folder() {
+    let bed = Bed::new(DOWN);
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("a.liquid"), "{{ a b }}").unwrap();
+    let folder = theme(&[]);
+    symlink(outside.path(), folder.path().join("sections")).unwrap();
+    symlink(outside.path().join("a.liquid"), folder.path().join("snippets/a.liquid")).unwrap();
+    let fixed = bed.run(&of(&folder, &["fix", "--write"]));
+    assert_eq!((fixed.code, fixed.out.as_str()), (0, "# Strict Liquid refuses nothing.\n"), "{fixed:?}");
+    assert_eq!(fs::read_to_string(outside.path().join("a.liquid")).unwrap(), "{{ a b }}");
+    // A file that can't be written leaves the others as they were.
+    let folder = theme(&[("sections/a.liquid", "{{ a b }}"), ("snippets/b.liquid", "{{ a b }}\u{0}")]);
+    fs::write(folder.path().join("snippets/c.liquid"), b"\xff").unwrap();
+    bed.run(&of(&folder, &["fix", "--write"])).failed("snippets/c.liquid is not UTF-8");
+    assert_eq!(fs::read_to_string(folder.path().join("sections/a.liquid")).unwrap(), "{{ a b }}");
 }

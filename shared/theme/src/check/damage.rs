@@ -109,7 +109,7 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     if lines >= 3 && numbered * 10 >= lines * 8 {
         notes.add(0, Error, CODE, "the lines begin with the line numbers of a listing");
     }
-    characters(kind, text, notes);
+    characters(kind, text, is_json, notes);
     repeated(text, notes);
 }
 
@@ -468,7 +468,7 @@ fn has_wrong_encoding(bytes: &[u8]) -> bool {
     })
 }
 
-fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
+fn characters(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
     if text.is_ascii() {
         return;
     }
@@ -489,7 +489,39 @@ fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
     if kind == FileKind::Locale || kind == FileKind::SchemaLocale {
         return;
     }
-    // Within tags, quotes must be straight and blanks must be plain.
+    if is_json {
+        liquid_in_json(text, notes);
+    }
+    for mark in ["=“", "=”", "=‘", "=’"] {
+        let places = memchr::memmem::find_iter(text.as_bytes(), mark.as_bytes()).take(MOST_LOOKS);
+        if let Some(found) = places.into_iter().find(|at| !is_in_liquid(text, *at)) {
+            let message = "a curly quote stands in an attribute: use a straight one";
+            notes.add(found, Error, "SmartQuotes", message);
+            break;
+        }
+    }
+    if (kind == FileKind::Script || kind == FileKind::Stylesheet)
+        && let Some(found) = text.find(['\u{200b}', '\u{200c}'])
+    {
+        notes.add(found, Error, "InvisibleCharacter", "an invisible character stands in the code");
+    }
+}
+
+/// How often a sign is looked for outside of Liquid. Each look can read the whole text before.
+const MOST_LOOKS: usize = 8;
+
+/// Whether a tag or output is open at a place.
+fn is_in_liquid(text: &str, at: usize) -> bool {
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    [("{{", "}}"), ("{%", "%}")].iter().any(|(open, close)| {
+        memchr::memmem::rfind(before, open.as_bytes())
+            .is_some_and(|open| memchr::memmem::find(&before[open..], close.as_bytes()).is_none())
+    })
+}
+
+/// In Liquid, quotes must be straight and blanks must be plain. Of a Liquid file, [`crate::strict`] says it; the settings of a JSON file can
+/// hold Liquid, too.
+fn liquid_in_json(text: &str, notes: &mut Notes) {
     let mut at = 0;
     while let Some(found) = memchr::memchr(b'{', &text.as_bytes()[at..]) {
         let open = at + found;
@@ -524,18 +556,6 @@ fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
                 _ => {}
             }
         }
-    }
-    for mark in ["=“", "=”", "=‘", "=’"] {
-        if let Some(found) = memchr::memmem::find(text.as_bytes(), mark.as_bytes()) {
-            let message = "a curly quote stands in an attribute: use a straight one";
-            notes.add(found, Error, "SmartQuotes", message);
-            break;
-        }
-    }
-    if (kind == FileKind::Script || kind == FileKind::Stylesheet)
-        && let Some(found) = text.find(['\u{200b}', '\u{200c}'])
-    {
-        notes.add(found, Error, "InvisibleCharacter", "an invisible character stands in the code");
     }
 }
 

@@ -7,12 +7,16 @@ use crate::strict::{Kind, Refusal, accepts, refusals};
 
 pub const CODE: &str = "LiquidSyntaxError";
 
+/// Findings about how a tag is read.
+const DOUBTS: [&str; 2] = ["EmptyOutput", "LiquidHTMLSyntaxError"];
+
 /// The longest part of what Liquid says, in characters. It can quote a whole file.
 const LONGEST: usize = 120;
 
 /// Adds an error for each refused place. Where blocks and ends are not paired, `misplaced` has better places than Liquid, which notices it
 /// only at the end of another block: the indentation shows where an end is missing.
 pub fn report(refusals: &[Refusal], misplaced: &[(usize, String)], notes: &mut Notes) {
+    forget_doubts(refusals, notes);
     let is_block = |refusal: &&Refusal| matches!(refusal.kind, Kind::OpenBlock | Kind::StrayEnd);
     // A tag without its end can be a block, so that one mistake gives one finding.
     let has_cause = refusals.iter().any(|refusal| refusal.kind.is_pairing() && !is_block(&refusal));
@@ -51,6 +55,17 @@ pub fn report_condition(what: &str, inner: &str, at: usize, notes: &mut Notes) {
         let said = first.map_or_else(String::new, |first| format!(": {}", sentence(&first)));
         notes.add(at, Error, CODE, format!("{what} is no condition{said}"));
     }
+}
+
+/// A tag that is refused has no second finding about how it is read: it is not.
+fn forget_doubts(refusals: &[Refusal], notes: &mut Notes) {
+    let mut tags: Vec<_> = refusals.iter().map(|refusal| refusal.tag).collect();
+    tags.sort_unstable();
+    let is_refused = |at: usize| {
+        let before = tags.partition_point(|tag| tag.start as usize <= at);
+        before.checked_sub(1).and_then(|last| tags.get(last)).is_some_and(|tag| at < tag.end as usize)
+    };
+    notes.list.retain(|note| !DOUBTS.contains(&note.code) || !is_refused(note.at));
 }
 
 /// What Liquid says, cut if it is long.

@@ -433,3 +433,31 @@ fn settings_of_old_themes_are_settings() {
         "{section}"
     );
 }
+
+#[test]
+fn a_refused_place_has_one_finding() {
+    let codes = |path: &str, text: &str| -> Vec<&'static str> {
+        CheckedTheme::read([(path, text)], None).findings().iter().map(|finding| finding.code).collect()
+    };
+    for refused in [
+        "{{ ‘products.price’ | t }}",
+        "{% if a =“b” %}x{% endif %}",
+        "{{ product.title\u{a0}| upcase }}",
+        "{{ product.title | upcase: - 1 }}",
+        "{% case product.title %}{% when 1 %}{% else x %}{% endcase %}",
+        "{% if a – b %}x{% endif %}",
+    ] {
+        let found = codes("sections/a.liquid", refused);
+        let about_syntax =
+            found.iter().filter(|code| !matches!(**code, "UndefinedObject" | "RequiredLayoutThemeObject"));
+        assert_eq!(about_syntax.collect::<Vec<_>>(), [&"LiquidSyntaxError"], "{refused}");
+    }
+    assert_eq!(codes("sections/a.liquid", "{% comment %}{{ “a” }}{% endcomment %}<p>a</p>"), [""; 0]);
+    assert!(codes("sections/a.liquid", "<a href=“b”>a</a>").contains(&"SmartQuotes"));
+    assert!(
+        codes("config/settings_data.json", "{\"current\": {\"a\": \"{{ ‘b’ }}\"}}").contains(&"SmartQuotes")
+    );
+    // Scripts and stylesheets with Liquid are read, too.
+    assert!(codes("assets/a.js.liquid", "let a = {{ a b }};").contains(&"LiquidSyntaxError"));
+    assert!(codes("assets/a.css.liquid", "a { color: {{ a b }}; }").contains(&"LiquidSyntaxError"));
+}

@@ -144,6 +144,11 @@ impl Draft<'_> {
         if rest.starts_with(['“', '”', '„', '‘', '’']) {
             return self.curly(place);
         }
+        if let Some(hidden) = rest.chars().next().filter(|c| strict::is_hidden(*c)) {
+            self.put(place, if hidden.is_whitespace() { " " } else { "" });
+            self.says("the invisible character has no effect");
+            return Some(());
+        }
         if is_condition(self.name) {
             if rest.starts_with("&&") {
                 self.joint(span(2), "and");

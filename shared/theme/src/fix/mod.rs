@@ -5,11 +5,13 @@
 //!
 //! - [`places`]: the smallest edits that turn one markup into another
 //! - [`meant`]: what was meant
+//! - [`branches`]: `else if`, which Liquid accepts and does not read as it was meant
 //! - [`choices`]: what a person can do where nothing is safe
 //! - [`diff`]: the edits as a unified diff
 //!
 //! `tests/liquid/strict` has what Liquid itself says of the mended templates.
 
+mod branches;
 mod choices;
 mod diff;
 mod meant;
@@ -20,6 +22,7 @@ mod tests;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use self::branches::Branch;
 use self::meant::Names;
 use self::places::Edit;
 use crate::strict::{self, Kind, Refusal};
@@ -108,9 +111,10 @@ pub fn file(path: &str, text: &str, how: How) -> Fixed {
         .iter()
         .map(|refusal| mend(text, refusal, how, &mut names).filter(|mend| !mend.edits.is_empty()))
         .collect();
+    let branches = if how == How::AsMeant { branches::read(text, &found) } else { Vec::new() };
     let mut is_taken_back = vec![false; found.len()];
     for round in 0..MOST_ROUNDS {
-        let wrong = wrong(text, &found, &mends);
+        let wrong = wrong(text, &found, &mends, &branches);
         if wrong.is_empty() {
             break;
         }
@@ -122,12 +126,12 @@ pub fn file(path: &str, text: &str, how: How) -> Fixed {
             }
         }
     }
-    fixed(text, &found, mends, &is_taken_back, how)
+    fixed(text, &found, mends, &branches, &is_taken_back, how)
 }
 
 /// The mends after which Liquid still refuses their tag, or all of them if another tag is refused then.
-fn wrong(text: &str, found: &[Refusal], mends: &[Option<Mend>]) -> Vec<usize> {
-    let edits = all_edits(mends);
+fn wrong(text: &str, found: &[Refusal], mends: &[Option<Mend>], branches: &[Branch]) -> Vec<usize> {
+    let edits = all_edits(mends, branches);
     if edits.is_empty() {
         return Vec::new();
     }
@@ -188,8 +192,9 @@ impl Moved {
 }
 
 /// The edits in the order of their places, without those that reach into an earlier one.
-fn all_edits(mends: &[Option<Mend>]) -> Vec<Edit> {
-    let mut edits: Vec<Edit> = mends.iter().flatten().flat_map(|mend| mend.edits.iter().cloned()).collect();
+fn all_edits(mends: &[Option<Mend>], branches: &[Branch]) -> Vec<Edit> {
+    let mended = mends.iter().flatten().flat_map(|mend| mend.edits.iter().cloned());
+    let mut edits: Vec<Edit> = mended.chain(branches.iter().map(|branch| branch.edit.clone())).collect();
     edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
     let mut end = 0;
     edits.retain(|edit| {
@@ -200,8 +205,15 @@ fn all_edits(mends: &[Option<Mend>]) -> Vec<Edit> {
     edits
 }
 
-fn fixed(text: &str, found: &[Refusal], mends: Vec<Option<Mend>>, is_taken_back: &[bool], how: How) -> Fixed {
-    let edits = all_edits(&mends);
+fn fixed(
+    text: &str,
+    found: &[Refusal],
+    mends: Vec<Option<Mend>>,
+    branches: &[Branch],
+    is_taken_back: &[bool],
+    how: How,
+) -> Fixed {
+    let edits = all_edits(&mends, branches);
     let new = places::applied(text, &edits);
     let lines = Lines::new(text);
     let mut places = Moved::new(&edits);
@@ -229,6 +241,18 @@ fn fixed(text: &str, found: &[Refusal], mends: Vec<Option<Mend>>, is_taken_back:
             }),
         }
     }
+    for branch in branches {
+        changes.push(Change {
+            line: lines.line_of(branch.tag.start),
+            code: "LiquidHTMLSyntaxError",
+            kind: "ElseIf",
+            before: branch.tag.of(text).trim_end().to_owned(),
+            after: places.moved(branch.tag).of(&new).trim_end().to_owned(),
+            reason: "`else if` ignores its condition: use `elsif`".to_owned(),
+            output: Some("the branch is shown only if its condition holds".to_owned()),
+        });
+    }
+    changes.sort_by_key(|change| change.line);
     Fixed { text: new, changes, left, edits }
 }
 

@@ -133,7 +133,13 @@ fn by_words(old: &str, new: &str, olds: &[Span], news: &[Span]) -> Vec<Edit> {
                 } else {
                     Span { start: old_at(i).start, end: old_at(next_i).start }
                 };
-                edits.push(Edit { span, new: String::new() });
+                let parts = !is_first
+                    && !is_last
+                    && old_at(i).start == end_before
+                    && old_at(next_i).start == last
+                    && new_at(j).start > new_at(j - 1).end
+                    && !clings_next;
+                edits.push(Edit { span, new: if parts { " ".to_owned() } else { String::new() } });
             }
             (false, true) => {
                 let blank_before = j > 0 && new_at(j).start > new_at(j - 1).end;

@@ -31,6 +31,7 @@ pub use self::blocks::MAX_NESTING;
 pub(crate) use self::expression::Stop;
 pub(crate) use self::lexer::{Lexed, Lexeme, lex};
 pub(crate) use self::pieces::{is_blank, is_word};
+pub(crate) use self::sentence::is_hidden;
 pub(crate) use self::sentence::quoted;
 
 /// A place that Shopify refuses.

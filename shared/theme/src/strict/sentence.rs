@@ -120,7 +120,14 @@ fn character(name: &str, text: &str, place: Span) -> String {
     if text.get(place.start as usize..).is_some_and(|rest| rest.starts_with("{{")) {
         return format!("{} has no end before the next `{{{{`", subject(name));
     }
+    if let Some(hidden) = sign.chars().next().filter(|c| is_hidden(*c)) {
+        let code = u32::from(hidden);
+        return format!(
+            "an invisible character (U+{code:04X}) stands in Liquid: delete it, or write a blank"
+        );
+    }
     let what = match sign {
+        "–" | "—" => "use `-`".to_owned(),
         "&&" | "&" => "use `and`".to_owned(),
         "=" if is_condition(name) => "use `==`".to_owned(),
         "=" => "an argument is `name: value`, and only `assign` has a `=`".to_owned(),
@@ -134,6 +141,11 @@ fn character(name: &str, text: &str, place: Span) -> String {
         _ => "delete it, or put it in quotes".to_owned(),
     };
     format!("{} is not Liquid: {what}", quoted(sign))
+}
+
+/// Blanks that Liquid does not know, and characters without a width.
+pub fn is_hidden(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
 }
 
 fn value(name: &str, text: &str, stop: &Stop) -> String {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempPath;
 use theme::answers::MAX_READ;
 use theme::fix::{self, How};
+use theme::path::FileKind;
 
 use super::super::screen::{Look, Screen, block, line, print_json};
 use super::super::values::{Fields, counted};
@@ -36,7 +37,14 @@ pub fn fix(files: &[Listed], named: &[String], how: How, writes: bool) -> Result
             return Err(Failure::Message(format!("the theme has no file {name}")));
         }
     }
-    let is_asked = |file: &&Listed| named.is_empty() || named.contains(&file.path);
+    // A file that is not of the theme, such as a copy of an e-mail, must be named.
+    let is_asked = |file: &&Listed| {
+        if named.is_empty() {
+            FileKind::of(&file.path) != FileKind::Other
+        } else {
+            named.contains(&file.path)
+        }
+    };
     let liquid: Vec<&Listed> =
         files.iter().filter(is_asked).filter(|file| file.path.ends_with(".liquid")).collect();
     bounded(liquid.iter().copied(), MAX_READ, "the Liquid of a theme that is mended")?;
