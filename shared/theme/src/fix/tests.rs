@@ -151,6 +151,21 @@ fn what_is_not_mended_is_listed_with_choices() {
 }
 
 #[test]
+fn neighbours_are_shown_apart() {
+    let fixed =
+        file("a.liquid", "{% assign a = b == c %}{{ a b }}{% if a | size %}{% endif %}", How::AsMeant);
+    let shown: Vec<&str> = fixed.changes.iter().map(|change| change.after.as_str()).collect();
+    assert_eq!(
+        shown,
+        [
+            "{% assign a = false %}{% if b == c %}{% assign a = true %}{% endif %}",
+            "{{ a }}",
+            "{% assign a_size = a | size %}{% if a_size %}"
+        ]
+    );
+}
+
+#[test]
 fn a_diff_has_the_changed_lines() {
     let old = "1\n2\n3\n4\n{{ a b }}\n6\n7\n8\n9\n10\n11\n12\n13\n14\n{% if a | size %}x{% endif %}";
     let fixed = file("sections/a.liquid", old, How::AsMeant);
