@@ -221,6 +221,7 @@ fn fixed(
     let lines = Lines::new(text);
     let moved = Moved::new(&edits);
     let (mut changes, mut left) = (Vec::new(), Vec::new());
+    let mut names = Names::of(text);
     for ((refusal, mend), is_back) in found.iter().zip(mends).zip(is_taken_back) {
         let code = crate::check::STRICT_CODE;
         let kind = refusal.kind.name();
@@ -234,14 +235,20 @@ fn fixed(
                 reason: mend.reason,
                 output: mend.output,
             }),
-            None => left.push(Left {
-                line: lines.line_of(refusal.place.start),
-                code,
-                kind,
-                place: refusal.tag.of(text).trim_end().to_owned(),
-                reason: choices::reason(refusal, *is_back, how),
-                choices: choices::of(name_of(text, refusal), refusal, how),
-            }),
+            None => {
+                let mut choices = choices::of(name_of(text, refusal), refusal, how);
+                if how == How::AsShown {
+                    choices.splice(0..0, as_meant(text, refusal, &mut names));
+                }
+                left.push(Left {
+                    line: lines.line_of(refusal.place.start),
+                    code,
+                    kind,
+                    place: refusal.tag.of(text).trim_end().to_owned(),
+                    reason: choices::reason(refusal, *is_back, how),
+                    choices,
+                });
+            }
         }
     }
     for branch in branches {
@@ -257,6 +264,13 @@ fn fixed(
     }
     changes.sort_by_key(|change| change.line);
     Fixed { text: new, changes, left, edits }
+}
+
+/// The choice to write a tag as it was meant, if that is clear.
+fn as_meant(text: &str, refusal: &Refusal, names: &mut Names) -> Option<String> {
+    let meant = meant::read(text, name_of(text, refusal), refusal, names)?;
+    let new = places::applied_at(text, refusal.tag, &meant.edits);
+    Some(format!("with --as-meant: {}", new.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 /// The name of the refused tag. It is empty for an output.

@@ -141,6 +141,9 @@ fn what_is_not_mended_is_listed_with_choices() {
         fixed.left.iter().map(|left| (left.line, left.kind)).collect::<Vec<_>>()
     };
     assert_eq!(left(How::AsShown, "a\n{% if a = b %}x{% endif %}"), [(2, "Character")]);
+    let fixed = file("sections/a.liquid", "{% if a = b %}x{% endif %}", How::AsShown);
+    let choice = fixed.left.first().and_then(|left| left.choices.first()).map(String::as_str);
+    assert_eq!(choice, Some("with --as-meant: {% if a == b %}"));
     assert_eq!(left(How::AsShown, "{% if a %}"), [(1, "OpenBlock")]);
     assert_eq!(left(How::AsMeant, "{% endfor %}{% foo %}"), [(1, "StrayEnd"), (1, "UnknownTag")]);
     assert_eq!(left(How::AsMeant, "{% case a %}{% else b %}{% endcase %}"), [(1, "ElseWithWords")]);
