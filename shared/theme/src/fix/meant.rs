@@ -6,6 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::places::{self, Edit};
+use crate::check::is_filter;
 use crate::strict::{self, Kind, Lexed, Lexeme, Refusal, Stop, is_blank, is_word, lex};
 use crate::text::Span;
 
@@ -306,7 +307,14 @@ impl Draft<'_> {
         let end = before.last()?.span.end;
         let sign = match filter {
             [name] if name.lexeme == Lexeme::Name && (is_value(next.lexeme) || is_named) => ":",
-            [_, colon, ..] if colon.lexeme == Lexeme::Colon && (is_value(next.lexeme) || is_named) => ",",
+            // `'a''b'` can also be one text.
+            [_, colon, ..]
+                if colon.lexeme == Lexeme::Colon
+                    && end < next.span.start
+                    && (is_value(next.lexeme) || is_named) =>
+            {
+                ","
+            }
             _ => return None,
         };
         let gap = if end == next.span.start { " " } else { "" };
@@ -395,7 +403,11 @@ impl Draft<'_> {
         if span.start >= bar || !strict::accepts("", &value) {
             return None;
         }
+        // The tolerant parser reads `| name: value` as an argument of the tag, so a name that is no filter can be one.
         let filter = words.get(index + 1)?.span.of(&self.markup).to_owned();
+        if !is_filter(&filter) {
+            return None;
+        }
         let operand = self.markup.get(span.start as usize..bar as usize)?.to_owned();
         let name = names.new_name(&operand, &filter.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
         self.put(span, &name);
