@@ -14,7 +14,7 @@ use std::time::Duration;
 use domain::actions::{Occurrence, OccurrenceState};
 use domain::chats::Thread;
 use domain::chats::summary::{Summary, SummaryBy};
-use domain::ids::{ActionId, ChatId, ImportId, NoticeId, Owner, RunId};
+use domain::ids::{ActionId, ChannelId, ChatId, ImportId, NoticeId, Owner, RunId};
 use domain::lease::Lease;
 use domain::notices::plan::{Event, Happening, note};
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
@@ -27,6 +27,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::flows::archive;
 use shared::store::Store;
+use shared::store::notices::Listening;
 use shared::store::places::BacklogRun;
 use shared::store::table::Order;
 use tests::golden::{Golden, Read};
@@ -280,10 +281,12 @@ async fn notices(h: &Harness, agent: &str, paths: &mut Vec<String>) {
     let mut occurrence = Occurrence::manual(&action, RunId::from_uuid(cx.clock.uuid()), later);
     occurrence.state = OccurrenceState::Failed;
     let id = NoticeId::from_uuid(cx.clock.uuid());
+    let channel_id = ChannelId::from_uuid(cx.clock.uuid());
     let mut writes = vec![
         Store::happened_write(&owner, id, event, later).unwrap(),
         Store::plan_again_write(&owner, later).unwrap(),
         Store::digest_write(&owner, date(2027, 11, 26), later).unwrap(),
+        Store::listening_write(&owner, &Listening { channel_id, next: 871, at: later }, 0).unwrap(),
     ];
     writes.extend(Store::notice_state_write(&owner, &state, 0, now).unwrap());
     writes.extend(Store::untold_write(&owner, &occurrence).unwrap());

@@ -1,12 +1,16 @@
 """From an empty platform to a result on the person's own channel: one sentence, one line for the channel, one press."""
 
 import json
+import os
+import pty
 import re
+import select
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from conftest import Owner, Platform, axe, shot
+from conftest import BINARY, Owner, Platform, axe, shot
 from playwright.sync_api import expect
 
 SENTENCE = "Write a haiku about lamps every minute"
@@ -161,3 +165,47 @@ def test_the_first_sentence_is_read_in_the_zone_of_the_browser(home):
     expect(ticket.locator(".stub")).to_contain_text("09:00")
     expect(ticket.locator(".stub")).to_contain_text("GMT+9")
     assert home.get("/account")["timezone"] == "Asia/Tokyo"
+
+
+class Terminal:
+    """A program in a terminal, and the person before it."""
+
+    def __init__(self, arguments, folder, environment):
+        self.said = ""
+        self.process, self.line = pty.fork()
+        if self.process == 0:
+            os.chdir(folder)
+            keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+            os.execve(arguments[0], arguments, {**keep, "HOME": str(folder), "TERM": "xterm", **environment})
+
+    def says(self, text, seconds=60):
+        end = time.monotonic() + seconds
+        while text not in self.said:
+            assert time.monotonic() < end, self.said
+            if select.select([self.line], [], [], 0.5)[0]:
+                try:
+                    part = os.read(self.line, 4096)
+                except OSError:
+                    part = b""
+                assert part or text in self.said, self.said
+                self.said += part.decode(errors="replace")
+
+    def types(self, text):
+        os.write(self.line, f"{text}\n".encode())
+
+    def ends(self):
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+
+def test_in_a_shell_it_takes_two_lines(home, receiver, tmp_path):
+    command = str(BINARY.with_name("lamplighter"))
+    shell = Terminal([command, "chat", *SENTENCE.split()], tmp_path, {"LAMPLIGHTER_URL": home.platform.url})
+    shell.says("Tell me at")
+    assert "Every minute" in shell.said and "may use   nothing beside its own notes and outputs" in shell.said
+    shell.types(receiver.url)
+    shell.says("approve this?")
+    shell.types("y")
+    shell.says("Made ")
+    assert shell.ends() == 0
+    home.wait(lambda: receiver.got, seconds=150)
+    assert receiver.got[0]["type"] == "notice.succeeded" and "haiku" in json.dumps(receiver.got[0]).lower()

@@ -69,6 +69,46 @@ def test_channels_of_a_person_at_home_have_their_fields(owner):
     expect(listed.nth(1).get_by_label("Code from the e-mail")).to_be_visible()
 
 
+def test_an_action_is_told_where_its_person_wants_it(owner):
+    agent = owner.post("/agents", {"name": "Watch", "goal": "Watches prices"})["agent_id"]
+    task = {"instructions": "Compare the prices", "expected_output": "A report"}
+    action = owner.post(f"/agents/{agent}/actions", {"title": "Prices", "task_config": task})["action_id"]
+    topics = [owner.post("/notifications/channels", {"kind": "ntfy", "topic": f"lamps-{one}"})["channel_id"] for one in ("first", "second")]
+    page = owner.page("/notices")
+    page.get_by_text("Other rules for one action").click()
+    page.get_by_label("Action", exact=True).select_option(action)
+    places = page.get_by_role("group", name="Where this action is told")
+    expect(places).to_contain_text("None is chosen, so it is told at all of them.")
+    places.get_by_role("checkbox").nth(1).check()
+    owner.wait(lambda: owner.get("/notifications").get("channels") == {action: [topics[1]]})
+    expect(places).to_contain_text("While none of these is on")
+    axe(page)
+    shot(page, "notices-places")
+    places.get_by_role("checkbox").nth(1).uncheck()
+    owner.wait(lambda: "channels" not in owner.get("/notifications"))
+
+
+def test_replies_of_a_bot_say_whether_they_come_back(owner):
+    page = owner.page("/notices")
+    form = page.get_by_role("form", name="Add a channel")
+    page.get_by_label("Kind of channel").select_option("telegram")
+    form.locator("input[name=token]").fill("4839574812:AAFD39kkdpWt3ywyRZergyOLMaJhac60qcK")
+    form.locator("input[name=chat_id]").fill("@lamps_news")
+    form.locator("select[name=replies]").select_option("yes")
+    page.get_by_role("button", name="Add it").click()
+    expect(form.get_by_role("alert")).to_contain_text("`chat_id` must have digits only")
+    form.locator("input[name=chat_id]").fill("4711")
+    axe(page)
+    page.get_by_role("button", name="Add it").click()
+    listed = page.get_by_role("list", name="Channels").locator(":scope > li")
+    expect(listed).to_contain_text("4711 by the bot")
+    # Nobody answers for Telegram here.
+    owner.wait(lambda: channels(owner)[0]["replies"].get("why"))
+    page.reload()
+    expect(listed).to_contain_text("Replies do not come back: ")
+    shot(page, "notices-replies")
+
+
 def test_a_first_channel_is_added_tested_paused_and_deleted(owner):
     page = owner.page("/notices")
     expect(page.get_by_text("Nobody is told yet.")).to_be_visible()

@@ -102,6 +102,24 @@ def test_a_zip_is_chosen_and_its_broken_file_shows_as_degraded(owner, tmp_path):
     expect(reader.locator("li.hit mark")).to_contain_text("missing-one")
 
 
+def test_what_shopify_refuses_is_mended_with_a_diff(owner):
+    imported(owner, {**FILES, "snippets/old.liquid": "<p>{% assign note = 'a' 'b' %}{{ note }}</p>\n", "snippets/open.liquid": "{% if true %}\n"})
+    page = owner.page("/themes/default/findings")
+    expect(page.get_by_role("status").filter(has_text="Shopify would refuse 2 files.")).to_be_visible()
+    expect(page.get_by_role("region", name="Refused")).to_contain_text("snippets/old.liquid:1")
+    page.get_by_role("button", name="Show the mends").click()
+    diff = page.get_by_role("list", name="What changes in snippets/old.liquid")
+    expect(diff).to_contain_text("<p>{% assign note = 'a' %}{{ note }}</p>")
+    expect(page.get_by_role("list", name="Mends")).to_contain_text("snippets/open.liquid")
+    axe(page)
+    shot(page, "theme-mends")
+    page.get_by_role("button", name="Store the mended files…").click()
+    page.get_by_role("button", name="Store them").click()
+    expect(page.get_by_role("status").filter(has_text="Stored 1 mended file.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Shopify would refuse 1 file.")).to_be_visible()
+    assert owner.get("/projects/default/files/snippets/old.liquid") == "<p>{% assign note = 'a' %}{{ note }}</p>\n"
+
+
 def test_a_zip_is_dropped_and_replaces_the_theme_after_a_question(owner):
     imported(owner)
     page = owner.page("/themes/default/files")

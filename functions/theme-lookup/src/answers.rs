@@ -7,11 +7,12 @@ use shared::edge::extract::{Caller, Id, Json, OptionalJson, Query};
 use shared::flows::page::{Page, PageQuery};
 use shared::flows::themes::answers::{self, Ask, FileMapView, GateAnswer, RepoMapAsk, ScoutBrief};
 use shared::flows::themes::check::{self as checks, CheckAsk};
+use shared::flows::themes::fix::{self as fixes, FixAnswer, FixAsk};
 use shared::{Cx, Result};
 use theme::answers::{CheckAnswer, Findings, LookupAnswer, Neighbours, RepoMapAnswer};
 use utoipa::IntoParams;
 
-shared::routes!(lookup, check, scout, gate, repo_map, map, graph, findings);
+shared::routes!(lookup, check, fix, scout, gate, repo_map, map, graph, findings);
 
 /// Find the files and lines that a request is about
 ///
@@ -48,6 +49,26 @@ async fn check(
     OptionalJson(ask): OptionalJson<CheckAsk>,
 ) -> Result<axum::Json<CheckAnswer>> {
     checks::check(&cx, &caller.owner, project, ask, &theme_scripts::Oxc).await.map(axum::Json)
+}
+
+/// Mend what strict Liquid refuses
+///
+/// Each refused place is written in strict Liquid, so that the page shows what it shows today, or, with `as_meant`, what was meant where that is
+/// clear. What has no safe rewriting is listed with the choices. All bytes outside of the places stay. With `write`, the mended files are stored,
+/// all or none.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/fix", tag = "themes", operation_id = "fix_theme",
+    params(ProjectId),
+    request_body = FixAsk,
+    responses((status = 200, body = FixAnswer)),
+)]
+async fn fix(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    OptionalJson(ask): OptionalJson<FixAsk>,
+) -> Result<axum::Json<FixAnswer>> {
+    fixes::fix(&cx, &caller.owner, project, ask).await.map(axum::Json)
 }
 
 /// Brief an agent: key files, their contents, and their references

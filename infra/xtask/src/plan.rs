@@ -85,6 +85,11 @@ impl Plan {
         let mut plan = Self::default();
         let mut selected = Selected::default();
         for file in files {
+            // What Liquid says of templates: a test of the crate `theme` reads it.
+            if file.starts_with("tests/liquid/") {
+                plan.packages.insert("theme".to_owned());
+                continue;
+            }
             if let Some(package) = workspace.package_of(file) {
                 plan.packages.insert(package.to_owned());
                 if package == TESTS {
@@ -224,6 +229,8 @@ mod tests {
         assert_eq!(commands(&[runs, calls, mcp], false), [format!("{platform} -- mcp:: runs::")]);
         assert_eq!(commands(&[mcp, "tests/platform/main.rs", runs], false), [platform]);
         assert_eq!(commands(&["tests/lambda/http.rs"], false), ["--package tests --test lambda"]);
+        let verdicts = "tests/liquid/strict/verdicts.jsonl";
+        assert_eq!(commands(&[verdicts], false), ["--package theme --no-fail-fast"]);
         for everything in ["tests/harness/lib.rs", "tests/Cargo.toml", "tests/golden/data.json"] {
             assert_eq!(commands(&[everything, runs], false), ["--package tests"], "{everything}");
         }

@@ -40,6 +40,7 @@ const SAFE: &[(&str, &str)] = &[
     ("/hooks/github/{token}", "a commit is known by its hash"),
     ("/hooks/telegram/{token}", "a reply has a number, and what it answers no longer waits"),
     ("/projects/{project_id}/check", "it only reads"),
+    ("/projects/{project_id}/fix", "what is mended is not refused any more"),
     ("/projects/{project_id}/gate", "it only reads"),
     ("/projects/{project_id}/import", "the same archive makes the same theme"),
     ("/projects/{project_id}/lookup", "it only reads"),

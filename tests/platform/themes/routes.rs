@@ -528,6 +528,26 @@ async fn the_worst_findings_come_first_if_there_are_too_many() {
     files.push(json!({"path": "snippets/z.liquid", "content": "{% if true %}"}));
     let found = ask(&h, "check", json!({"files": files})).await;
     assert_eq!((&found["has_more"], found["findings"].as_array().unwrap().len()), (&json!(true), 1_000));
+    // The rest follows, each finding once. Other findings have other cursors.
+    let total: u64 = ["errors", "warnings", "infos"].iter().map(|of| found[*of].as_u64().unwrap()).sum();
+    let mut all = found["findings"].as_array().unwrap().clone();
+    let mut next = found["next_cursor"].clone();
+    while !next.is_null() {
+        let part = ask(&h, "check", json!({"files": files, "limit": 300, "cursor": next})).await;
+        all.extend(part["findings"].as_array().unwrap().clone());
+        next = part["next_cursor"].clone();
+    }
+    let distinct: std::collections::BTreeSet<String> = all.iter().map(Value::to_string).collect();
+    assert_eq!((all.len() as u64, distinct.len()), (total, all.len()));
+    for (ask, field) in [
+        (json!({"cursor": found["next_cursor"]}), "cursor"),
+        (json!({"cursor": "x"}), "cursor"),
+        (json!({"limit": 0}), "limit"),
+        (json!({"limit": 1_001}), "limit"),
+    ] {
+        let refused = h.post(&format!("{PROJECT}/check"), ask).await.refused(400, "invalid_input");
+        assert_eq!(refused["errors"][0]["field"], field, "{refused:#}");
+    }
     let listed = found["findings"].as_array().unwrap();
     assert!(listed.iter().any(|found| found["path"] == "snippets/z.liquid" && found["severity"] == "error"));
     let counted = ["errors", "warnings", "infos"].map(|kind| found[kind].as_u64().unwrap());
@@ -557,4 +577,70 @@ async fn a_map_of_an_older_layout_is_computed_again_without_a_change() {
     let after = ready(&h).await;
     assert_eq!((&after["files"], &after["revision"]), (&before["files"], &before["revision"]));
     assert_ne!(after["indexed_at"], before["indexed_at"]);
+}
+
+/// What strict Liquid refuses is mended: shown first, stored only if the caller wants it, and all files or none.
+#[tokio::test]
+async fn what_shopify_refuses_is_mended() {
+    let h = started().await;
+    import(&h, zip(&harbour())).await.expect(200);
+    let (price, note) = ("snippets/old-price.liquid", "snippets/old-note.liquid");
+    let old_price = "<p>\n{% assign price = 5 'x' %}{{ price | money }}\n</p>\n";
+    put(&h, price, old_price).await.expect(201);
+    put(&h, note, "{% assign note = 'a' 'b' %}{{ note }}\n").await.expect(201);
+    put(&h, "snippets/open.liquid", "{% if true %}\n").await.expect(201);
+    let before = ask(&h, "check", json!({})).await;
+    let shown = ask(&h, "fix", json!({"paths": [price, note]})).await;
+    let paths: Vec<&Value> = shown["files"].as_array().unwrap().iter().map(|file| &file["path"]).collect();
+    assert_eq!(paths, [&json!(note), &json!(price)], "{shown:#}");
+    assert_eq!(
+        (&shown["refused_before"], &shown["refused_after"], &shown["written"]),
+        (&json!(2), &json!(0), &json!(0))
+    );
+    let diff = shown["files"][1]["diff"].as_str().unwrap();
+    assert!(
+        diff.contains("-{% assign price = 5 'x' %}") && diff.contains("+{% assign price = 5 %}"),
+        "{diff}"
+    );
+    assert!(
+        shown["files"][1]["changes"][0]["reason"].as_str().is_some_and(|reason| !reason.is_empty()),
+        "{shown:#}"
+    );
+    assert_eq!(ask(&h, "check", json!({})).await, before, "nothing is stored");
+
+    // What has no safe rewriting is listed with what a person can do.
+    let all = ask(&h, "fix", json!({})).await;
+    let open =
+        all["files"].as_array().unwrap().iter().find(|file| file["path"] == "snippets/open.liquid").unwrap();
+    assert!(open["diff"] == "" && !open["left"][0]["choices"].as_array().unwrap().is_empty(), "{open:#}");
+    assert_eq!(all["refused_before"], before["refused"], "the check and the mends agree");
+
+    let stored = ask(&h, "fix", json!({"paths": [price, note], "write": true})).await;
+    assert_eq!(stored["written"], 2, "{stored:#}");
+    let text = h.get(&format!("{PROJECT}/files/{price}")).await.expect(200);
+    assert_eq!(text, "<p>\n{% assign price = 5 %}{{ price | money }}\n</p>\n");
+    let after = ask(&h, "check", json!({})).await;
+    assert_eq!(after["refused"].as_u64().unwrap() + 2, before["refused"].as_u64().unwrap());
+    let again = ask(&h, "fix", json!({"paths": [price, note], "write": true})).await;
+    assert_eq!((&again["files"], &again["written"]), (&json!([]), &json!(0)));
+
+    for (body, field) in [
+        (json!({"paths": ["snippets/none.liquid"]}), "paths"),
+        (json!({"paths": ["../x"]}), "paths[0]"),
+        (json!({"paths": vec!["snippets/a.liquid"; 201]}), "paths"),
+    ] {
+        let problem = h.post(&format!("{PROJECT}/fix"), body).await.refused(400, "invalid_input");
+        assert_eq!(problem["errors"][0]["field"], field, "{problem:#}");
+    }
+    // More files than a transaction holds are not stored in part.
+    let old = "{% assign a = 1 2 %}\n";
+    for n in 0..91 {
+        put(&h, &format!("snippets/many-{n}.liquid"), old).await.expect(201);
+    }
+    let refused =
+        h.post(&format!("{PROJECT}/fix"), json!({"write": true})).await.refused(400, "invalid_input");
+    assert_eq!(refused["errors"][0]["field"], "write", "{refused:#}");
+    assert_eq!(h.get(&format!("{PROJECT}/files/snippets/many-0.liquid")).await.expect(200), old);
+    let unknown = format!("/projects/prj_{}/fix", "1".repeat(32));
+    h.post(&unknown, json!({})).await.refused(404, "not_found");
 }

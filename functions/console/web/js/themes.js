@@ -1,7 +1,7 @@
 // Themes: projects, the import of a theme, and what the index knows about it.
 
 import { del, edit, get, getAll, post, saveBlob, send, succeed } from "./api.js";
-import { optional } from "./app.js";
+import { flash, optional } from "./app.js";
 import { bytes, capital, counted, figure, listed, spaced } from "./format.js";
 import { button, confirmation, dialog, dialogActs, draftOf, empty, failureOf, field, head, link, press, problem, section, tabs, when } from "./parts.js";
 import { codeSpans } from "./prose.js";
@@ -882,10 +882,67 @@ function drawCurves(graph) {
 // ---- Findings ----
 
 const FINDING_SEVERITIES = [
-  ["error", "Errors", "bad", "the platform refuses the file, or a page breaks"],
+  ["refused", "Refused", "bad", "Shopify does not take these files"],
+  ["error", "Errors", "bad", "a page breaks"],
   ["warning", "Warnings", "warn", "something silently does not work"],
   ["info", "Hints", "", "it works, but could be better"],
 ];
+
+/** What strict Liquid refuses, written in strict Liquid: as diffs with reasons, and stored with one press. */
+function mendsSection(ctx, check) {
+  const path = `${projectPath(ctx.params.project_id)}/fix`;
+  const show = (how) => () => {
+    ctx.state.mendHow = how;
+    ctx.redraw();
+  };
+  const asMeant = ctx.state.mendHow === "meant";
+  const choices = h(
+    "div",
+    { class: "acts" },
+    press("Show the mends", show("shown"), { kind: ctx.state.mendHow ? "quiet" : "primary" }),
+    press("As it was meant", show("meant"), { kind: "quiet" }),
+  );
+  const intro = h("p", { class: "pad" }, "Most of it can be written in strict Liquid so that pages stay as they are. “As it was meant” also mends what never worked, and says how the page changes.");
+  if (!ctx.state.mendHow) return section("Mends", { note: counted(check.refused, "refused file") }, intro, choices);
+  const asked = askedOnce(ctx, "mends", `${asMeant} ${ctx.data.status.revision}`, () => post(path, { as_meant: asMeant }));
+  const mends = asked.answer;
+  const changed = mends?.files.filter((one) => one.changes.length > 0) ?? [];
+  const store = async () => {
+    const stored = await post(path, { as_meant: asMeant, write: true });
+    flash(`Stored ${counted(stored.written, "mended file")}.`);
+    askOnceAgain(ctx, "check");
+    askOnceAgain(ctx, "mends");
+    ctx.refresh();
+  };
+  return section(
+    "Mends",
+    { note: mends && `${counted(mends.refused_before - mends.refused_after, "file")} of ${figure(mends.refused_before)} would be taken afterwards` },
+    intro,
+    choices,
+    asked.error && problem(ctx, asked.error, { retry: () => askOnceAgain(ctx, "mends") }),
+    !mends && !asked.error && h("p", { class: "muted pad", role: "status" }, "Mending…"),
+    mends && h("ul", { class: "findings", "aria-label": "Mends" }, mends.files.slice(0, MOST_FINDINGS_SHOWN).map(mendedFile)),
+    mends?.has_more && h("p", { class: "muted" }, "There are more files. Store these first."),
+    changed.length > 0 && h("div", { class: "acts" }, press("Store the mended files…", () => confirmation(ctx, { title: "Store the mended files?", key: "store mends", label: "Store them", kind: "primary", text: `${counted(changed.length, "file")} of the theme are replaced, all or none.`, act: store }))),
+  );
+}
+
+function mendedFile(one) {
+  const lines = one.diff.split("\n").slice(2, -1);
+  const kinds = { "+": ["add", "added"], "-": ["del", "removed"] };
+  const row = (line) => {
+    const [kind, word] = kinds[line[0]] ?? ["", ""];
+    return h("li", { class: kind }, h("span", { class: "sign", "aria-hidden": "true" }, kind ? line[0] : ""), word && h("span", { class: "vh" }, `${word}: `), h("span", { class: "line" }, line.startsWith("@@") ? line : line.slice(1)));
+  };
+  return h(
+    "li",
+    { key: one.path },
+    h("p", {}, h("b", {}, one.path)),
+    one.diff && h("ul", { class: "diff", "aria-label": `What changes in ${one.path}` }, lines.map(row)),
+    one.changes.map((change) => h("p", { class: "muted" }, `Line ${change.line}: ${change.output ?? change.reason}`)),
+    one.left.map((left) => [h("p", { class: "bad" }, `Line ${left.line}: ${left.reason}`), h("ul", { class: "plain" }, left.choices.map((choice) => h("li", { class: "muted" }, capital(choice))))]),
+  );
+}
 
 function findingsView(ctx) {
   const id = ctx.params.project_id;
@@ -896,17 +953,20 @@ function findingsView(ctx) {
   const place = (path, line) => h("a", { href: openHref(ctx, path, [[line, line]]) }, `${path}:${line}`);
   const filter = (ctx.state.finding ?? "").toLowerCase();
   const found = (answer?.findings ?? []).filter((one) => !filter || `${one.path} ${one.code} ${one.message}`.toLowerCase().includes(filter));
-  const counts = { error: answer?.errors, warning: answer?.warnings, info: answer?.infos };
+  // What is refused is an error, and stands first in the answer.
+  const kindOf = (one) => (one.refused ? "refused" : one.severity);
+  const refused = (answer?.findings ?? []).filter((one) => one.refused).length;
+  const counts = { refused, error: (answer?.errors ?? 0) - refused, warning: answer?.warnings, info: answer?.infos };
   return [
     h(
       "p",
       { class: "verdict", key: "verdict", role: "status" },
-      check.error ? "The check did not end." : !answer ? "Checking…" : answer.findings.length === 0 ? "The check finds nothing wrong." : [h("b", {}, listed([answer.errors && counted(answer.errors, "error"), answer.warnings && counted(answer.warnings, "warning"), answer.infos && counted(answer.infos, "hint")].filter(Boolean))), ` in ${counted(answer.files, "file")}.`],
+      check.error ? "The check did not end." : !answer ? "Checking…" : answer.findings.length === 0 ? "The check finds nothing wrong." : [h("b", {}, answer.refused ? `Shopify would refuse ${counted(answer.refused, "file")}.` : "Shopify would take every file."), " ", h("b", {}, listed([answer.errors && counted(answer.errors, "error"), answer.warnings && counted(answer.warnings, "warning"), answer.infos && counted(answer.infos, "hint")].filter(Boolean))), ` in ${counted(answer.files, "file")}.`],
     ),
     check.error && problem(ctx, check.error, { retry: () => askOnceAgain(ctx, "check") }),
     answer && answer.findings.length > 8 && h("label", { class: "filter", key: "filter" }, h("span", { class: "vh" }, "Filter the findings"), h("input", { type: "search", "data-filter": true, placeholder: "Filter by path, code or words", value: ctx.state.finding ?? "", oninput: (event) => { ctx.state.finding = event.target.value; ctx.redraw(); } })),
     FINDING_SEVERITIES.map(([severity, title, tone, means]) => {
-      const own = found.filter((one) => one.severity === severity);
+      const own = found.filter((one) => kindOf(one) === severity);
       if (!counts[severity]) return null;
       return section(
         title,
@@ -921,6 +981,7 @@ function findingsView(ctx) {
       );
     }),
     answer?.has_more && h("p", { class: "muted", key: "more" }, "There are more. These are the worst."),
+    answer?.refused > 0 && mendsSection(ctx, answer),
     status.degraded.length > 0 &&
       section("Not understood", { note: `${counted(status.degraded.length, "place")} · the rest of these files is indexed` }, h("ul", { class: "findings degraded" }, status.degraded.map((one) => h("li", { key: `${one.path} ${one.line} ${one.reason}` }, h("p", {}, capital(DEGRADED_WORDS[one.reason] ?? spaced(one.reason))), h("small", {}, place(one.path, one.line), " ", h("code", { class: "muted" }, one.reason)))))),
     graph.error && problem(ctx, graph.error, { retry: () => askOnceAgain(ctx, "unused") }),

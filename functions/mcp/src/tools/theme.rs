@@ -1,9 +1,10 @@
 //! The theme of a project: which files and lines a request is about, and what is wrong with it.
 
 use domain::ids::ProjectId;
-use domain::tools::theme::{CheckTheme, LookupTheme};
+use domain::tools::theme::{CheckTheme, FixTheme, LookupTheme};
 use shared::flows::themes::answers::{self, Ask};
 use shared::flows::themes::check::{self, ChangedFile, CheckAsk};
+use shared::flows::themes::fix::{self, FixAsk};
 use shared::flows::themes::index;
 
 use super::{Failure, ToolResult, to_json};
@@ -24,7 +25,8 @@ pub async fn check_theme(client: Client, arguments: CheckTheme) -> ToolResult {
     let CheckTheme { files, deleted, project } = arguments;
     let files =
         files.into_iter().flatten().map(|file| ChangedFile { path: file.path, content: file.content });
-    let ask = CheckAsk { files: files.collect(), deleted: deleted.unwrap_or_default() };
+    let ask =
+        CheckAsk { files: files.collect(), deleted: deleted.unwrap_or_default(), ..CheckAsk::default() };
     let (cx, owner, project) = (&client.cx, &client.owner, project.unwrap_or(client.place.project));
     let changes_something = !ask.files.is_empty();
     let found = check::check(cx, owner, project, ask, &theme_scripts::Oxc).await?;
@@ -32,6 +34,14 @@ pub async fn check_theme(client: Client, arguments: CheckTheme) -> ToolResult {
         return Err(no_theme(&client, project));
     }
     to_json(found)
+}
+
+pub async fn fix_theme(client: Client, arguments: FixTheme) -> ToolResult {
+    let FixTheme { paths, as_meant, project } = arguments;
+    let (paths, as_meant) = (paths.unwrap_or_default(), as_meant.unwrap_or_default());
+    let ask = FixAsk { paths, as_meant, write: false };
+    let (cx, owner, project) = (&client.cx, &client.owner, project.unwrap_or(client.place.project));
+    to_json(fix::fix(cx, owner, project, ask).await?)
 }
 
 fn no_theme(client: &Client, project: ProjectId) -> Failure {

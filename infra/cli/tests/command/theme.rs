@@ -97,7 +97,7 @@ fn a_change_of_a_project_is_sent() {
     let sent: Value = serde_json::from_slice(&server.requests()[0].body).unwrap();
     assert_eq!(
         sent,
-        json!({"files": [{"path": "snippets/new.liquid", "content": "<p>ü</p>"}], "deleted": ["a.css"]})
+        json!({"files": [{"path": "snippets/new.liquid", "content": "<p>ü</p>"}], "deleted": ["a.css"], "limit": 1_000})
     );
     fs::write(changed.path().join("snippets/new.liquid"), b"\xff\xfe").unwrap();
     bed.run(&["theme", "check", "default", "--overlay", overlay]).failed("snippets/new.liquid is not a text");
@@ -266,25 +266,31 @@ fn programs_get_the_findings_in_their_formats() {
 }
 
 #[test]
-fn a_server_lists_so_many_findings() {
-    let server = Server::start(|_: &Request| {
+fn a_server_is_asked_answer_after_answer() {
+    let server = Server::start(|request: &Request| {
+        let ask: Value = serde_json::from_slice(&request.body).unwrap();
+        let begin = ask["cursor"].as_str().map_or(0, |cursor| cursor.parse::<usize>().unwrap());
+        let most = ask["limit"].as_u64().unwrap() as usize;
+        let end = (begin + most.min(10)).min(30);
         let finding = |n: usize| json!({"path": "a.liquid", "line": n, "severity": "error", "message": "m", "code": "C", "refused": n == 9});
-        let findings: Vec<Value> = (1..=10).map(finding).collect();
-        let answer = json!({"findings": findings, "refused": 1, "errors": 30, "warnings": 0, "infos": 0, "files": 3, "has_more": true});
+        let findings: Vec<Value> = (begin + 1..=end).map(finding).collect();
+        let mut answer = json!({"findings": findings, "refused": 1, "errors": 30, "warnings": 0, "infos": 0, "files": 3, "has_more": end < 30});
+        if end < 30 {
+            answer["next_cursor"] = json!(end.to_string());
+        }
         Reply::ok(answer.to_string())
     });
     let bed = Bed::new(&server.url);
-    let check = bed.run(&["theme", "check", "default", "--limit", "2"]);
+    let check = bed.run(&["theme", "check", "default", "--limit", "12"]);
     assert!(check.out.starts_with("Shopify would refuse 1 file.\n\na.liquid:9: error: m (C)\n"), "{check:?}");
+    assert_eq!(check.out.matches("error: m (C)").count(), 12, "{check:?}");
     assert!(
-        check.err.starts_with("lamplighter: the worst 2 of 30 findings are listed; `--limit 0` lists all\n"),
+        check.err.starts_with("lamplighter: the worst 12 of 30 findings are listed; `--limit 0` lists all\n"),
         "{check:?}"
     );
     let check = bed.run(&["theme", "check", "default", "--limit", "0"]);
-    assert!(
-        check.err.starts_with("lamplighter: the worst 10 of 30 findings are listed; a server lists no more"),
-        "{check:?}"
-    );
+    assert_eq!(check.out.matches("error: m (C)").count(), 30, "{check:?}");
+    assert_eq!(check.err, "lamplighter: the theme has 30 errors\n");
 }
 
 const REFUSED: &str =

@@ -87,6 +87,7 @@ pub const MCP: Table = &[
     &logs::APPEND_AGENT_LOG,
     &theme::LOOKUP_THEME,
     &theme::CHECK_THEME,
+    &theme::FIX_THEME,
     &projects::LIST_PROJECTS,
     &projects::LIST_WORKFLOWS,
     &agents::LIST_AGENTS,

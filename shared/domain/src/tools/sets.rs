@@ -34,7 +34,10 @@ pub const SETS: &[ToolSet] = &[
         ],
     },
     ToolSet { name: "logs", tools: &[&logs::READ_AGENT_LOG, &logs::APPEND_AGENT_LOG] },
-    ToolSet { name: "themes", tools: &[&theme::LOOKUP_THEME, &theme::CHECK_THEME, &projects::LIST_PROJECTS] },
+    ToolSet {
+        name: "themes",
+        tools: &[&theme::LOOKUP_THEME, &theme::CHECK_THEME, &theme::FIX_THEME, &projects::LIST_PROJECTS],
+    },
     ToolSet {
         name: "agents",
         tools: &[

@@ -6,15 +6,17 @@ use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
-use theme::answers::{CheckAnswer, MAX_CHANGED, MAX_READ};
+use sha2::{Digest, Sha256};
+use theme::answers::{CheckAnswer, MAX_CHANGED, MAX_FINDINGS, MAX_READ};
 use theme::check::script::{ScriptFacts, ScriptReader};
-use theme::check::{CheckedTheme, is_read};
+use theme::check::{CheckedTheme, Finding, is_read};
 use theme::path::check_path;
 use utoipa::ToSchema;
 
 use super::{contents, state};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::page::{self, PageQuery};
 use crate::process::compute::{Stop, Stopped};
 
 /// What to check.
@@ -28,6 +30,11 @@ pub struct CheckAsk {
     /// Paths that the change deletes, at most 200.
     #[schema(max_items = 200)]
     pub deleted: Vec<String>,
+    /// The most findings of the answer, 1 to 1,000. Default 1,000.
+    #[schema(minimum = 1, maximum = 1_000)]
+    pub limit: Option<usize>,
+    /// The `next_cursor` of the previous answer. The change must be the same.
+    pub cursor: Option<String>,
 }
 
 /// A file of a change.
@@ -44,7 +51,8 @@ pub struct ChangedFile {
 /// Checks a theme. With a change, only what the change adds is reported.
 ///
 /// # Errors
-/// 404 if the project does not exist, 400 if the change breaks a limit, 409 if the theme is too large to be checked.
+/// 404 if the project does not exist, 400 if the change breaks a limit, or if the findings have changed since the previous answer, 409 if the
+/// theme is too large to be checked.
 pub async fn check(
     cx: &Cx,
     owner: &Owner,
@@ -52,7 +60,9 @@ pub async fn check(
     ask: CheckAsk,
     scripts: &'static dyn ScriptReader,
 ) -> Result<CheckAnswer> {
-    validate(&ask)?;
+    let most = validate(&ask)?;
+    let list = "findings";
+    let begins = PageQuery { limit: None, cursor: ask.cursor.clone() }.after(owner, list)?;
     let generation = state(cx, owner, project).await?.generation;
     let files = cx.store.all_theme_files(owner, project, generation).await?;
     let (read, unread): (Vec<_>, Vec<_>) =
@@ -66,7 +76,35 @@ pub async fn check(
     }
     let texts = contents(cx, owner, project, read.iter()).await?;
     let unread = unread.into_iter().map(|file| (file.path, file.bytes)).collect();
-    cx.compute.checks.run(move |stop| run(&texts, unread, &ask, scripts, stop)).await
+    let part = move |stop: &Stop| {
+        let (findings, theme) = run(&texts, unread, &ask, scripts, stop)?;
+        let mark = mark(&findings);
+        let skipped = match &begins {
+            None => 0,
+            // The cursor was made of the same findings.
+            Some(begins) => match begins.split_once(' ').filter(|(_, of)| *of == mark) {
+                Some((skipped, _)) => skipped.parse().unwrap_or(usize::MAX),
+                None => return Ok(None),
+            },
+        };
+        let total = findings.len();
+        let answer = CheckAnswer::part(findings, &theme, skipped, most);
+        let next = skipped.saturating_add(answer.findings.len());
+        Ok(Some((answer, (next < total).then(|| format!("{next} {mark}")))))
+    };
+    let told = "the findings have changed since the previous answer: begin again without it";
+    let (answer, next) =
+        cx.compute.checks.run(part).await?.ok_or_else(|| FieldErrors::one("cursor", told))?;
+    Ok(CheckAnswer { next_cursor: next.map(|next| page::cursor(owner, list, &next)), ..answer })
+}
+
+/// What tells lists of findings apart.
+fn mark(findings: &[Finding]) -> String {
+    let mut hash = Sha256::new();
+    for Finding { path, line, code, message, .. } in findings {
+        hash.update(format!("{path}\0{line}\0{code}\0{message}\0"));
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn run(
@@ -75,7 +113,7 @@ fn run(
     ask: &CheckAsk,
     scripts: &'static dyn ScriptReader,
     stop: &Stop,
-) -> Result<CheckAnswer, Stopped> {
+) -> Result<(Vec<Finding>, CheckedTheme), Stopped> {
     let mut base = CheckedTheme::default();
     let scripts = Stoppable { scripts, stop };
     for (path, bytes) in texts {
@@ -86,7 +124,7 @@ fn run(
         base.add_unread(path, bytes);
     }
     if ask.files.is_empty() && ask.deleted.is_empty() {
-        return Ok(CheckAnswer::of(base.findings(), &base));
+        return Ok((base.findings(), base));
     }
     let mut changed = base.clone();
     for path in &ask.deleted {
@@ -96,7 +134,7 @@ fn run(
         changed.add(path, content.as_bytes(), Some(&scripts));
         stop.check()?;
     }
-    Ok(CheckAnswer::of(changed.added_since(&base), &changed))
+    Ok((changed.added_since(&base), changed))
 }
 
 /// Reads no further script when it is time to stop: one file can have many scripts, and each takes a while. Its findings are not
@@ -112,10 +150,16 @@ impl ScriptReader for Stoppable<'_> {
     }
 }
 
+/// The most findings of the answer.
+///
 /// # Errors
 /// Every invalid field with its limit.
-fn validate(ask: &CheckAsk) -> Result<(), FieldErrors> {
+fn validate(ask: &CheckAsk) -> Result<usize, FieldErrors> {
     let mut errors = FieldErrors::default();
+    let most = ask.limit.unwrap_or(MAX_FINDINGS);
+    if !(1..=MAX_FINDINGS).contains(&most) {
+        errors.add("limit", format!("must be 1 to {MAX_FINDINGS}, is {most}"));
+    }
     for (field, count) in [("files", ask.files.len()), ("deleted", ask.deleted.len())] {
         if count > MAX_CHANGED {
             errors.add(field, format!("must have at most {MAX_CHANGED} entries, has {count}"));
@@ -131,7 +175,7 @@ fn validate(ask: &CheckAsk) -> Result<(), FieldErrors> {
             errors.add(&field, "is in the change twice");
         }
     }
-    errors.into_result(())
+    errors.into_result(most)
 }
 
 #[cfg(test)]

@@ -165,6 +165,62 @@ pub async fn put(
     }
 }
 
+/// A file, and its new content.
+#[derive(Clone, Debug)]
+pub struct Replaced {
+    /// As it was read. If it has changed since, nothing is stored.
+    pub before: ThemeFile,
+    pub content: Bytes,
+}
+
+/// Replaces files of a generation in one transaction: all of them or none.
+///
+/// # Errors
+/// 409 if one of the files, or the whole theme, has changed since it was read; 400 if a file or the theme becomes too large.
+pub async fn replace(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    generation: ImportId,
+    files: Vec<Replaced>,
+) -> Result<()> {
+    let theme = state(cx, owner, project).await?;
+    let (mut writes, mut growth, mut size) = (Vec::new(), 0, theme.bytes);
+    for Replaced { before, content } in files {
+        let bytes = content.len() as u64;
+        if content.len() > MAX_FILE_BYTES {
+            let told =
+                format!("{} would have {bytes} bytes, and a file has at most {MAX_FILE_BYTES}", before.path);
+            return Err(FieldErrors::one("paths", told).into());
+        }
+        size = size.saturating_add(bytes).saturating_sub(before.bytes);
+        let current = cx.store.theme_file(owner, project, generation, &before.path).await?;
+        let current = current.filter(|current| current.value.sha256 == before.sha256);
+        let Some(current) = current else { return Err(changed_meanwhile(&before.path)) };
+        let hashed = content.clone();
+        let sha256 = cx.compute.on_body(content.len(), move || Ok(hex_sha256(&hashed))).await?;
+        cx.blobs
+            .put(&BlobKey::theme_file(owner, project, &sha256), content, "application/octet-stream")
+            .await?;
+        let version = before.version.saturating_add(1);
+        growth += grown(before.bytes, bytes);
+        let file = ThemeFile { sha256, bytes, version, updated_at: cx.clock.now(), ..before };
+        writes.push(Store::theme_file_write(owner, project, generation, &file, current.version)?);
+    }
+    if size > MAX_THEME_BYTES as u64 {
+        let told = format!("the theme would have {size} bytes of files, and has at most {MAX_THEME_BYTES}");
+        return Err(FieldErrors::one("paths", told).into());
+    }
+    match change(cx, owner, project, generation, writes, 0, growth).await? {
+        true => Ok(()),
+        false => Err(changed_meanwhile("the theme")),
+    }
+}
+
+fn changed_meanwhile(what: &str) -> Error {
+    Error::conflict("version_conflict", format!("{what} has changed since it was read: nothing was stored"))
+}
+
 fn check_room(state: &ThemeState, is_new: bool, before: u64, bytes: u64) -> Result<(), FieldErrors> {
     if is_new && state.files >= MAX_FILES as u64 {
         return Err(FieldErrors::one("path", format!("a theme has at most {MAX_FILES} files")));

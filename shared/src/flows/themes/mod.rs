@@ -7,7 +7,7 @@
 //! change or question finds the map out of date.
 //!
 //! - [`files`]: read, write, delete, rename, list; [`grep`]: search in them
-//! - [`check`]: what is wrong with them, or what a change would add
+//! - [`check`]: what is wrong with them, or what a change would add; [`fix`]: mends what strict Liquid refuses
 //! - [`import`]: a whole theme from an archive
 //! - [`index`]: brings the map up to date
 //! - [`enrich`]: what a model adds to the map afterwards
@@ -18,6 +18,7 @@ pub mod check;
 pub mod enrich;
 pub(crate) mod expression;
 pub mod files;
+pub mod fix;
 pub(crate) mod glob;
 pub mod grep;
 pub mod import;

@@ -45,6 +45,7 @@ pub const SCHEMA: &[Fault] = &[
     fault("schema", Refused, HERO, "\"default\": \"#ffcc00\"", "\"default\": \"#ffcc0\""),
     fault("schema", Refused, HERO, "\"default\": \"#ffcc00\"", "\"default\": 123"),
     fault("schema", Refused, HERO, "\"visible_if\": \"{{ section.settings.show_rating }}\"", "\"visible_if\": \"section.settings.show_rating\""),
+    fault("schema", Refused, HERO, "\"visible_if\": \"{{ section.settings.show_rating }}\"", "\"visible_if\": \"{{ section.settings.show_rating = true }}\""),
     fault("schema", Refused, HERO, "\"type\": \"checkbox\"", "\"type\": \"boolean\""),
     fault("schema", Refused, HERO, "      \"type\": \"checkbox\",\n", "").at(HERO, "\"id\": \"show_rating\""),
     fault("schema", Refused, HERO, "      \"id\": \"tint\",\n", "").at(HERO, "\"type\": \"color\""),

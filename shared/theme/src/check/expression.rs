@@ -50,7 +50,7 @@ pub struct Filter<'a> {
     pub named: Vec<(&'a str, Value<'a>)>,
     /// Whether its arguments could not be read completely.
     pub is_odd: bool,
-    /// Whether it has a colon without an argument.
+    /// Whether it has a colon and nothing behind it.
     pub has_bare_colon: bool,
 }
 
@@ -190,7 +190,8 @@ impl<'a> Parser<'a> {
                 } else if self.next_is_value() || self.peek_mark() == "(" || self.peek_mark() == "[" {
                     filter.arguments.push(self.value());
                 } else if filter.arguments.is_empty() && filter.named.is_empty() {
-                    (filter.is_odd, filter.has_bare_colon) = (true, true);
+                    filter.is_odd = true;
+                    filter.has_bare_colon = self.is_done() || self.peek_mark() == "|";
                 }
                 if !self.take_mark(",") {
                     break;

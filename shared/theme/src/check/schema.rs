@@ -506,6 +506,7 @@ fn check_stored(values: &Node, settings: &[Setting], code: &'static str, most: S
         match settings.iter().find(|setting| setting.id == member.key) {
             None => notes.add(member.key_at, Warning, code, format!("there is no setting `{}`", member.key)),
             Some(setting) => {
+                settings::refused_liquid(setting, &member.node, notes);
                 if let Some((severity, message)) = settings::wrong_value(setting, &member.node, false) {
                     notes.add(member.node.at, severity.max(most), "ValidSettingValue", message);
                 }

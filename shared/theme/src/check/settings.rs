@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 use super::Notes;
 use super::Severity::{self, Error, Warning};
 use super::json::{Node, Value};
+use super::syntax;
 
 /// A setting that a schema defines.
 #[derive(Debug)]
@@ -180,6 +181,9 @@ fn check_rest(node: &Node, id: &str, kind: &str, notes: &mut Notes) {
         if !(text.starts_with("{{") && text.ends_with("}}")) {
             let message = format!("`visible_if` of `{id}` must be an output: {{{{ … }}}}");
             notes.add(condition.at, Error, "ValidVisibleIf", message);
+        } else if let Some(inner) = text.get(2..text.len() - 2) {
+            let what = format!("the `visible_if` of `{id}`");
+            syntax::report_condition(&what, inner.trim_matches('-'), condition.at, notes);
         }
     }
 }
@@ -287,6 +291,7 @@ fn check_default(node: &Node, setting: &Setting, notes: &mut Notes) {
         }
         return;
     }
+    refused_liquid(setting, default, notes);
     if let Some((_, message)) = wrong_value(setting, default, true) {
         notes.add(at, Error, CODE, message);
     }
@@ -294,6 +299,13 @@ fn check_default(node: &Node, setting: &Setting, notes: &mut Notes) {
 
 /// Elements that a richtext value may begin with.
 const RICH: [&str; 11] = ["p", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em"];
+
+/// Reports Liquid in a setting that Shopify refuses.
+pub fn refused_liquid(setting: &Setting, value: &Node, notes: &mut Notes) {
+    if setting.kind == "liquid" {
+        syntax::report_value(&format!("the Liquid of `{}`", setting.id), value, notes);
+    }
+}
 
 /// What is wrong with a value of a setting.
 pub fn wrong_value(setting: &Setting, value: &Node, is_default: bool) -> Option<(Severity, String)> {

@@ -2,7 +2,8 @@
 
 use super::Notes;
 use super::Severity::Error;
-use crate::strict::{Kind, Refusal};
+use super::json::Node;
+use crate::strict::{Kind, Refusal, accepts, refusals};
 
 pub const CODE: &str = "LiquidSyntaxError";
 
@@ -23,16 +24,36 @@ pub fn report(refusals: &[Refusal], misplaced: &[(usize, String)], notes: &mut N
         if is_block(&refusal) && (has_cause || !misplaced.is_empty()) {
             continue;
         }
-        let mut message = format!("{} {}", refusal.message, said(&refusal.parser));
-        if let Some(lax) = &refusal.lax {
-            message = format!("{message}; {}", lax.sentence);
-        }
-        notes.add(refusal.place.start as usize, Error, CODE, message);
+        notes.add(refusal.place.start as usize, Error, CODE, sentence(refusal));
     }
     let Some(first) = refusals.iter().find(is_block) else { return };
     for (at, message) in misplaced {
         let same = refusals.iter().find(|refusal| is_block(refusal) && refusal.message == *message);
         notes.add(*at, Error, CODE, format!("{message} {}", said(&same.unwrap_or(first).parser)));
+    }
+}
+
+fn sentence(refusal: &Refusal) -> String {
+    let message = format!("{} {}", refusal.message, said(&refusal.parser));
+    match &refusal.lax {
+        Some(lax) => format!("{message}; {}", lax.sentence),
+        None => message,
+    }
+}
+
+/// Adds an error for the first refused place of a value that is Liquid: a setting of the type `liquid`. `what` names it.
+pub fn report_value(what: &str, value: &Node, notes: &mut Notes) {
+    if let Some(first) = value.text().and_then(|text| refusals(text).into_iter().next()) {
+        notes.add(value.at, Error, CODE, format!("{what}: {}", sentence(&first)));
+    }
+}
+
+/// Adds an error if a `visible_if` is no condition. `inner` stands between its braces.
+pub fn report_condition(what: &str, inner: &str, at: usize, notes: &mut Notes) {
+    if !accepts("if", inner) {
+        let first = refusals(&format!("{{% if {inner} %}}{{% endif %}}")).into_iter().next();
+        let said = first.map_or_else(String::new, |first| format!(": {}", sentence(&first)));
+        notes.add(at, Error, CODE, format!("{what} is no condition{said}"));
     }
 }
 

@@ -51,6 +51,79 @@ fn the_second_of_two_equal_places_is_noticed() {
     assert_eq!(after.added_since(&base), []);
 }
 
+#[test]
+fn what_strict_liquid_refuses_is_one_error_for_each_place() {
+    let refused = |files: &[(&str, &str)]| {
+        let findings = theme(files).findings();
+        let refused = findings.into_iter().filter(|finding| finding.code.ends_with("SyntaxError"));
+        refused
+            .map(|finding| (finding.path, finding.line, finding.severity, finding.message))
+            .collect::<Vec<_>>()
+    };
+    let error =
+        |path: &str, line, message: &str| (path.to_owned(), line, Severity::Error, message.to_owned());
+    let path = "snippets/a.liquid";
+    assert_eq!(
+        refused(&[(path, "{% if b == 7 > 1 %}\n{{ c | append 'd' }}\n{% if e %}\n{% endif %}\n")]),
+        [
+            error(
+                path,
+                1,
+                "`if` does not expect `> 1`: one comparison has one operator: join comparisons with `and` (Liquid: Expected end_of_string but found comparison); until now, the shop read it as `if b == 7`"
+            ),
+            error(path, 1, "`if` has no `endif` (Liquid: 'if' tag was never closed)"),
+            error(
+                path,
+                2,
+                "an output does not expect `'d'`: filters follow a `|`, and their arguments a colon, with commas between them (Liquid: Expected end_of_string but found string); until now, the shop read it as `{{ c | append }}`"
+            ),
+        ]
+    );
+    // A setting of the type `liquid`, in a schema, a template and the stored settings, and a condition of a setting.
+    let section = r#"<p>{{ section.settings.a }}</p>
+{% schema %}
+{ "name": "A", "settings": [
+  { "type": "liquid", "id": "a", "label": "A", "default": "{{ b.0 }}" },
+  { "type": "text", "id": "b", "label": "B", "visible_if": "{{ section.settings.a && true }}" }
+] }
+{% endschema %}"#;
+    let template = r#"{ "sections": { "a": { "type": "a", "settings": { "a": "{% if %}{% endif %}", "b": "{% if %}" } } },
+  "order": ["a"] }"#;
+    let schema = r#"[{ "name": "theme_info", "theme_name": "A" }, { "name": "A", "settings": [{ "type": "liquid", "id": "c", "label": "C" }] }]"#;
+    let files = [
+        ("config/settings_data.json", r#"{ "current": { "c": "{% endif %}" } }"#),
+        ("config/settings_schema.json", schema),
+        ("sections/a.liquid", section),
+        ("templates/page.json", template),
+        ("assets/a.css.liquid", "a { color: {{ b = c }}; }"),
+    ];
+    let found = refused(&files);
+    let places: Vec<_> = found.iter().map(|(path, line, ..)| (path.as_str(), *line)).collect();
+    let expected = [
+        ("assets/a.css.liquid", 1),
+        ("config/settings_data.json", 1),
+        ("sections/a.liquid", 4),
+        ("sections/a.liquid", 5),
+        ("templates/page.json", 1),
+    ];
+    assert_eq!(places, expected, "{found:#?}");
+}
+
+#[test]
+fn what_is_accepted_without_effect_is_a_warning() {
+    for text in [
+        "{% if a %}{% else if b %}c{% endif %}",
+        "{% if a %}{% else %}b{% else %}c{% endif %}",
+        "{% case a %}{% when 1 %}b{% else %}c{% when 2 %}d{% endcase %}",
+        "{% assign b = 'a' | upcase: %}{{ b }}",
+        "{% assign the b = 'a' %}{{ b }}",
+    ] {
+        let found = theme(&[("snippets/a.liquid", text)]).findings();
+        let [finding] = found.as_slice() else { panic!("{text}: {found:?}") };
+        assert_eq!((finding.code, finding.severity), ("LiquidHTMLSyntaxError", Severity::Warning), "{text}");
+    }
+}
+
 const PATHS: [&str; 11] = [
     "layout/theme.liquid",
     "sections/a.liquid",

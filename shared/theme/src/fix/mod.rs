@@ -21,6 +21,7 @@ mod tests;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use self::branches::Branch;
 use self::meant::Names;
@@ -53,7 +54,7 @@ pub struct Fixed {
 }
 
 /// A tag or output that was changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Change {
     /// The line in the old text.
     pub line: u32,
@@ -71,7 +72,7 @@ pub struct Change {
 }
 
 /// A place that is still refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Left {
     pub line: u32,
     pub code: &'static str,

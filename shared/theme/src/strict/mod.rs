@@ -32,6 +32,7 @@ pub(crate) use self::expression::Stop;
 pub(crate) use self::lexer::{Lexed, Lexeme, lex};
 pub(crate) use self::pieces::{is_blank, is_word};
 pub(crate) use self::sentence::is_hidden;
+pub(crate) use self::sentence::quoted;
 
 /// A place that Shopify refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,4 +192,10 @@ pub fn refusals(text: &str) -> Vec<Refusal> {
 #[must_use]
 pub fn accepts(name: &str, markup: &str) -> bool {
     tags::read(name, markup, 0, &|_| false).is_ok()
+}
+
+/// Where the name is that an `assign` sets. What stands before it is ignored.
+#[must_use]
+pub fn assign_target(markup: &str) -> Option<Span> {
+    tags::assign_halves(markup).map(|(target, _)| target)
 }

@@ -87,7 +87,6 @@ fn show(command: &ThemeCommand, folder: Option<&Path>, answer: Value) -> Result<
                 format: format.unwrap_or(default),
                 limit: *limit as usize,
                 is_change: overlay.is_some() || !deleted.is_empty(),
-                is_remote: folder.is_none(),
             };
             let place = folder.map(|folder| Place::of_folder(folder, overlay.as_deref()));
             return report::print(style, &place.unwrap_or_default(), answer);

@@ -1,6 +1,7 @@
 //! The theme of a project: the server answers.
 
 use serde_json::{Value, json};
+use theme::answers::MAX_FINDINGS;
 
 use super::super::api::Api;
 use super::super::values::Fields;
@@ -18,6 +19,26 @@ pub fn is_empty(api: &Api, project: &ProjectId) -> Result<bool, Failure> {
     Ok(api.get(&format!("/projects/{project}/files"), &[("limit", Some("1"))])?.items("data").is_empty())
 }
 
+/// The findings of a theme, at most so many, or all of them with 0: answer after answer.
+fn checked(api: &Api, path: &str, mut ask: Value, limit: usize) -> Result<Value, Failure> {
+    let most = if limit == 0 { usize::MAX } else { limit };
+    let mut all = Value::Null;
+    loop {
+        let listed = all.items("findings").len();
+        ask["limit"] = json!((most - listed).min(MAX_FINDINGS));
+        let mut answer = api.send(Change::Post, path, &ask)?;
+        let mut findings = all["findings"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        findings.append(answer["findings"].as_array_mut().unwrap_or(&mut Vec::new()));
+        answer["findings"] = json!(findings);
+        let next = answer.as_object_mut().and_then(|answer| answer.remove("next_cursor"));
+        all = answer;
+        match next {
+            Some(next) if all.items("findings").len() < most => ask["cursor"] = next,
+            _ => return Ok(all),
+        }
+    }
+}
+
 /// Asks the server.
 ///
 /// # Errors
@@ -25,7 +46,7 @@ pub fn is_empty(api: &Api, project: &ProjectId) -> Result<bool, Failure> {
 pub fn ask(api: &Api, project: &ProjectId, command: &ThemeCommand) -> Result<Value, Failure> {
     let path = |question: &str| format!("/projects/{project}/{question}");
     match command {
-        ThemeCommand::Check { overlay, deleted, .. } => {
+        ThemeCommand::Check { overlay, deleted, limit, .. } => {
             let mut files = Vec::new();
             for (path, content) in folder::changes(overlay.as_deref(), deleted)? {
                 let content = String::from_utf8(content).map_err(|_| {
@@ -34,7 +55,7 @@ pub fn ask(api: &Api, project: &ProjectId, command: &ThemeCommand) -> Result<Val
                 files.push(json!({ "path": path, "content": content }));
             }
             let change = json!({ "files": files, "deleted": deleted });
-            api.send(Change::Post, &path("check"), &change)
+            checked(api, &path("check"), change, *limit as usize)
         }
         ThemeCommand::Fix { .. } => Err(Failure::Message(format!(
             "`theme fix` mends the files of a folder, and {project} is a project; export it, and name the folder"

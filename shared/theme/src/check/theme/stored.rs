@@ -8,7 +8,7 @@ use super::Whole;
 use crate::check::Severity::{Error, Info, Warning};
 use crate::check::json::{Node, Value};
 use crate::check::schema::{self, Schema, check_values};
-use crate::check::settings::wrong_value;
+use crate::check::settings::{refused_liquid, wrong_value};
 use crate::check::templates::{Translation, placeholders, stored_settings};
 use crate::check::{CheckedFile, Notes};
 use crate::path::{FileKind, handle};
@@ -141,9 +141,11 @@ impl<'a> Whole<'a> {
         }
         for values in stored_settings(root) {
             for member in values.members() {
-                if let Some(setting) = settings.iter().find(|setting| setting.id == member.key)
-                    && let Some((severity, message)) = wrong_value(setting, &member.node, false)
-                {
+                let Some(setting) = settings.iter().find(|setting| setting.id == member.key) else {
+                    continue;
+                };
+                refused_liquid(setting, &member.node, notes);
+                if let Some((severity, message)) = wrong_value(setting, &member.node, false) {
                     notes.add(member.node.at, severity, "ValidSettingValue", message);
                 }
             }

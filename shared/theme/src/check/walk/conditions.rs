@@ -30,21 +30,24 @@ impl<'a> Walker<'a, '_> {
     }
 
     pub(super) fn otherwise(&mut self, at: usize, mut parser: Parser<'a>) {
-        // An `else` of a `case` with words is refused.
-        let is_of_case = self.stack.last().is_some_and(|open| open.name == "case");
-        if !is_of_case && !parser.is_done() {
-            let is_if = parser.take_word("if");
-            let what = if is_if { "`else if` ignores its condition" } else { "`else` takes no condition" };
-            self.doubtful(at, format!("{what}: use `elsif`"));
-        }
-        match self.stack.last_mut() {
-            Some(open) if matches!(open.name, "if" | "unless" | "case" | "for" | "tablerow") => {
-                open.block_types = None;
-                if std::mem::replace(&mut open.has_else, true) {
-                    self.doubtful(at, "there is an `else` already");
-                }
+        let Some(open) =
+            self.stack.last_mut().filter(|open| matches!(open.name, "if" | "unless" | "case" | "for"))
+        else {
+            self.is_broken = true;
+            return;
+        };
+        open.block_types = None;
+        let (owner, had_else) = (open.name, std::mem::replace(&mut open.has_else, true));
+        // Of a `case`, strict Liquid refuses it.
+        if owner != "case" {
+            if parser.take_word("if") {
+                self.doubtful(at, "`else if` ignores its condition: use `elsif`");
+            } else if !parser.is_done() {
+                self.doubtful(at, "`else` takes no condition: use `elsif`");
             }
-            _ => self.is_broken = true,
+        }
+        if had_else {
+            self.doubtful(at, "there is an `else` already");
         }
     }
 

@@ -158,7 +158,7 @@ impl<'a> Walker<'a, '_> {
             "case" => self.case(at, parser),
             "when" => self.when(at, parser),
             "for" | "tablerow" => self.for_loop(at, name, parser),
-            "assign" => self.assign(parser),
+            "assign" => self.assign(at, markup, markup_at),
             "form" => self.form(at, parser, name),
             "paginate" => self.paginate(at, parser, name),
             "capture" | "style" | "ifchanged" => {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{SYNTAX, Walker};
+use super::Walker;
 use crate::check::Severity::{Error, Info, Warning};
 use crate::check::expression::{Parser, Value};
 use crate::check::facts::{Render, RenderKind, Written};
@@ -56,7 +56,7 @@ impl<'a> Walker<'a, '_> {
             Value::Text { text, .. } => {
                 render.name = Some(text.to_owned());
                 if text.trim().is_empty() {
-                    self.notes.add(at, Error, SYNTAX, format!("`{name}` has an empty name"));
+                    self.notes.add(at, Error, "MissingTemplate", format!("`{name}` has an empty name"));
                     render.name = None;
                 }
             }

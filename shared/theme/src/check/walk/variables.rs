@@ -5,6 +5,7 @@ use crate::check::expression::{Parser, Value};
 use crate::check::facts::Doc;
 use crate::check::names::Type;
 use crate::scan::liquid::{Token, TokenKind};
+use crate::strict::{assign_target, quoted};
 
 impl<'a> Walker<'a, '_> {
     /// Reads which variables the file defines. A variable may be read before the line that assigns it, in a loop.
@@ -16,7 +17,10 @@ impl<'a> Walker<'a, '_> {
                         (name.of(self.text), markup.of(self.text), markup.start as usize);
                     match name {
                         "assign" | "capture" | "increment" | "decrement" => {
-                            let mut parser = Parser::new(markup, at);
+                            let mut parser = match name {
+                                "assign" => assigned(markup, at).1,
+                                _ => Parser::new(markup, at),
+                            };
                             let word = match parser.value() {
                                 Value::Path { root, .. } => Some(root),
                                 Value::Text { text, .. } => Some(text),
@@ -54,7 +58,11 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    pub(super) fn assign(&mut self, mut parser: Parser<'a>) {
+    pub(super) fn assign(&mut self, at: usize, markup: &'a str, markup_at: usize) {
+        let (before, mut parser) = assigned(markup, markup_at);
+        if !before.is_empty() {
+            self.doubtful(at, format!("`assign` ignores {} before the name", quoted(before)));
+        }
         let name = match parser.value() {
             Value::Path { root, .. } => root,
             Value::Missing => return,
@@ -91,4 +99,11 @@ impl<'a> Walker<'a, '_> {
         }
         self.facts.unused.sort_by_key(|(_, at)| *at);
     }
+}
+
+/// What an `assign` ignores before its name, and a parser that begins at the name.
+fn assigned(markup: &str, at: usize) -> (&str, Parser<'_>) {
+    let start = assign_target(markup).map_or(0, |target| target.start as usize);
+    let (before, rest) = markup.split_at_checked(start).unwrap_or(("", markup));
+    (before.trim(), Parser::new(rest, at + before.len()))
 }

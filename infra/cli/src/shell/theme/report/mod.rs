@@ -24,8 +24,6 @@ pub struct Style {
     pub limit: usize,
     /// Whether a change was checked, so that only what it adds was found.
     pub is_change: bool,
-    /// Whether a server has answered, which lists only so many findings.
-    pub is_remote: bool,
 }
 
 /// Prints what was found.
@@ -43,7 +41,7 @@ pub fn print(style: Style, place: &Place, mut answer: Value) -> Result<(), Failu
         CheckFormat::Text => output::print(text::lines(Screen::look(), &answer, style.is_change))?,
     }
     if answer.is("has_more") {
-        output::note(&left_out(style, &answer));
+        output::note(&left_out(&answer));
     }
     match answer.number("errors").unwrap_or(0) {
         0 => Ok(()),
@@ -107,18 +105,13 @@ fn totals(answer: &Value) -> String {
 }
 
 /// Why findings are missing, and how to see them.
-fn left_out(style: Style, answer: &Value) -> String {
+fn left_out(answer: &Value) -> String {
     let listed = answer.items("findings").len();
     let all: i64 = ["errors", "warnings", "infos"].iter().filter_map(|field| answer.number(field)).sum();
     if usize::try_from(all).is_ok_and(|all| all <= listed) {
         return "of each file, only the first 500 findings of a severity are listed".to_owned();
     }
-    let how = if style.is_remote && (style.limit == 0 || style.limit > listed) {
-        "a server lists no more; a check of a folder with the theme does"
-    } else {
-        "`--limit 0` lists all"
-    };
-    format!("the worst {listed} of {all} findings are listed; {how}")
+    format!("the worst {listed} of {all} findings are listed; `--limit 0` lists all")
 }
 
 #[cfg(test)]
@@ -170,17 +163,10 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_said_with_a_way_to_see_it() {
-        let style = Style { format: CheckFormat::Text, limit: 2, is_change: false, is_remote: false };
         let mut answer = answer();
         shorten(&mut answer, 2);
-        assert_eq!(left_out(style, &answer), "the worst 2 of 4 findings are listed; `--limit 0` lists all");
-        let remote = Style { is_remote: true, limit: 0, ..style };
-        let said = "the worst 2 of 4 findings are listed; a server lists no more; a check of a folder with the theme does";
-        assert_eq!(left_out(remote, &answer), said);
+        assert_eq!(left_out(&answer), "the worst 2 of 4 findings are listed; `--limit 0` lists all");
         let all = self::answer();
-        assert_eq!(
-            left_out(style, &all),
-            "of each file, only the first 500 findings of a severity are listed"
-        );
+        assert_eq!(left_out(&all), "of each file, only the first 500 findings of a severity are listed");
     }
 }

@@ -1,0 +1,153 @@
+//! Mends what strict Liquid refuses in a theme, and stores the mended files if the caller wants it.
+
+use bytes::Bytes;
+use domain::ids::{Owner, ProjectId};
+use domain::projects::theme::ThemeFile;
+use domain::validate::FieldErrors;
+use serde::{Deserialize, Serialize};
+use theme::answers::{MAX_CHANGED, MAX_READ};
+use theme::check::is_read;
+use theme::fix::{self, Change, How, Left};
+use theme::path::check_path;
+use theme::strict;
+use utoipa::ToSchema;
+
+use super::files::{self, Replaced};
+use super::{contents, state};
+use crate::context::Cx;
+use crate::error::{Error, Result};
+use crate::process::compute::{Stop, Stopped};
+
+/// The most files that are stored at once: what a transaction of DynamoDB holds, beside the theme's own records.
+const MAX_WRITTEN: usize = 90;
+
+/// What to mend.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schema(example = json!({"paths": ["snippets/price.liquid"]}))]
+pub struct FixAsk {
+    /// The files, at most 200. Without them: all.
+    #[schema(max_items = 200)]
+    pub paths: Vec<String>,
+    /// Mend as it was meant, where that is clear. The page then shows something else, and each change says what. Otherwise the page stays
+    /// the same.
+    pub as_meant: bool,
+    /// Store the mended files, at most 90, in one transaction. Otherwise nothing is stored.
+    pub write: bool,
+}
+
+/// What was mended, and what is left.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FixAnswer {
+    /// The files with changes or with something left, by path. At most 200.
+    pub files: Vec<FixedFile>,
+    /// How many files are refused as they were stored before.
+    pub refused_before: usize,
+    /// How many files are still refused with the changes.
+    pub refused_after: usize,
+    /// Whether there are more files with changes. Name them in `paths`.
+    pub has_more: bool,
+    /// How many files were stored.
+    pub written: usize,
+}
+
+/// A file with changes, or with something left.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FixedFile {
+    #[schema(example = "snippets/price.liquid")]
+    pub path: String,
+    /// The changes as a unified diff. Empty if nothing was changed.
+    pub diff: String,
+    pub changes: Vec<Change>,
+    /// What is still refused, with what a person can do.
+    pub left: Vec<Left>,
+}
+
+/// Mends a theme. Without `write`, nothing is stored.
+///
+/// # Errors
+/// 404 if the project or a file does not exist, 400 if the request breaks a limit, 409 if the theme is too large, or if a file was changed
+/// meanwhile. Then nothing is stored.
+pub async fn fix(cx: &Cx, owner: &Owner, project: ProjectId, ask: FixAsk) -> Result<FixAnswer> {
+    validate(&ask)?;
+    let generation = state(cx, owner, project).await?.generation;
+    let mut stored = cx.store.all_theme_files(owner, project, generation).await?;
+    if let Some(unknown) = ask.paths.iter().find(|path| !stored.iter().any(|file| file.path == **path)) {
+        let told = format!("there is no file {unknown}");
+        return Err(FieldErrors::one("paths", told).into());
+    }
+    let is_asked = |file: &ThemeFile| ask.paths.is_empty() || ask.paths.contains(&file.path);
+    stored.retain(|file| file.path.ends_with(".liquid") && is_read(&file.path, file.bytes) && is_asked(file));
+    let bytes: u64 = stored.iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
+    if bytes > MAX_READ {
+        let told = format!("these files have {bytes} bytes, and at most {MAX_READ} can be mended at once");
+        return Err(Error::conflict("theme_not_checkable", told));
+    }
+    let texts = contents(cx, owner, project, stored.iter()).await?;
+    let how = if ask.as_meant { How::AsMeant } else { How::AsShown };
+    let (mut answer, mended) = cx.compute.checks.run(move |stop| run(&texts, how, stop)).await?;
+    if ask.write && !mended.is_empty() {
+        if mended.len() > MAX_WRITTEN {
+            let told = format!(
+                "at most {MAX_WRITTEN} files are stored at once, and {} have changes: name some in `paths`",
+                mended.len()
+            );
+            return Err(FieldErrors::one("write", told).into());
+        }
+        let replaced: Vec<Replaced> = mended
+            .into_iter()
+            .filter_map(|(path, text)| {
+                let before = stored.iter().find(|file| file.path == path)?.clone();
+                Some(Replaced { before, content: Bytes::from(text) })
+            })
+            .collect();
+        answer.written = replaced.len();
+        files::replace(cx, owner, project, generation, replaced).await?;
+    }
+    Ok(answer)
+}
+
+/// The answer, and the new texts.
+fn run(
+    texts: &[(String, Bytes)],
+    how: How,
+    stop: &Stop,
+) -> Result<(FixAnswer, Vec<(String, String)>), Stopped> {
+    let (mut files, mut mended) = (Vec::new(), Vec::new());
+    let (mut refused_before, mut refused_after, mut has_more) = (0, 0, false);
+    for (path, bytes) in texts {
+        stop.check()?;
+        let Ok(text) = std::str::from_utf8(bytes) else { continue };
+        if strict::refusals(text).is_empty() {
+            continue;
+        }
+        refused_before += 1;
+        let fixed = fix::file(path, text, how);
+        refused_after += usize::from(!fixed.left.is_empty());
+        if files.len() == MAX_CHANGED {
+            has_more = true;
+            continue;
+        }
+        let diff = fixed.diff(path, text);
+        if fixed.text != text {
+            mended.push((path.clone(), fixed.text));
+        }
+        files.push(FixedFile { path: path.clone(), diff, changes: fixed.changes, left: fixed.left });
+    }
+    Ok((FixAnswer { files, refused_before, refused_after, has_more, written: 0 }, mended))
+}
+
+/// # Errors
+/// Every invalid field with its limit.
+fn validate(ask: &FixAsk) -> Result<(), FieldErrors> {
+    let mut errors = FieldErrors::default();
+    if ask.paths.len() > MAX_CHANGED {
+        errors.add("paths", format!("must have at most {MAX_CHANGED} entries, has {}", ask.paths.len()));
+    }
+    for (n, path) in ask.paths.iter().enumerate().take(MAX_CHANGED) {
+        if let Err(error) = check_path(path) {
+            errors.add(format!("paths[{n}]"), error.to_string());
+        }
+    }
+    errors.into_result(())
+}
