@@ -336,7 +336,7 @@ fn what_a_fix_leaves_is_listed_with_choices() {
         shown.out.contains("# snippets/left.liquid:1 `=` is not Liquid: use `==`; until now, "),
         "{shown:?}"
     );
-    assert!(shown.out.contains("\n#   - write an operator of Liquid: "), "{shown:?}");
+    assert!(shown.out.contains("\n#   - with --as-meant: {% if a == b %}\n"), "{shown:?}");
     let text = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
     assert_eq!(text("snippets/left.liquid"), "{% if a = b %}x{% endif %}{{ c }}");
     assert_eq!(text("snippets/other.liquid"), "{{ a b }}", "it was not named");
@@ -353,7 +353,7 @@ fn what_a_fix_leaves_is_listed_with_choices() {
         (&json!("{{ a b }}"), &json!("{{ a }}"), &json!("Rest"))
     );
     let choices = answer["fixes"][0]["left"][0]["choices"].as_array().unwrap();
-    assert_eq!(choices.len(), 2, "{choices:?}");
+    assert_eq!(choices.len(), 3, "{choices:?}");
     bed.run(&of(&folder, &["fix", "snippets/none.liquid"]))
         .failed("the theme has no file snippets/none.liquid");
     bed.run(&["theme", "fix", "default"]).failed("");

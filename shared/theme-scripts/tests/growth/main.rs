@@ -20,6 +20,7 @@ use measure::Shape;
 use theme::ThemeIndex;
 use theme::check::CheckedTheme;
 use theme::check::script::ScriptReader;
+use theme::fix::{self, How};
 use theme_scripts::Oxc;
 
 /// Reads a text and forgets the result.
@@ -69,6 +70,13 @@ fn links(text: &str) {
     drop(check.report());
 }
 
+/// A Liquid file, mended.
+fn mended(text: &str) {
+    for how in [How::AsShown, How::AsMeant] {
+        drop(fix::file("sections/a.liquid", text, how).diff("sections/a.liquid", text));
+    }
+}
+
 fn readers() -> Vec<Reader> {
     // No power of two: there, buffers grow by jumps.
     let kib = 900;
@@ -93,6 +101,7 @@ fn readers() -> Vec<Reader> {
         ("index template", 10 * kib, indexed("templates/a.json")),
         ("index settings", 10 * kib, indexed("config/settings_schema.json")),
         ("index locale", 10 * kib, indexed("locales/fr.json")),
+        ("fix", 10 * kib, Box::new(mended)),
         ("links", 20 * kib, Box::new(links)),
         (
             "request",

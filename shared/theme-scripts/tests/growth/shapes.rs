@@ -9,7 +9,8 @@ pub type Row = (&'static [&'static str], &'static str, &'static str, &'static st
 const SCRIPTS: &[&str] = &["script", "module"];
 const SCRIPT_FILES: &[&str] = &["check js", "check js.liquid", "index js"];
 const STYLES: &[&str] = &["check css", "check css.liquid", "change css", "index css"];
-const LIQUID: &[&str] = &["check liquid", "change liquid", "index liquid"];
+const LIQUID: &[&str] = &["check liquid", "change liquid", "index liquid", "fix"];
+const FIX: &[&str] = &["fix"];
 const JSON: &[&str] = &[
     "check template",
     "change template",
@@ -167,11 +168,12 @@ const OUTPUTS: &[Text] = &[
 
 /// Every row with each of its readers.
 pub fn all() -> impl Iterator<Item = Row> {
-    let lists: [(&'static [&'static str], &'static [Text]); 8] = [
+    let lists: [(&'static [&'static str], &'static [Text]); 9] = [
         (SCRIPTS, NESTED),
         (SCRIPT_FILES, CODE),
         (STYLES, CSS),
         (LIQUID, TEXT),
+        (FIX, REFUSED),
         (JSON, OBJECTS),
         (WORDS, PROSE),
         (WEB, ANSWERS),
@@ -180,6 +182,29 @@ pub fn all() -> impl Iterator<Item = Row> {
     let row = |names, (before, unit, after): Text| (names, before, unit, after);
     lists.into_iter().flat_map(move |(names, texts)| texts.iter().map(move |text| row(names, *text)))
 }
+
+/// Liquid that is mended.
+const REFUSED: &[Text] = &[
+    ("", "{{ a b }}", ""),
+    ("", "{{ a b }}\n", ""),
+    ("", "{% if a | size > 1 %}{% endif %}", ""),
+    ("", "{% if a_size | size > 1 && b %}{% endif %}a_size_§ ", ""),
+    ("", "{% raw x %}", ""),
+    ("", "{% doc x %}{% doc x %}", ""),
+    ("", "{% for a in b limit:2 reversed %}{% endfor %}", ""),
+    ("", "{% if a %}{% else if b %}{% endif %}", ""),
+    ("", "{% case a %}{% else b %}", ""),
+    ("", "{{ (a (b] 'c", ""),
+    ("", "{% elseif a %}", ""),
+    ("", "{% # a\nb\nc\n", ""),
+    ("{% # ", "a\n", "%}"),
+    ("{% if ", "a && ", "%}{% endif %}"),
+    ("", "{% if a && a = 'b' || “c” ! d.0 => e | f: g h i j k l m n o p q %}{% endif %}", ""),
+    ("{% liquid\n", "render 'a', b: c | d\n", "%}"),
+    ("{% liquid\n", "assign a§ = b == c\n", "%}"),
+    ("", "=“", ""),
+    ("{{ ", "=“", ""),
+];
 
 /// What a parser of JavaScript may read again, or calls itself for.
 const NESTED: &[Text] = &[

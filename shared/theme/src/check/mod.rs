@@ -53,6 +53,11 @@ use super::scan::liquid::{self, TokenKind};
 use super::strict;
 use super::text::{Lines, Span};
 
+/// Whether Shopify has a filter of this name.
+pub(crate) fn is_filter(name: &str) -> bool {
+    names::NAMES.filters.contains(name)
+}
+
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

@@ -30,14 +30,7 @@ pub fn of(name: &str, refusal: &Refusal, how: How) -> Vec<String> {
         Kind::OpenTag => vec!["write `%}` where the tag ends".into(), "delete the tag".into()],
         Kind::NamelessTag => vec!["delete the tag".into(), "write the name of the tag".into()],
         Kind::UnknownTag => {
-            let mut choices = vec![
-                "delete the tag".into(),
-                "if an app has added it, remove what is left of the app".into(),
-            ];
-            if matches!(name.to_ascii_lowercase().as_str(), "elseif" | "elif" | "elselif" | "elsif") {
-                choices.insert(0, "write `elsif` (with --as-meant)".into());
-            }
-            choices
+            vec!["delete the tag".into(), "if an app has added it, remove what is left of the app".into()]
         }
         Kind::StrayEnd => {
             vec![format!("delete `{name}`"), format!("write the `{opened}` that it ends, before it")]
@@ -71,7 +64,7 @@ pub fn of(name: &str, refusal: &Refusal, how: How) -> Vec<String> {
         Kind::Character if matches!(name, "if" | "unless" | "elsif") => {
             let operator =
                 "write an operator of Liquid: `==`, `!=`, `>`, `<`, `>=`, `<=`, `contains`, `and`, `or`";
-            vec![operator.into(), "write it as it is meant (with --as-meant, if that is clear)".into()]
+            vec![operator.into(), "put the value in quotes, if it is a text".into()]
         }
         Kind::ElseWithWords => vec!["write `when` in the place of `else`".into(), "delete the words".into()],
         Kind::NameWithoutQuotes => {

@@ -3,8 +3,11 @@
 //! The fault that Liquid names first is mended with the rule of its kind, and then the next one, until Liquid accepts the markup. Where a
 //! fault has no rule, nothing is said to be meant.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::places::{self, Edit};
-use crate::strict::{self, Kind, Lexed, Lexeme, Refusal, Stop, is_blank, lex};
+use crate::check::is_filter;
+use crate::strict::{self, Kind, Lexed, Lexeme, Refusal, Stop, is_blank, is_word, lex};
 use crate::text::Span;
 
 /// The most faults of one markup.
@@ -12,9 +15,6 @@ const MOST_STEPS: usize = 16;
 
 /// The longest markup that is read. It keeps hostile files linear.
 const LONGEST: usize = 4096;
-
-/// The most names that are tried for a new variable.
-const MOST_NAMES: usize = 100;
 
 /// A tag as it was meant.
 pub struct Meant {
@@ -25,29 +25,34 @@ pub struct Meant {
 
 /// Names for new variables: those that stand nowhere in the file.
 pub struct Names<'a> {
-    text: &'a str,
-    taken: Vec<String>,
+    words: FxHashSet<&'a str>,
+    /// How often a name was looked for.
+    numbers: FxHashMap<String, usize>,
 }
 
 impl<'a> Names<'a> {
-    pub const fn of(text: &'a str) -> Self {
-        Self { text, taken: Vec::new() }
+    pub fn of(text: &'a str) -> Self {
+        let words = text.split(|c: char| !u8::try_from(c).is_ok_and(is_word));
+        Self { words: words.filter(|word| word.contains('_')).collect(), numbers: FxHashMap::default() }
     }
 
-    fn new_name(&mut self, value: &str, what: &str) -> Option<String> {
+    fn new_name(&mut self, value: &str, what: &str) -> String {
         let word: String = value
-            .rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .rsplit(|c: char| !u8::try_from(c).is_ok_and(is_word))
             .find(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()))
             .unwrap_or("value")
             .chars()
             .take(24)
             .collect();
         let base = format!("{}_{what}", word.to_ascii_lowercase());
-        let name = (1..=MOST_NAMES)
-            .map(|number| if number == 1 { base.clone() } else { format!("{base}_{number}") })
-            .find(|name| !self.text.contains(name.as_str()) && !self.taken.contains(name))?;
-        self.taken.push(name.clone());
-        Some(name)
+        let number = self.numbers.entry(base.clone()).or_default();
+        loop {
+            *number += 1;
+            let name = if *number == 1 { base.clone() } else { format!("{base}_{number}") };
+            if !self.words.contains(name.as_str()) {
+                return name;
+            }
+        }
     }
 }
 
@@ -302,7 +307,14 @@ impl Draft<'_> {
         let end = before.last()?.span.end;
         let sign = match filter {
             [name] if name.lexeme == Lexeme::Name && (is_value(next.lexeme) || is_named) => ":",
-            [_, colon, ..] if colon.lexeme == Lexeme::Colon && (is_value(next.lexeme) || is_named) => ",",
+            // `'a''b'` can also be one text.
+            [_, colon, ..]
+                if colon.lexeme == Lexeme::Colon
+                    && end < next.span.start
+                    && (is_value(next.lexeme) || is_named) =>
+            {
+                ","
+            }
             _ => return None,
         };
         let gap = if end == next.span.start { " " } else { "" };
@@ -336,7 +348,7 @@ impl Draft<'_> {
         let span = Span { start, end };
         let condition = truth(span.of(&self.markup))?.to_owned();
         let key = words.get(colon.checked_sub(1)?)?.span.of(&self.markup).to_owned();
-        let name = names.new_name(&key, "holds")?;
+        let name = names.new_name(&key, "holds");
         self.put(span, &name);
         self.before.push(Before { name, value: condition, is_condition: true });
         self.says("the condition is evaluated, and the argument is true or false");
@@ -391,9 +403,13 @@ impl Draft<'_> {
         if span.start >= bar || !strict::accepts("", &value) {
             return None;
         }
+        // The tolerant parser reads `| name: value` as an argument of the tag, so a name that is no filter can be one.
         let filter = words.get(index + 1)?.span.of(&self.markup).to_owned();
+        if !is_filter(&filter) {
+            return None;
+        }
         let operand = self.markup.get(span.start as usize..bar as usize)?.to_owned();
-        let name = names.new_name(&operand, &filter.replace(|c: char| !c.is_ascii_alphanumeric(), "_"))?;
+        let name = names.new_name(&operand, &filter.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
         self.put(span, &name);
         self.before.push(Before { name, value, is_condition: false });
         self.says("the filter is applied, in an `assign` before");

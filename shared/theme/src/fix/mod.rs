@@ -19,6 +19,7 @@ mod places;
 #[cfg(test)]
 mod tests;
 
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -136,58 +137,61 @@ fn wrong(text: &str, found: &[Refusal], mends: &[Option<Mend>], branches: &[Bran
         return Vec::new();
     }
     let new = places::applied(text, &edits);
-    let again = strict::refusals(&new);
+    let mut again = strict::refusals(&new);
+    again.sort_by_key(|refusal| refusal.tag);
+    // A fault that is listed can be at the same tag.
+    let listed: FxHashSet<(u32, &str)> = found
+        .iter()
+        .zip(mends)
+        .filter(|(_, mend)| mend.is_none())
+        .map(|(refusal, _)| (refusal.tag.start, refusal.kind.name()))
+        .collect();
     let mut wrong = Vec::new();
-    let mut places = Moved::new(&edits);
+    let moved = Moved::new(&edits);
     for (index, (refusal, mend)) in found.iter().zip(mends).enumerate() {
         if mend.is_none() {
             continue;
         }
-        let tag = places.moved(refusal.tag);
+        let tag = moved.moved(refusal.tag);
         let first = again.partition_point(|other| other.tag.start < tag.start);
         let behind = again.get(first..).unwrap_or_default();
-        let refused: Vec<&Refusal> = behind.iter().take_while(|other| other.tag.start < tag.end).collect();
-        // A fault that is listed can be at the same tag.
-        let is_listed = |other: &Refusal| {
-            found.iter().zip(mends).any(|(old, mend)| {
-                mend.is_none() && old.tag.start == refusal.tag.start && old.kind == other.kind
-            })
-        };
-        if refused.iter().any(|other| !is_listed(other)) {
+        let mut refused = behind.iter().take_while(|other| other.tag.start < tag.end);
+        if refused.any(|other| !listed.contains(&(refusal.tag.start, other.kind.name()))) {
             wrong.push(index);
         }
     }
-    let listed = mends.iter().filter(|mend| mend.is_none()).count();
-    if wrong.is_empty() && again.len() > listed {
+    let left = mends.iter().filter(|mend| mend.is_none()).count();
+    if wrong.is_empty() && again.len() > left {
         wrong.extend(mends.iter().enumerate().filter(|(_, mend)| mend.is_some()).map(|(index, _)| index));
     }
     wrong
 }
 
-/// Finds places of the old text in the new one. The places are asked for in any order.
+/// Finds places of the old text in the new one.
 struct Moved {
-    /// The end of each edit, and by how much what follows has moved.
-    ends: Vec<(u32, i64)>,
+    /// Where each edit begins, and by how much what follows it has moved.
+    starts: Vec<(u32, i64)>,
 }
 
 impl Moved {
     fn new(edits: &[Edit]) -> Self {
         let mut by = 0;
-        let ends = edits.iter().map(|edit| {
+        let starts = edits.iter().map(|edit| {
             by += edit.new.len() as i64 - i64::from(edit.span.end - edit.span.start);
-            (edit.span.end, by)
+            (edit.span.start, by)
         });
-        Self { ends: ends.collect() }
+        Self { starts: starts.collect() }
     }
 
-    /// The span with all that was put in at its edges.
-    fn moved(&mut self, span: Span) -> Span {
-        let by =
-            |edits: usize| edits.checked_sub(1).and_then(|last| self.ends.get(last)).map_or(0, |(_, by)| *by);
-        let before = self.ends.partition_point(|(end, _)| *end < span.start);
-        let within = self.ends.partition_point(|(end, _)| *end <= span.end);
-        let start = (i64::from(span.start) + by(before)).max(0) as u32;
-        Span { start, end: ((i64::from(span.end) + by(within)).max(0) as u32).max(start) }
+    /// The span with what was put in before its first byte.
+    fn moved(&self, span: Span) -> Span {
+        let moved = |at: u32| {
+            let before = self.starts.partition_point(|(start, _)| *start < at);
+            let by = before.checked_sub(1).and_then(|last| self.starts.get(last)).map_or(0, |(_, by)| *by);
+            (i64::from(at) + by).max(0) as u32
+        };
+        let start = moved(span.start);
+        Span { start, end: moved(span.end).max(start) }
     }
 }
 
@@ -216,8 +220,9 @@ fn fixed(
     let edits = all_edits(&mends, branches);
     let new = places::applied(text, &edits);
     let lines = Lines::new(text);
-    let mut places = Moved::new(&edits);
+    let moved = Moved::new(&edits);
     let (mut changes, mut left) = (Vec::new(), Vec::new());
+    let mut names = Names::of(text);
     for ((refusal, mend), is_back) in found.iter().zip(mends).zip(is_taken_back) {
         let code = crate::check::STRICT_CODE;
         let kind = refusal.kind.name();
@@ -227,18 +232,24 @@ fn fixed(
                 code,
                 kind,
                 before: refusal.tag.of(text).trim_end().to_owned(),
-                after: places.moved(refusal.tag).of(&new).trim_end().to_owned(),
+                after: moved.moved(refusal.tag).of(&new).trim_end().to_owned(),
                 reason: mend.reason,
                 output: mend.output,
             }),
-            None => left.push(Left {
-                line: lines.line_of(refusal.place.start),
-                code,
-                kind,
-                place: refusal.tag.of(text).trim_end().to_owned(),
-                reason: choices::reason(refusal, *is_back, how),
-                choices: choices::of(name_of(text, refusal), refusal, how),
-            }),
+            None => {
+                let mut choices = choices::of(name_of(text, refusal), refusal, how);
+                if how == How::AsShown {
+                    choices.splice(0..0, as_meant(text, refusal, &mut names));
+                }
+                left.push(Left {
+                    line: lines.line_of(refusal.place.start),
+                    code,
+                    kind,
+                    place: refusal.tag.of(text).trim_end().to_owned(),
+                    reason: choices::reason(refusal, *is_back, how),
+                    choices,
+                });
+            }
         }
     }
     for branch in branches {
@@ -247,13 +258,20 @@ fn fixed(
             code: "LiquidHTMLSyntaxError",
             kind: "ElseIf",
             before: branch.tag.of(text).trim_end().to_owned(),
-            after: places.moved(branch.tag).of(&new).trim_end().to_owned(),
+            after: moved.moved(branch.tag).of(&new).trim_end().to_owned(),
             reason: "`else if` ignores its condition: use `elsif`".to_owned(),
             output: Some("the branch is shown only if its condition holds".to_owned()),
         });
     }
     changes.sort_by_key(|change| change.line);
     Fixed { text: new, changes, left, edits }
+}
+
+/// The choice to write a tag as it was meant, if that is clear.
+fn as_meant(text: &str, refusal: &Refusal, names: &mut Names) -> Option<String> {
+    let meant = meant::read(text, name_of(text, refusal), refusal, names)?;
+    let new = places::applied_at(text, refusal.tag, &meant.edits);
+    Some(format!("with --as-meant: {}", new.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 /// The name of the refused tag. It is empty for an output.

@@ -57,7 +57,8 @@ pub fn in_place(text: &str, place: Span, new: &str) -> Vec<Edit> {
     edits
 }
 
-fn applied_at(text: &str, place: Span, edits: &[Edit]) -> String {
+/// A part of a text after edits in it.
+pub fn applied_at(text: &str, place: Span, edits: &[Edit]) -> String {
     let moved: Vec<Edit> = edits
         .iter()
         .map(|edit| Edit {

@@ -125,6 +125,8 @@ fn a_place_is_written_as_it_was_meant() {
         "{% comment %}{% if a %}{% else if b %}{% endcomment %}",
         "{% comment %}{% if a %}{% else if b %}{% endcomment %}",
     );
+    meant("{% render 's' | k: a %}", "{% render 's' , k: a %}");
+    meant("{{ a | append: 'b''c' }}", "{{ a | append: 'b' }}");
     // Where it is not clear, the page stays the same.
     meant("{% assign a = b or c %}", "{% assign a = b %}");
     meant("{% if a > 1 > 100 %}{% endif %}", "{% if a > 1 %}{% endif %}");
@@ -141,6 +143,9 @@ fn what_is_not_mended_is_listed_with_choices() {
         fixed.left.iter().map(|left| (left.line, left.kind)).collect::<Vec<_>>()
     };
     assert_eq!(left(How::AsShown, "a\n{% if a = b %}x{% endif %}"), [(2, "Character")]);
+    let fixed = file("sections/a.liquid", "{% if a = b %}x{% endif %}", How::AsShown);
+    let choice = fixed.left.first().and_then(|left| left.choices.first()).map(String::as_str);
+    assert_eq!(choice, Some("with --as-meant: {% if a == b %}"));
     assert_eq!(left(How::AsShown, "{% if a %}"), [(1, "OpenBlock")]);
     assert_eq!(left(How::AsMeant, "{% endfor %}{% foo %}"), [(1, "StrayEnd"), (1, "UnknownTag")]);
     assert_eq!(left(How::AsMeant, "{% case a %}{% else b %}{% endcase %}"), [(1, "ElseWithWords")]);
@@ -148,6 +153,21 @@ fn what_is_not_mended_is_listed_with_choices() {
     assert_eq!(left(How::AsShown, "{% assign a.b = 1 %}"), [(1, "Target")]);
     assert_eq!(left(How::AsShown, "{% form 'a' b %}{% endform %}").len(), 1);
     assert_eq!(file("assets/a.js", "{{ a b }}", How::AsShown).changes, []);
+}
+
+#[test]
+fn neighbours_are_shown_apart() {
+    let fixed =
+        file("a.liquid", "{% assign a = b == c %}{{ a b }}{% if a | size %}{% endif %}", How::AsMeant);
+    let shown: Vec<&str> = fixed.changes.iter().map(|change| change.after.as_str()).collect();
+    assert_eq!(
+        shown,
+        [
+            "{% assign a = false %}{% if b == c %}{% assign a = true %}{% endif %}",
+            "{{ a }}",
+            "{% assign a_size = a | size %}{% if a_size %}"
+        ]
+    );
 }
 
 #[test]
