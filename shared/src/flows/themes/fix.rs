@@ -7,7 +7,7 @@ use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use theme::answers::{MAX_CHANGED, MAX_READ};
 use theme::check::is_read;
-use theme::fix::{self, Change, How, Left};
+use theme::fix::{self, How, LeftPlace, MendedPlace};
 use theme::path::check_path;
 use theme::strict;
 use utoipa::ToSchema;
@@ -58,9 +58,9 @@ pub struct FixedFile {
     pub path: String,
     /// The changes as a unified diff. Empty if nothing was changed.
     pub diff: String,
-    pub changes: Vec<Change>,
+    pub changes: Vec<MendedPlace>,
     /// What is still refused, with what a person can do.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPlace>,
 }
 
 /// Mends a theme. Without `write`, nothing is stored.

@@ -46,16 +46,16 @@ const MOST_ROUNDS: usize = 8;
 pub struct Fixed {
     /// The new text. It is the old one, if nothing was changed.
     pub text: String,
-    pub changes: Vec<Change>,
+    pub changes: Vec<MendedPlace>,
     /// What is still refused.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftPlace>,
     #[serde(skip)]
     edits: Vec<Edit>,
 }
 
 /// A tag or output that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Change {
+pub struct MendedPlace {
     /// The line in the old text.
     pub line: u32,
     /// The name of the finding that it mends.
@@ -73,7 +73,7 @@ pub struct Change {
 
 /// A place that is still refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Left {
+pub struct LeftPlace {
     pub line: u32,
     pub code: &'static str,
     pub kind: &'static str,
@@ -227,7 +227,7 @@ fn fixed(
         let code = crate::check::STRICT_CODE;
         let kind = refusal.kind.name();
         match mend {
-            Some(mend) => changes.push(Change {
+            Some(mend) => changes.push(MendedPlace {
                 line: lines.line_of(refusal.place.start),
                 code,
                 kind,
@@ -241,7 +241,7 @@ fn fixed(
                 if how == How::AsShown {
                     choices.splice(0..0, as_meant(text, refusal, &mut names));
                 }
-                left.push(Left {
+                left.push(LeftPlace {
                     line: lines.line_of(refusal.place.start),
                     code,
                     kind,
@@ -253,7 +253,7 @@ fn fixed(
         }
     }
     for branch in branches {
-        changes.push(Change {
+        changes.push(MendedPlace {
             line: lines.line_of(branch.tag.start),
             code: "LiquidHTMLSyntaxError",
             kind: "ElseIf",
