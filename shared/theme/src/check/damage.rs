@@ -109,7 +109,7 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     if lines >= 3 && numbered * 10 >= lines * 8 {
         notes.add(0, Error, CODE, "the lines begin with the line numbers of a listing");
     }
-    characters(kind, text, is_json, notes);
+    characters(kind, text, notes);
     repeated(text, notes);
 }
 
@@ -468,7 +468,7 @@ fn has_wrong_encoding(bytes: &[u8]) -> bool {
     })
 }
 
-fn characters(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
+fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
     if text.is_ascii() {
         return;
     }
@@ -488,9 +488,6 @@ fn characters(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
     }
     if kind == FileKind::Locale || kind == FileKind::SchemaLocale {
         return;
-    }
-    if is_json {
-        liquid_in_json(text, notes);
     }
     for mark in ["=“", "=”", "=‘", "=’"] {
         let places = memchr::memmem::find_iter(text.as_bytes(), mark.as_bytes()).take(MOST_LOOKS);
@@ -517,46 +514,6 @@ fn is_in_liquid(text: &str, at: usize) -> bool {
         memchr::memmem::rfind(before, open.as_bytes())
             .is_some_and(|open| memchr::memmem::find(&before[open..], close.as_bytes()).is_none())
     })
-}
-
-/// In Liquid, quotes must be straight and blanks must be plain. Of a Liquid file, [`crate::strict`] says it; the settings of a JSON file can
-/// hold Liquid, too.
-fn liquid_in_json(text: &str, notes: &mut Notes) {
-    let mut at = 0;
-    while let Some(found) = memchr::memchr(b'{', &text.as_bytes()[at..]) {
-        let open = at + found;
-        at = open + 1;
-        let close = match text.as_bytes().get(open + 1) {
-            Some(b'%') => "%}",
-            Some(b'{') => "}}",
-            _ => continue,
-        };
-        let Some(length) = memchr::memmem::find(&text.as_bytes()[open..], close.as_bytes()) else { continue };
-        let inner = &text[open..open + length];
-        at = open + length;
-        let mut quote: Option<char> = None;
-        for (offset, c) in inner.char_indices() {
-            match (c, quote) {
-                ('"' | '\'', None) => quote = Some(c),
-                (c, Some(open)) if c == open => quote = None,
-                ('“' | '”' | '‘' | '’', None) => {
-                    let message = "a curly quote stands in Liquid: use a straight one";
-                    notes.add(open + offset, Error, "SmartQuotes", message);
-                    break;
-                }
-                ('\u{a0}' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2028}' | '\u{feff}', None) => {
-                    let message = "an invisible character stands in Liquid";
-                    notes.add(open + offset, Error, "InvisibleCharacter", message);
-                    break;
-                }
-                ('–' | '—', None) => {
-                    notes.add(open + offset, Error, "SmartQuotes", "a dash that is not `-` stands in Liquid");
-                    break;
-                }
-                _ => {}
-            }
-        }
-    }
 }
 
 /// The file is there twice.

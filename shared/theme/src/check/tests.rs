@@ -454,9 +454,13 @@ fn a_refused_place_has_one_finding() {
     }
     assert_eq!(codes("sections/a.liquid", "{% comment %}{{ “a” }}{% endcomment %}<p>a</p>"), [""; 0]);
     assert!(codes("sections/a.liquid", "<a href=“b”>a</a>").contains(&"SmartQuotes"));
-    assert!(
-        codes("config/settings_data.json", "{\"current\": {\"a\": \"{{ ‘b’ }}\"}}").contains(&"SmartQuotes")
-    );
+    let section = "<p>{{ section.settings.a }}</p>{% schema %}{\"name\": \"A\", \"settings\": [{\"type\": \"liquid\", \"id\": \"a\", \"label\": \"A\"}]}{% endschema %}";
+    let template = "{\"sections\": {\"a\": {\"type\": \"a\", \"settings\": {\"a\": \"{{ ‘b’ }}\"}}}, \"order\": [\"a\"]}";
+    let findings =
+        CheckedTheme::read([("sections/a.liquid", section), ("templates/page.json", template)], None)
+            .findings();
+    let in_template = findings.iter().filter(|finding| finding.path == "templates/page.json");
+    assert_eq!(in_template.map(|finding| finding.code).collect::<Vec<_>>(), ["LiquidSyntaxError"]);
     // Scripts and stylesheets with Liquid are read, too.
     assert!(codes("assets/a.js.liquid", "let a = {{ a b }};").contains(&"LiquidSyntaxError"));
     assert!(codes("assets/a.css.liquid", "a { color: {{ a b }}; }").contains(&"LiquidSyntaxError"));

@@ -290,7 +290,7 @@ impl Draft<'_> {
         match self.name {
             "" | "echo" => self.filter_argument(place),
             "assign" => self.filter_argument(place).or_else(|| self.assigned(place)),
-            "render" | "include" => self.compared(place, names),
+            "render" | "include" => self.with_arguments().or_else(|| self.compared(place, names)),
             _ => None,
         }
     }
@@ -333,6 +333,28 @@ impl Draft<'_> {
         // The tags before the assignment take its place.
         self.markup = String::from("_ = _");
         self.says("the variable is true or false");
+        Some(())
+    }
+
+    /// `render 's' with k: v`: a comma stands before an argument, and `with` before a value that has no name.
+    fn with_arguments(&mut self) -> Option<()> {
+        let words = lex(&self.markup, 0).ok()?;
+        let [file, rest @ ..] = words.as_slice() else { return None };
+        let rest = match rest {
+            [comma, rest @ ..] if comma.lexeme == Lexeme::Comma => rest,
+            rest => rest,
+        };
+        let [with, key, colon, ..] = rest else { return None };
+        let is_clear = file.lexeme == Lexeme::Text
+            && with.span.of(&self.markup) == "with"
+            && key.lexeme == Lexeme::Name
+            && colon.lexeme == Lexeme::Colon;
+        if !is_clear {
+            return None;
+        }
+        let span = Span { start: file.span.end, end: with.span.end };
+        self.put(span, ",");
+        self.says("the snippet gets the argument and no value of another name");
         Some(())
     }
 

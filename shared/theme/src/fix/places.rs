@@ -119,10 +119,9 @@ fn by_words(old: &str, new: &str, olds: &[Span], news: &[Span]) -> Vec<Edit> {
                     && added.bytes().next_back().is_some_and(clings);
                 let lead = if parts_before { " " } else { "" };
                 let trail = if parts_after { " " } else { "" };
-                edits.push(Edit {
-                    span: Span { start: first, end: last },
-                    new: format!("{lead}{added}{trail}"),
-                });
+                // A comma stands at the word before it.
+                let start = if added.starts_with(',') && !is_first { end_before } else { first };
+                edits.push(Edit { span: Span { start, end: last }, new: format!("{lead}{added}{trail}") });
             }
             (true, false) => {
                 let last = old_at(next_i - 1).end;

@@ -125,13 +125,15 @@ fn a_place_is_written_as_it_was_meant() {
         "{% comment %}{% if a %}{% else if b %}{% endcomment %}",
         "{% comment %}{% if a %}{% else if b %}{% endcomment %}",
     );
-    meant("{% render 's' | k: a %}", "{% render 's' , k: a %}");
+    meant("{% render 's' with k: 'a', l: b %}", "{% render 's', k: 'a', l: b %}");
+    meant("{% render 's',\n  with k: 'a' %}", "{% render 's', k: 'a' %}");
+    meant("{% render 's' | k: a %}", "{% render 's', k: a %}");
     meant("{{ a | append: 'b''c' }}", "{{ a | append: 'b' }}");
     // Where it is not clear, the page stays the same.
     meant("{% assign a = b or c %}", "{% assign a = b %}");
     meant("{% if a > 1 > 100 %}{% endif %}", "{% if a > 1 %}{% endif %}");
     meant("{% if a %}{% elsif b | size > 1 %}{% endif %}", "{% if a %}{% elsif b %}{% endif %}");
-    meant("{% render 's', k: a | append: 'b', l: 1 %}", "{% render 's', k: a , append: 'b', l: 1 %}");
+    meant("{% render 's', k: a | append: 'b', l: 1 %}", "{% render 's', k: a, append: 'b', l: 1 %}");
 }
 
 #[test]
