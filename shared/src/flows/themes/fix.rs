@@ -58,6 +58,7 @@ pub struct FixedFile {
     pub path: String,
     /// The changes as a unified diff. Empty if nothing was changed.
     pub diff: String,
+    /// Each tag or output that was changed.
     pub changes: Vec<MendedPlace>,
     /// What is still refused, with what a person can do.
     pub left: Vec<LeftPlace>,

@@ -62,20 +62,25 @@ pub struct MendedPlace {
     pub code: &'static str,
     /// The kind of fault.
     pub kind: &'static str,
-    /// The tag or output before and after. In `{% liquid %}`, the line.
+    /// The tag or output before. In `{% liquid %}`, the line.
     pub before: String,
+    /// The same after the change.
     pub after: String,
     /// What was refused, and why the new tag is right.
     pub reason: String,
-    /// What the page shows now that it did not show before. Nothing, if the page stays the same.
+    /// What the page shows now that it did not show before. Left out if the page stays the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
 
 /// A place that is still refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct LeftPlace {
+    /// The line in the old text.
     pub line: u32,
+    /// The name of the finding.
     pub code: &'static str,
+    /// The kind of fault.
     pub kind: &'static str,
     /// The tag or output.
     pub place: String,
