@@ -25,7 +25,7 @@ shared::routes!(read, answer);
 async fn read(State(cx): State<Cx>, Path(token): Path<String>) -> Response {
     answer_links::asked(&cx, &token)
         .await
-        .map_or_else(answer_page::failed, |asked| answer_page::asking(&asked))
+        .map_or_else(|error| answer_page::failed(error, &[]), |asked| answer_page::asking(&asked))
 }
 
 /// Answer by the link of a message
@@ -44,5 +44,5 @@ async fn read(State(cx): State<Cx>, Path(token): Path<String>) -> Response {
 )]
 async fn answer(State(cx): State<Cx>, Path(token): Path<String>, body: Bytes) -> Response {
     let answer = answer_links::answer(&cx, &token, || answer_page::said(&body));
-    answer.await.map_or_else(answer_page::failed, answer_page::answered)
+    answer.await.map_or_else(|error| answer_page::failed(error, &body), answer_page::answered)
 }

@@ -7,11 +7,12 @@ use axum::response::{Html, IntoResponse, Response};
 use domain::actions::ApprovalContent;
 use domain::actions::cost::dollars;
 use domain::notices::render::escape_html as escaped;
+use domain::quoting::is_invisible;
 use domain::validate::FieldErrors;
 
 use crate::error::{Error, Result};
 use crate::flows::actions::ApprovalView;
-use crate::flows::answer_links::{Asked, Done, MAX_CORRECTION, Question, Said, Steers};
+use crate::flows::answer_links::{Asked, Done, MAX_CORRECTION, Question, Said, Steers, in_plain_words};
 
 /// The longest form, in bytes: a text of 20,000 characters, each as `%F0%9F%A6%80`.
 const MAX_FORM: usize = 256 * 1024;
@@ -36,7 +37,7 @@ pub fn said(body: &[u8]) -> Result<Said> {
     if body.len() > MAX_FORM {
         return Err(FieldErrors::one("body", format!("must have at most {MAX_FORM} bytes")).into());
     }
-    let fields: Vec<(String, String)> = url::form_urlencoded::parse(body).into_owned().collect();
+    let fields = fields(body);
     let field = |name: &str| fields.iter().find(|(found, _)| found == name).map(|(_, value)| value.clone());
     let needed = |name: &str| field(name).ok_or_else(|| Error::from(FieldErrors::one(name, "is required")));
     let answer = needed("answer")?;
@@ -62,6 +63,12 @@ pub fn said(body: &[u8]) -> Result<Said> {
             return Err(FieldErrors::one("answer", told).into());
         }
     })
+}
+
+/// The fields of a form. Browsers send each line break as two characters.
+fn fields(body: &[u8]) -> Vec<(String, String)> {
+    let fields = url::form_urlencoded::parse(body);
+    fields.map(|(name, value)| (name.into_owned(), value.replace("\r\n", "\n"))).collect()
 }
 
 /// The page of what is asked.
@@ -128,7 +135,7 @@ fn question(question: &Question) -> String {
                  <button class=\"no\" name=\"answer\" value=\"refuse\">Refuse it</button></form>",
                 escaped(&card.card.why),
                 escaped(&card.card.tool),
-                escaped(&arguments),
+                escaped(&seen(&arguments)),
                 cost.unwrap_or_default(),
                 escaped(&card.card.call_id.to_string()),
                 escaped(&card.card.hash),
@@ -185,20 +192,39 @@ fn approval(view: &ApprovalView, schedule: Option<&str>) -> String {
     )
 }
 
-/// The page that says why nothing was done.
+/// The page that says why nothing was done. It shows the words of the form again, so that they are not lost.
 #[must_use]
-pub fn failed(error: Error) -> Response {
+pub fn failed(error: Error, form: &[u8]) -> Response {
     let (status, told) = match &error {
         Error::NotFound(_) => (
             StatusCode::NOT_FOUND,
             "This link does not work. It may be too old, or its channel was switched off.".to_owned(),
         ),
-        Error::Invalid(errors) => (StatusCode::BAD_REQUEST, errors.to_string()),
-        Error::Conflict { .. } => (StatusCode::CONFLICT, error.to_string()),
+        Error::Invalid(_) => (StatusCode::BAD_REQUEST, in_plain_words(&error)),
+        Error::Conflict { .. } => (StatusCode::CONFLICT, in_plain_words(&error)),
         // Its own answer says what to do, such as when to come again.
         _ => return error.into_response(),
     };
-    page(status, "Not answered", &format!("<p>{}</p>", escaped(&told)))
+    let mut body = format!("<p>{}</p>", escaped(&told));
+    let written = fields(form).into_iter().find(|(name, text)| name == "text" && !text.is_empty());
+    if let Some((_, text)) = written {
+        let _ = write!(body, "<p>You have written:</p><pre>{}</pre>", escaped(&text));
+    }
+    page(status, "Not done", &body)
+}
+
+/// A text in which every character is seen: what nobody sees is written as its number.
+fn seen(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        let is_plain = matches!(c, '\n' | ' ') || !(c.is_control() || c.is_whitespace() || is_invisible(c));
+        if is_plain {
+            shown.push(c);
+        } else {
+            let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+        }
+    }
+    shown
 }
 
 fn page(status: StatusCode, title: &str, body: &str) -> Response {
@@ -242,6 +268,13 @@ mod tests {
             let refused = said(form.as_bytes()).unwrap_err().to_string();
             assert!(refused.contains(&format!("{field}: ")), "{form}: {refused}");
         }
+    }
+
+    #[test]
+    fn line_breaks_count_once_and_nothing_is_hidden() {
+        let said = said(b"answer=words&text=a%0D%0Ab&seen=3").unwrap();
+        assert_eq!(said, Said::Words { text: "a\nb".into(), seen: "3".into() });
+        assert_eq!(seen("a\u{202e}b\u{200b} c\n"), "a\\u{202e}b\\u{200b} c\n");
     }
 
     #[test]

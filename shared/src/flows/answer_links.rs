@@ -23,6 +23,7 @@ use crate::flows::runs::{CardView, answers};
 use crate::flows::turn::about_action;
 use crate::flows::{existing, messages, turn};
 use crate::request::caller::{Actor, Caller};
+use crate::stopped;
 use crate::store::notices::ChannelState;
 use crate::store::{Claim, Once, RequestState};
 
@@ -96,7 +97,7 @@ impl Done {
             Self::Paused => "Paused. Nothing runs until you resume it.",
             Self::Resumed => "Resumed. It runs again at its times.",
             Self::Corrected => {
-                "Sent to the agent. It answers in the conversation about the action, and what it proposes waits for your yes."
+                "Sent to the agent. It answers in the conversation about the action. Accept what it proposes in the console."
             }
         }
     }
@@ -134,14 +135,16 @@ pub async fn answer(cx: &Cx, token: &str, said: impl FnOnce() -> Result<Said>) -
             Ok(Done::Approved)
         }
         (AnswerTo::Run(run), Said::Call { call, hash, allows }) => {
-            allow(cx, owner, run, (call, hash, allows)).await
+            allow(cx, owner, &once, run, (call, hash, allows)).await
         }
         (AnswerTo::Run(run), Said::Words { text, seen }) => {
             turn::check("answer", &text)?;
             let run = existing::run(cx, &owner, run).await?.value;
             let asks = asks::of_run(cx, &owner, &run).await?;
             match (run.action_id, asks.words.filter(|words| words.seen == seen)) {
-                (Some(action), Some(words)) => in_words(cx, &owner, (action, words.version), text).await,
+                (Some(action), Some(words)) => {
+                    in_words(cx, &owner, &once, (action, words.version), text).await
+                }
                 _ => {
                     let told = "the question was answered, or the run asks something else now";
                     Err(Error::conflict("already_answered", told))
@@ -152,23 +155,24 @@ pub async fn answer(cx: &Cx, token: &str, said: impl FnOnce() -> Result<Said>) -
             let action = action_of(cx, &owner, to).await?.ok_or(Error::NotFound("action"))?;
             match said {
                 Said::Correct { text, number } => {
-                    let key = format!("answer/{}/{number}", link.channel);
-                    correct(cx, &owner, action, &key, text).await
+                    let (key, said) = (format!("answer/{}/{number}", link.channel), text.clone());
+                    let (cx, owner) = (cx, &owner);
+                    let act = |once: Once| async move { correct(cx, owner, &once, action, text).await };
+                    Ok(self::once(cx, owner, (&key, &said), act).await?.unwrap_or(Done::Corrected))
                 }
-                Said::Resume => steer(cx, &owner, by, action, Command::Resume).await,
-                _ => steer(cx, &owner, by, action, Command::Pause).await,
+                Said::Resume => steer(cx, &owner, &once, by, action, Command::Resume).await,
+                _ => steer(cx, &owner, &once, by, action, Command::Pause).await,
             }
         }
         _ => Err(FieldErrors::one("answer", "is not an answer to this question").into()),
     }
 }
 
-/// What a reply to the message with this link says. `key` is the same in every try to deliver the reply. `from`: the channel in which the
-/// reply was written.
+/// What a reply to the message with this link says. `from`: the channel in which the reply was written.
 ///
 /// # Errors
 /// As [`answer`]; 404 also if the message was sent to another channel; 409 if the message has not shown what is asked now.
-pub async fn reply(cx: &Cx, token: &str, from: (&Owner, ChannelId), key: &str, text: &str) -> Result<Done> {
+pub async fn reply(cx: &Cx, token: &str, from: (&Owner, ChannelId), once: &Once, text: &str) -> Result<Done> {
     let (owner, link) = opened(cx, token).await?;
     if (&owner, link.channel) != from {
         return Err(Error::NotFound("link"));
@@ -187,31 +191,52 @@ pub async fn reply(cx: &Cx, token: &str, from: (&Owner, ChannelId), key: &str, t
         |told: &str| Error::conflict("answered_elsewhere", format!("{told}: open the link of the message"));
     let is_shown = link.shown == Some(asks.shown());
     match (asks.words, &asks.cards[..], link.to) {
-        (None, [], _) if link.shown.is_some() => Err(Error::conflict(
-            "already_answered",
-            "nothing is asked any more: it was answered, or its time is over",
-        )),
         (None, [], to) => match (words, action) {
-            (Words::Pause, Some(action)) => steer(cx, &owner, by, action, Command::Pause).await,
-            (Words::Resume, Some(action)) => steer(cx, &owner, by, action, Command::Resume).await,
+            (Words::Pause, Some(action)) => steer(cx, &owner, once, by, action, Command::Pause).await,
+            (Words::Resume, Some(action)) => steer(cx, &owner, once, by, action, Command::Resume).await,
             (Words::Yes | Words::No, _) if matches!(to, AnswerTo::Action(_)) => {
                 Err(page("the page shows what would run"))
             }
-            (_, Some(action)) => correct(cx, &owner, action, key, text.to_owned()).await,
+            // It asked something, or this answers something.
+            (Words::Yes | Words::No, _) => Err(nothing_asked()),
+            _ if link.shown.is_some() => Err(nothing_asked()),
+            (Words::Other, Some(action)) => correct(cx, &owner, once, action, text.to_owned()).await,
             (_, None) => Err(page("this message can't be answered here")),
         },
         _ if !is_shown => Err(page("the message does not show all that is asked now")),
         (Some(question), [], AnswerTo::Run(_)) => {
             turn::check("answer", text)?;
             let action = action.ok_or(Error::NotFound("action"))?;
-            in_words(cx, &owner, (action, question.version), text.to_owned()).await
+            in_words(cx, &owner, once, (action, question.version), text.to_owned()).await
         }
         (None, [(card, _)], AnswerTo::Run(run)) if card.asks == CardAsks::Permission => match words {
-            Words::Yes => allow(cx, owner, run, (card.call_id, card.hash.clone(), true)).await,
-            Words::No => allow(cx, owner, run, (card.call_id, card.hash.clone(), false)).await,
+            Words::Yes => allow(cx, owner, once, run, (card.call_id, card.hash.clone(), true)).await,
+            Words::No => allow(cx, owner, once, run, (card.call_id, card.hash.clone(), false)).await,
             _ => Err(page("the reply must be yes or no")),
         },
         _ => Err(page("this can't be answered by a reply")),
+    }
+}
+
+fn nothing_asked() -> Error {
+    Error::conflict("already_answered", "nothing is asked any more: it was answered, or its time is over")
+}
+
+/// Why nothing was done, in words for somebody who sees no API.
+#[must_use]
+pub fn in_plain_words(error: &Error) -> String {
+    match error {
+        Error::Invalid(errors) => errors.to_string(),
+        Error::Conflict { code, message, .. } => match *code {
+            "turn_in_progress" => "the agent is still answering: send it again in a minute".to_owned(),
+            "account_stopped" => "everything is stopped: start it in the console".to_owned(),
+            "wrong_state" => "this can't be done now: look at the action in the console".to_owned(),
+            "approval_mismatch" | "card_mismatch" => {
+                "it was changed meanwhile: open the link again, and look at it".to_owned()
+            }
+            _ => message.clone(),
+        },
+        other => other.detail(),
     }
 }
 
@@ -219,6 +244,7 @@ pub async fn reply(cx: &Cx, token: &str, from: (&Owner, ChannelId), key: &str, t
 async fn allow(
     cx: &Cx,
     owner: Owner,
+    once: &Once,
     run: RunId,
     (call, hash, allows): (CallId, String, bool),
 ) -> Result<Done> {
@@ -230,45 +256,84 @@ async fn allow(
         true => Answer::Approve { hash: Some(hash), raise_by_micros: None },
         false => Answer::Reject { reason: None },
     };
-    answers::answer(cx, &caller, &Once::none(), run, call, &said).await?;
+    answers::answer(cx, &caller, once, run, call, &said).await?;
     Ok(if allows { Done::Allowed } else { Done::Refused })
 }
 
-async fn in_words(cx: &Cx, owner: &Owner, (action, version): (ActionId, u64), text: String) -> Result<Done> {
+async fn in_words(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    (action, version): (ActionId, u64),
+    text: String,
+) -> Result<Done> {
     let message = messages::new(cx, Role::User, vec![Block::text(text)], None);
-    actions::answer(cx, owner, &Once::none(), action, version, message).await?;
+    actions::answer(cx, owner, once, action, version, message).await?;
     Ok(Done::Answered)
 }
 
 /// Pauses or resumes. Repeating it changes nothing.
-async fn steer(cx: &Cx, owner: &Owner, by: Actor, action: ActionId, command: Command<'_>) -> Result<Done> {
+async fn steer(
+    cx: &Cx,
+    owner: &Owner,
+    once: &Once,
+    by: Actor,
+    action: ActionId,
+    command: Command<'_>,
+) -> Result<Done> {
     let done = if matches!(command, Command::Pause) { Done::Paused } else { Done::Resumed };
-    actions::apply(cx, owner, &Once::none(), by, action, command).await?;
+    if done == Done::Resumed {
+        stopped::check(cx, owner).await?;
+    }
+    actions::apply(cx, owner, once, by, action, command).await?;
     Ok(done)
 }
 
-/// Says in the conversation about an action what should be different. An executor lets the agent answer. With the same key it is said once.
-async fn correct(cx: &Cx, owner: &Owner, action: ActionId, key: &str, text: String) -> Result<Done> {
+/// Says in the conversation about an action what should be different. An executor lets the agent answer.
+async fn correct(cx: &Cx, owner: &Owner, once: &Once, action: ActionId, text: String) -> Result<Done> {
     let mut errors = FieldErrors::default();
     errors.length("text", &text, 1, MAX_CORRECTION);
     errors.into_result(())?;
+    about_action::leave_message(cx, owner, once, action, text).await?;
+    Ok(Done::Corrected)
+}
+
+/// Does what comes under a key once: what was done is not done again, and what has failed may be tried again. None if it was done before.
+///
+/// # Errors
+/// Those of `act`; 409 if another try with this key is under way, or if the key came with something else.
+pub async fn once<F>(
+    cx: &Cx,
+    owner: &Owner,
+    (key, what): (&str, &str),
+    act: impl FnOnce(Once) -> F,
+) -> Result<Option<Done>>
+where
+    F: Future<Output = Result<Done>>,
+{
     // No key of a client begins like this one.
     let key = format!("\u{1}{key}");
-    match cx.store.claim_idempotency(owner, &key, &text, cx.clock.now()).await? {
-        Claim::First(claimed) => {
-            let said = about_action::leave_message(cx, owner, &Once::of(&claimed), action, text).await;
-            if said.is_err() {
-                cx.store.release_idempotency(&claimed).await?;
-            }
-            said?;
+    let claimed = match cx.store.claim_idempotency(owner, &key, what, cx.clock.now()).await? {
+        Claim::First(claimed) => claimed,
+        Claim::Other(record) if record.fingerprint != what => {
+            let told = "this page has sent something else already: open its link again";
+            return Err(Error::conflict("answered_elsewhere", told));
         }
         Claim::Other(record) if matches!(record.outcome, RequestState::InFlight) => {
-            return Err(Error::conflict("idempotency_in_flight", "it is being sent; try again in a minute"));
+            return Err(Error::conflict("idempotency_in_flight", "it is being sent already"));
         }
-        // It was said.
-        Claim::Other(_) => {}
+        Claim::Other(_) => return Ok(None),
+    };
+    match act(Once::of(&claimed)).await {
+        Ok(done) => {
+            cx.store.complete_idempotency(&claimed, RequestState::Done, cx.clock.now()).await?;
+            Ok(Some(done))
+        }
+        Err(error) => {
+            cx.store.release_idempotency(&claimed).await?;
+            Err(error)
+        }
     }
-    Ok(Done::Corrected)
 }
 
 /// The owner and the link of a token that works.

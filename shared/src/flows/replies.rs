@@ -3,7 +3,7 @@
 
 use domain::ids::{ChannelId, Owner};
 use domain::notices::channels::Channel;
-use domain::notices::replies::Update;
+use domain::notices::replies::{Update, Words};
 use domain::quoting::short_line;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::answer_links;
+use crate::flows::answer_links::{self, Done};
 use crate::flows::due;
 use crate::flows::notices::channels::{MAX_WHY, opened};
-use crate::flows::notices::telegram::{Bot, Failed, hook};
+use crate::flows::notices::telegram::{self, Bot, Failed, hook};
 use crate::store::notices::{ChannelState, Replies, StoredChannel};
-use crate::store::{DueItem, Store, Versioned};
+use crate::store::{DueItem, Once, Store, Versioned};
 
 /// How often replies are fetched.
 const EVERY: SignedDuration = SignedDuration::from_secs(5);
@@ -90,25 +90,32 @@ async fn hear(
         return Err(Error::internal("a channel without a bot listens"));
     };
     let ears = Ears { cx, owner, channel: channel.channel_id, bot: Bot::new(cx, &token), chat_id: &chat_id };
-    match hook(cx, owner, channel.channel_id).await? {
-        Some(address) => Ok(ears.be_called(&address).await),
-        None => ears.fetch(next).await,
+    if let Some(address) = hook(cx, owner, channel.channel_id).await? {
+        match ears.be_called(&address).await? {
+            // It can't call this address, so the replies are fetched.
+            Err(Failed { status: Some(400), .. }) => {}
+            called => return Ok(called),
+        }
     }
+    ears.fetch(next).await
 }
 
 impl Ears<'_> {
     /// Lets Telegram send the replies. A bot that something else has connected is left alone.
-    async fn be_called(&self, address: &str) -> std::result::Result<SignedDuration, Failed> {
-        let info = self.bot.call("getWebhookInfo", &json!({})).await?;
-        match info["url"].as_str().unwrap_or_default() {
-            url if url == address => return Ok(CHECK),
-            "" => {}
-            _ => return Err(taken()),
+    async fn be_called(&self, address: &str) -> Result<std::result::Result<SignedDuration, Failed>> {
+        let info = match self.bot.call("getWebhookInfo", &json!({})).await {
+            Ok(info) => info,
+            Err(failed) => return Ok(Err(failed)),
+        };
+        let url = info["url"].as_str().unwrap_or_default();
+        match telegram::is_of(self.cx, self.owner, self.channel, url).await? {
+            (true, true) => return Ok(Ok(CHECK)),
+            (false, _) if !url.is_empty() => return Ok(Err(taken())),
+            _ => {}
         }
         let password = self.bot.password();
         let hook = json!({"url": address, "secret_token": password, "allowed_updates": ["message"], "max_connections": 1});
-        self.bot.call("setWebhook", &hook).await?;
-        Ok(CHECK)
+        Ok(self.bot.call("setWebhook", &hook).await.map(|_| CHECK))
     }
 
     /// Fetches the replies. `next` is the first one that was not read.
@@ -116,51 +123,43 @@ impl Ears<'_> {
         let ask = json!({"offset": *next, "limit": UPDATES, "timeout": 0, "allowed_updates": ["message"]});
         let updates = match self.bot.call("getUpdates", &ask).await {
             Ok(Value::Array(updates)) => updates,
-            Ok(_) => Vec::new(),
+            Ok(_) => {
+                let why = "the server answers something that is no answer of a Bot API".to_owned();
+                return Ok(Err(Failed { status: None, why }));
+            }
             Err(failed) if failed.status == Some(409) => return Ok(Err(taken())),
             Err(failed) => return Ok(Err(failed)),
         };
         for update in updates {
             let id = update["update_id"].as_i64();
             self.receive(update).await?;
-            *next = id.map_or(*next, |id| id.saturating_add(1).max(*next));
+            // After a quiet week, Telegram begins with other numbers, which may be lower.
+            *next = id.map_or(*next, |id| id.saturating_add(1));
         }
         Ok(Ok(EVERY))
     }
 
-    /// Does what a reply says, and answers in the chat. What is no message of the person is ignored.
+    /// Does what a reply says, once, and answers in the chat. What is no message of the person is ignored.
     async fn receive(&self, update: Value) -> Result<()> {
         let Ok(Update { update_id, message: Some(message) }) = serde_json::from_value(update) else {
             return Ok(());
         };
-        let Some(text) = message.text_of(self.chat_id) else { return Ok(()) };
-        let links = self.cx.config.notices.site.api("/answers/");
-        let told = match message.token(&links) {
-            // Every bot gets /start.
-            None if text.starts_with('/') => return Ok(()),
-            None => NOT_A_REPLY.to_owned(),
-            Some(token) => {
-                let key = format!("telegram/{}/{update_id}", self.channel);
-                let from = (self.owner, self.channel);
-                match answer_links::reply(self.cx, token, from, &key, text).await {
-                    Ok(done) => done.text().to_owned(),
-                    Err(Error::NotFound(_)) => "That message can't be answered any more.".to_owned(),
-                    Err(error @ (Error::Conflict { .. } | Error::Invalid(_))) => {
-                        format!("Not done: {}.", error.detail())
-                    }
-                    // It stays due, or Telegram sends it again.
-                    Err(
-                        error @ (Error::Store(_) | Error::Storage(_) | Error::Blob(_) | Error::Busy { .. }),
-                    ) => {
-                        return Err(error);
-                    }
-                    Err(error) => {
-                        tracing::warn!(cause = %error.causes(), "a reply failed");
-                        format!("Not done: {}.", error.detail())
-                    }
-                }
+        if !message.is_of(self.chat_id) {
+            return Ok(());
+        }
+        let site = &self.cx.config.notices.site;
+        let links = site.api("/answers/");
+        let told = match (message.text(), message.token(&links)) {
+            (None, _) => Some("I can only read text.".to_owned()),
+            (Some(text), Some(token)) => self.answered(update_id, token, text).await?,
+            (Some(_), None) if message.answers_a_bot() => {
+                Some(format!("That message can't be answered here. Lamplighter is at {}", site.api("/")))
             }
+            // Every bot gets /start.
+            (Some(text), None) if text.starts_with('/') => None,
+            (Some(_), None) => Some(NOT_A_REPLY.to_owned()),
         };
+        let Some(told) = told else { return Ok(()) };
         let answer = json!({
             "chat_id": self.chat_id, "text": told,
             "reply_parameters": {"message_id": message.message_id, "allow_sending_without_reply": true},
@@ -170,6 +169,36 @@ impl Ears<'_> {
             tracing::warn!(why = failed.why, "a reply was not answered");
         }
         Ok(())
+    }
+
+    /// What the bot says to a reply. None if it was heard before.
+    async fn answered(&self, update_id: i64, token: &str, text: &str) -> Result<Option<String>> {
+        let (cx, owner, channel) = (self.cx, self.owner, self.channel);
+        let key = format!("telegram/{channel}/{update_id}");
+        let act =
+            |once: Once| async move { answer_links::reply(cx, token, (owner, channel), &once, text).await };
+        // The same number is the same update, also if Telegram has cut its text.
+        let done = answer_links::once(cx, owner, (&key, "reply"), act).await;
+        Ok(Some(match done {
+            Ok(None) => return Ok(None),
+            // A word that is also a command was an answer here.
+            Ok(Some(Done::Answered)) if Words::of(text) != Words::Other => {
+                format!("“{}” was sent as your answer.", short_line(text, 40))
+            }
+            Ok(Some(done)) => done.text().to_owned(),
+            Err(Error::NotFound(_)) => "That message can't be answered any more.".to_owned(),
+            Err(error @ (Error::Conflict { .. } | Error::Invalid(_))) => {
+                format!("Not done: {}.", answer_links::in_plain_words(&error))
+            }
+            // It stays due, or Telegram sends it again.
+            Err(error @ (Error::Store(_) | Error::Storage(_) | Error::Blob(_) | Error::Busy { .. })) => {
+                return Err(error);
+            }
+            Err(error) => {
+                tracing::warn!(cause = %error.causes(), "a reply failed");
+                format!("Not done: {}.", error.detail())
+            }
+        }))
     }
 }
 

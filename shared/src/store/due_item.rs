@@ -67,7 +67,6 @@ impl DueTarget {
                 | Self::Occurrence { .. }
                 | Self::Notices
                 | Self::Delivery(_)
-                | Self::Replies(_)
                 | Self::Watchdog
                 | Self::Docs(_)
         )

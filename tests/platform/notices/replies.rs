@@ -4,6 +4,7 @@
 use domain::ids::ActionId;
 use domain::notices::render::Site;
 use http::Method;
+use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use tests::model::{Says, ScriptedModel};
@@ -161,13 +162,21 @@ async fn a_question_is_answered_and_a_result_corrected_and_paused_in_the_chat() 
     scene.hears_at(66).await;
     assert_eq!(scene.state(id).await, "scheduled");
 
+    // A lone yes is no correction, and a message without a link can't be answered.
+    telegram.writes("Yes", Some(result));
+    telegram.writes("Thanks", Some(question + 1));
+    scene.hears_at(67).await;
+    let said = telegram.said();
+    assert!(said[said.len() - 2].contains("nothing is asked any more"), "{said:#?}");
+    assert!(said[said.len() - 1].starts_with("That message can't be answered here."), "{said:#?}");
+
     // Updates are confirmed, so each is heard once, also if the platform forgets that it has heard it.
     let said = telegram.said().len();
-    scene.hears_at(67).await;
+    scene.hears_at(68).await;
     assert_eq!((telegram.said().len(), scene.messages(id).await.len()), (said, before + 2));
     telegram.writes("Even shorter", Some(result));
     let again = telegram.message("Even shorter", Some(result));
-    scene.hears_at(68).await;
+    scene.hears_at(69).await;
     assert_eq!(scene.messages(id).await[before + 2], "Even shorter");
     let mut again = again;
     again["update_id"] = json!(again["update_id"].as_i64().unwrap() - 1);
@@ -179,9 +188,25 @@ async fn a_question_is_answered_and_a_result_corrected_and_paused_in_the_chat() 
         shared::store::Store::listening_write(&stage.owner, &listening.value, listening.version).unwrap();
     assert!(store.write_all(vec![write]).await.unwrap().done());
     telegram.arrives(again);
+    listening = store.listening(&stage.owner, channel).await.unwrap().unwrap();
+    assert_eq!(listening.value.next, 0);
     let count = scene.messages(id).await.len();
-    scene.hears_at(69).await;
+    scene.hears_at(70).await;
     assert_eq!(scene.messages(id).await.len(), count, "the update was heard before");
+    // Every few seconds, and not every minute.
+    let fetched = telegram.calls("getUpdates");
+    for _ in 0..3 {
+        stage.clock.set(stage.clock.now() + SignedDuration::from_secs(5));
+        stage.executors.work().await;
+    }
+    assert_eq!(telegram.calls("getUpdates"), fetched + 3);
+    // After a quiet week, Telegram begins with lower numbers, and sends what it has until it is confirmed.
+    let mut lower = telegram.message("resume", Some(result));
+    lower["update_id"] = json!(17);
+    telegram.arrives(lower);
+    stage.clock.set(stage.clock.now() + SignedDuration::from_secs(5));
+    stage.executors.work().await;
+    assert_eq!(store.listening(&stage.owner, channel).await.unwrap().unwrap().value.next, 18);
 }
 
 #[tokio::test]
@@ -264,6 +289,24 @@ async fn telegram_calls_a_platform_that_it_can_reach() {
     assert_eq!(call(&path, Some(&password), &update).await, 204);
     assert_eq!(telegram.calls("getUpdates"), 0);
 
+    // While a run asks something, a reply to an older message is no answer to it.
+    let result = telegram.said().iter().rposition(|said| said.contains("Pause or correct it")).unwrap();
+    stage.happens_at(120).await;
+    assert_eq!(stage.became(id).await, ["60 succeeded", "120 waiting asked"]);
+    let old = telegram.message("Without numbers", Some(result));
+    assert_eq!(call(&path, Some(&password), &old).await, 204);
+    assert!(
+        scene.last().contains("it asks something now: answer its newest message first"),
+        "{}",
+        scene.last()
+    );
+    assert_eq!(stage.became(id).await, ["60 succeeded", "120 waiting asked"]);
+    let asked = telegram.said().iter().rposition(|said| said.contains("Which week?")).unwrap();
+    let answer = telegram.message("pause", Some(asked));
+    assert_eq!(call(&path, Some(&password), &answer).await, 204);
+    assert!(scene.telegram.said().contains(&"“pause” was sent as your answer.".to_owned()));
+    stage.executors.work().await;
+
     // A correction is said once, however often it is sent.
     let result = telegram.said().iter().rposition(|said| said.contains("Pause or correct it")).unwrap();
     let correction = telegram.message("Shorter, please", Some(result));
@@ -274,6 +317,13 @@ async fn telegram_calls_a_platform_that_it_can_reach() {
     let messages = scene.messages(id).await;
     assert_eq!(messages.iter().filter(|text| *text == "Shorter, please").count(), 1, "{messages:#?}");
     assert_eq!(messages.last().unwrap(), "I will write less.");
+
+    // Each look makes another token, and the webhook is ours all the same.
+    let sets = telegram.calls("setWebhook");
+    stage.happens_at(25 * 60).await;
+    let channels = stage.h.get("/notifications/channels").await.expect(200);
+    assert_eq!((&channels["data"][0]["replies"], telegram.calls("setWebhook")), (&json!({}), sets));
+    assert!(telegram.calls("getWebhookInfo") >= 2);
 
     // A channel that is off hears nothing, and one that is deleted ends the webhook.
     stage.h.patch(&scene.channel, json!({"state": "disabled"})).await.expect(200);

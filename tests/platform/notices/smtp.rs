@@ -202,7 +202,7 @@ async fn delivers(mode: &str, security: &str) {
             ["text/plain", content["Body"]["Text"]["Data"]],
             ["text/html", content["Body"]["Html"]["Data"]]
         ]);
-        assert_eq!(mail["parts"], expected);
+        assert_eq!(without_tokens(&mail["parts"]), without_tokens(&expected));
     }
     let text = result["Body"]["Text"]["Data"].as_str().unwrap();
     assert!(text.contains("Für <name> & \"andere\": 日本語 😀") && text.contains("12 €"), "{text}");
@@ -214,6 +214,15 @@ async fn delivers(mode: &str, security: &str) {
     assert!(!stored.contains(PASSWORD), "it is stored encrypted");
     let list = stage.h.get("/notifications/channels").await.expect(200);
     assert!(!list.to_string().contains(PASSWORD));
+}
+
+/// The same without the tokens of links: each message has its own.
+fn without_tokens(parts: &Value) -> String {
+    let text = parts.to_string();
+    let mut pieces = text.split("/answers/");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    let is_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    pieces.fold(first, |all, piece| format!("{all}/answers/{}", piece.trim_start_matches(is_token)))
 }
 
 #[tokio::test]

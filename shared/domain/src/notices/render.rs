@@ -99,11 +99,12 @@ impl Site {
         format!("{}{path}", self.base())
     }
 
-    /// Whether servers elsewhere reach it: it has a name, and speaks TLS.
+    /// Whether Telegram may reach it: it has a name, speaks TLS, and has one of the ports that Telegram calls.
     #[must_use]
     pub fn is_public(&self) -> bool {
         let name = self.0.domain().unwrap_or_default();
-        self.0.scheme() == "https" && name.contains('.') && !name.ends_with(".localhost")
+        let has_port = matches!(self.0.port_or_known_default(), Some(80 | 88 | 443 | 8443));
+        self.0.scheme() == "https" && name.contains('.') && !name.ends_with(".localhost") && has_port
     }
 
     /// The page of a thing in the console.
@@ -164,11 +165,11 @@ pub struct ToAnswer<'a> {
     pub reply: &'a str,
 }
 
-/// Whether [`ToAnswer::asked`] is shown whole.
+/// Whether [`ToAnswer::asked`] is shown whole: nothing of it is cut, hidden, or another character.
 #[must_use]
 pub fn is_shown_whole(asked: &str) -> bool {
     let shown = inert(asked);
-    cut(&shown, SHOWN_ASKED) == shown
+    visible(asked) == asked && cut(&shown, SHOWN_ASKED) == shown
 }
 
 /// An e-mail without its sender and its recipient.

@@ -21,6 +21,9 @@ pub struct Incoming {
     from: Option<Sender>,
     #[serde(default)]
     text: Option<String>,
+    /// The text of a picture.
+    #[serde(default)]
+    caption: Option<String>,
     #[serde(default)]
     reply_to_message: Option<Box<Replied>>,
 }
@@ -48,21 +51,33 @@ struct Replied {
 }
 
 impl Incoming {
-    /// The text of a person in the chat with this id. None if it comes from another chat, from a group, or from a bot, or if it is no text.
+    /// Whether the person of the chat with this id has written it, and no group, stranger or bot.
     #[must_use]
-    pub fn text_of(&self, chat_id: &str) -> Option<&str> {
-        let is_theirs = self.chat.kind == "private"
+    pub fn is_of(&self, chat_id: &str) -> bool {
+        self.chat.kind == "private"
             && self.chat.id.to_string() == chat_id
-            && self.from.as_ref().is_some_and(|from| from.id == self.chat.id && !from.is_bot);
-        self.text.as_deref().map(str::trim).filter(|text| is_theirs && !text.is_empty())
+            && self.from.as_ref().is_some_and(|from| from.id == self.chat.id && !from.is_bot)
+    }
+
+    /// What it says, also beside a picture. None if it has no words.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        let text = self.text.as_ref().or(self.caption.as_ref())?;
+        Some(text.trim()).filter(|text| !text.is_empty())
+    }
+
+    /// Whether it replies to a message of a bot.
+    #[must_use]
+    pub fn answers_a_bot(&self) -> bool {
+        let from = self.reply_to_message.as_ref().and_then(|replied| replied.from.as_ref());
+        from.is_some_and(|from| from.is_bot)
     }
 
     /// The token of the newest link with this beginning in the message of a bot that it answers.
     #[must_use]
     pub fn token(&self, begin: &str) -> Option<&str> {
-        let replied = self.reply_to_message.as_ref()?;
-        let text =
-            replied.text.as_deref().filter(|_| replied.from.as_ref().is_some_and(|from| from.is_bot))?;
+        let replied = self.reply_to_message.as_ref().filter(|_| self.answers_a_bot())?;
+        let text = replied.text.as_deref()?;
         // Words of a result stand before the link of the platform.
         let rest = &text[text.rfind(begin)? + begin.len()..];
         let is_token = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '_');
@@ -85,7 +100,7 @@ pub enum Words {
 impl Words {
     #[must_use]
     pub fn of(text: &str) -> Self {
-        let word = text.trim().trim_end_matches(['.', '!']).to_lowercase();
+        let word = text.trim().trim_start_matches('/').trim_end_matches(['.', '!']).to_lowercase();
         match word.as_str() {
             "yes" | "y" | "ok" | "okay" | "allow" | "allow it" | "approve" | "ja" | "\u{1f44d}" => Self::Yes,
             "no" | "n" | "refuse" | "refuse it" | "deny" | "reject" | "nein" | "\u{1f44e}" => Self::No,
@@ -122,18 +137,20 @@ mod tests {
 
     #[test]
     fn only_the_person_of_the_chat_is_heard() {
-        assert_eq!(incoming(&json!({})).text_of("4711"), Some("yes"));
-        assert_eq!(incoming(&json!({})).text_of("4712"), None);
+        assert!(incoming(&json!({})).is_of("4711") && !incoming(&json!({})).is_of("4712"));
+        assert_eq!(incoming(&json!({})).text(), Some("yes"));
+        assert_eq!(incoming(&json!({"text": null, "caption": "no"})).text(), Some("no"));
         for other in [
             json!({"chat": {"id": 4712, "type": "private"}}),
             json!({"chat": {"id": 4711, "type": "group"}}),
             json!({"from": {"id": 4711, "is_bot": true}}),
             json!({"from": {"id": 4712}}),
             json!({"from": null}),
-            json!({"text": null}),
-            json!({"text": "  "}),
         ] {
-            assert_eq!(incoming(&other).text_of("4711"), None, "{other}");
+            assert!(!incoming(&other).is_of("4711"), "{other}");
+        }
+        for empty in [json!({"text": null}), json!({"text": "  "})] {
+            assert_eq!(incoming(&empty).text(), None, "{empty}");
         }
         // Other kinds of updates are no error.
         let other: Update = serde_json::from_value(json!({"update_id": 2, "poll": {"id": "1"}})).unwrap();
@@ -163,6 +180,7 @@ mod tests {
             ("\u{1f44d}", Words::Yes),
             ("No", Words::No),
             ("PAUSE", Words::Pause),
+            ("/pause", Words::Pause),
             ("stop", Words::Pause),
             ("resume", Words::Resume),
             ("yes, but without links", Words::Other),

@@ -81,36 +81,20 @@ pub static CHECK_THEME: ToolDef = ToolDef {
 
 pub static FIX_THEME: ToolDef = ToolDef {
     title: Some("Mend theme"),
-    output: Some(|| {
-        let file = with(
-            output::object(&[("path", "string"), ("diff", "string")]),
-            "left",
-            json!({"type": "array"}),
-            true,
-        );
-        let answer = output::object(&[
-            ("refused_before", "integer"),
-            ("refused_after", "integer"),
-            ("has_more", "boolean"),
-        ]);
-        with(answer, "files", json!({"type": "array", "items": file}), true)
-    }),
     ..ToolDef::new(
         "fix_theme",
-        "Writes what Shopify's strict Liquid refuses in strict Liquid: a unified diff for each file, with a reason for each \
-         place, and what a person must decide. It saves nothing: apply the diff.",
+        "Writes what Shopify's strict Liquid refuses in strict Liquid: for each file a diff with reasons, and what a person must \
+         decide. Saves nothing: apply the diff.",
         Read,
         &[Mcp],
         || {
             let properties = json!({
                 "paths": optional(json!({
-                    "type": "array", "maxItems": 200, "items": {"type": "string"},
-                    "description": "The files. Default: all.",
+                    "type": "array", "maxItems": 200, "items": {"type": "string"}, "description": "Default: all.",
                 })),
                 "as_meant": optional(json!({
                     "type": "boolean",
-                    "description": "Write what was meant, where that is clear. The page then shows something else. Default: it shows \
-                                    what it shows today.",
+                    "description": "Change what the page shows to what was meant, where that is clear.",
                 })),
                 "project": project(),
             });

@@ -56,7 +56,7 @@ impl Asks {
                 reply: "Reply to this message with your answer.",
             },
             (None, [(card, Some(arguments))]) if card.asks == CardAsks::Permission => {
-                let text = format!("It wants to call {} with: {arguments}", card.tool);
+                let text = format!("It wants to call {} with: {}", card.tool, on_one_line(arguments));
                 match is_shown_whole(&text) {
                     true => InMessage {
                         text,
@@ -77,6 +77,13 @@ impl Asks {
         let cards = self.cards.iter().map(|(card, _)| format!("call {}: {}", card.call_id, card.hash));
         Shown::of(&words.chain(cards).collect::<Vec<_>>().join("\n"))
     }
+}
+
+/// JSON on one line, with a blank behind each colon and comma. No text of JSON has a line break of its own.
+fn on_one_line(arguments: &Value) -> String {
+    let lines = format!("{arguments:#}");
+    let parts: Vec<&str> = lines.lines().map(str::trim_start).collect();
+    parts.join(" ")
 }
 
 /// What a run asks now.

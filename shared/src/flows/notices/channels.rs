@@ -591,6 +591,12 @@ pub async fn change(
                 channel.replies = None;
                 replies.push(Store::not_listening_write(owner, id));
             }
+            _ if channel.replies.is_some() && patch.state == Some(WantedState::Enabled) => {
+                if let Some(listening) = cx.store.listening(owner, id).await? {
+                    let at_once = Listening { at: now, ..listening.value };
+                    replies.push(Store::listening_write(owner, &at_once, listening.version)?);
+                }
+            }
             _ => {}
         }
         let mut writes = vec![

@@ -57,6 +57,10 @@ impl<'a> Bot<'a> {
                 let why = read["description"].as_str().unwrap_or_default();
                 Err(Failed { status: Some(status), why: format!("Telegram answers {status}: {why}") })
             }
+            _ if answer.status.is_success() => Err(Failed {
+                status: None,
+                why: "the server answers something that is no answer of a Bot API".to_owned(),
+            }),
             _ => Err(Failed { status: Some(status), why: format!("Telegram answers {status}") }),
         }
     }
@@ -66,6 +70,19 @@ impl<'a> Bot<'a> {
     pub fn password(&self) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(format!("replies\0{}", self.token)))
     }
+}
+
+/// What the address of a webhook has before its token.
+const HOOK: &str = "/hooks/telegram/";
+
+/// Whether an address of a webhook is one of this channel, and whether it still leads here.
+///
+/// # Errors
+/// If the master keys do not answer.
+pub async fn is_of(cx: &Cx, owner: &Owner, channel: ChannelId, url: &str) -> Result<(bool, bool)> {
+    let Some((base, token)) = url.split_once(HOOK) else { return Ok((false, false)) };
+    let is_ours = cx.provider_keys.replies_of_token(token).await? == Some((owner.clone(), channel));
+    Ok((is_ours, base == cx.config.notices.site.api("")))
 }
 
 /// The address to which Telegram sends the replies of a channel. `None` if it can't reach the platform: then they are fetched.
@@ -78,5 +95,5 @@ pub async fn hook(cx: &Cx, owner: &Owner, channel: ChannelId) -> Result<Option<S
         return Ok(None);
     }
     let token = cx.provider_keys.token_of_replies(owner, channel).await?;
-    Ok(Some(site.api(&format!("/hooks/telegram/{token}"))))
+    Ok(Some(site.api(&format!("{HOOK}{token}"))))
 }

@@ -84,7 +84,8 @@ pub async fn fix(cx: &Cx, owner: &Owner, project: ProjectId, ask: FixAsk) -> Res
         let told = format!("these files have {bytes} bytes, and at most {MAX_READ} can be mended at once");
         return Err(Error::conflict("theme_not_checkable", told));
     }
-    let texts = contents(cx, owner, project, stored.iter()).await?;
+    let mut texts = contents(cx, owner, project, stored.iter()).await?;
+    texts.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     let how = if ask.as_meant { How::AsMeant } else { How::AsShown };
     let (mut answer, mended) = cx.compute.checks.run(move |stop| run(&texts, how, stop)).await?;
     if ask.write && !mended.is_empty() {

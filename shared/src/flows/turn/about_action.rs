@@ -75,15 +75,17 @@ pub async fn send_message(
     }
 }
 
-/// Like [`send_message`], by a process that can't drive a turn: an executor writes the reply.
+/// Leaves a message about an action, by a process that can't drive a turn: an executor writes the reply. It answers no question of a run.
 ///
 /// # Errors
-/// As [`super::start`].
+/// As [`super::start`]; 409 if a run of the action asks something.
 pub async fn leave_message(cx: &Cx, owner: &Owner, once: &Once, id: ActionId, content: String) -> Result<()> {
-    match answers(cx, owner, once, id, &content).await? {
-        Some(_) => Ok(()),
-        None => super::hand_on(cx, owner, once, said(id, content, IfBusy::Reject)).await,
+    let Loaded { action, live } = actions::load_live(cx, owner, id).await?;
+    if live.is_some_and(|live| live.value.asks_in_words(&action.value)) {
+        let told = "it asks something now: answer its newest message first";
+        return Err(Error::conflict("answered_elsewhere", told));
     }
+    super::hand_on(cx, owner, once, said(id, content, IfBusy::Reject)).await
 }
 
 fn said(id: ActionId, message: String, if_busy: IfBusy) -> Said {
