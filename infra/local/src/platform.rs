@@ -483,7 +483,7 @@ fn notices(address: SocketAddr, site: Option<Site>) -> Result<NoticesConfig, Pla
         None => Site::new(&reachable(address)).map_err(|_| PlatformError::Unprotected { address })?,
     };
     let mail = MailConfig::Outbox { from: "lamplighter@localhost".to_owned() };
-    Ok(NoticesConfig { mail, site, ..NoticesConfig::default() })
+    Ok(NoticesConfig { mail, site })
 }
 
 /// `url` is the address at which the server listens and serves the bucket.

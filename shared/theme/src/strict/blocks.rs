@@ -5,10 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::expression::Stop;
 use super::pieces::{self, Named, Piece, PieceKind, Pieces, is_blank};
 use super::tags::{self, BLOCKS, VERBATIM};
-use super::{Kind, Refusal, Span, lax, sentence};
-
-/// The deepest nesting of blocks that Liquid reads.
-pub const MAX_NESTING: usize = 100;
+use super::{Kind, MAX_NESTING, Refusal, Span, lax, sentence};
 
 /// How often the end of a tag such as `raw` is looked for in vain.
 const MOST_LOOKS: u8 = 8;

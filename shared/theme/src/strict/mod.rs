@@ -27,12 +27,14 @@ mod tests;
 
 use crate::text::Span;
 
-pub use self::blocks::MAX_NESTING;
 pub(crate) use self::expression::Stop;
 pub(crate) use self::lexer::{Lexed, Lexeme, lex};
 pub(crate) use self::pieces::{is_blank, is_word};
 pub(crate) use self::sentence::is_hidden;
 pub(crate) use self::sentence::quoted;
+
+/// The deepest nesting of blocks that Liquid reads.
+pub const MAX_NESTING: usize = 100;
 
 /// A place that Shopify refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use theme::path::FileKind;
 
 use super::super::screen::{Look, Screen, block, line, print_json};
 use super::super::values::{Fields, counted};
-use super::folder::{Listed, bounded};
+use super::listed::{Listed, bounded};
 use crate::Failure;
 use crate::output;
 

@@ -26,6 +26,7 @@ use theme_scripts::Oxc;
 
 use super::super::values::counted;
 use super::fixes;
+use super::listed::{Listed, bounded};
 use crate::Failure;
 use crate::args::ThemeCommand;
 use crate::output;
@@ -84,22 +85,6 @@ fn check_request(request: &str, least: usize) -> Result<(), Failure> {
         return Err(Failure::Message(message));
     }
     Ok(())
-}
-
-/// A file that is not read yet.
-pub struct Listed {
-    /// Its path in the theme.
-    pub path: String,
-    pub file: PathBuf,
-    pub bytes: u64,
-}
-
-impl Listed {
-    /// # Errors
-    /// If it can't be read.
-    pub fn read(&self) -> Result<Vec<u8>, Failure> {
-        Ok(fs::read(&self.file)?)
-    }
 }
 
 fn refused(folder: &Path, why: &str) -> Failure {
@@ -203,20 +188,6 @@ fn list(folder: &Path) -> Result<Vec<Listed>, Failure> {
     }
     files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
-}
-
-/// # Errors
-/// If the files together are larger than `most`.
-pub fn bounded<'a>(
-    files: impl IntoIterator<Item = &'a Listed>,
-    most: u64,
-    what: &str,
-) -> Result<(), Failure> {
-    let bytes = files.into_iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
-    if bytes > most {
-        return Err(Failure::Message(format!("{what} may have at most {most} bytes, this has {bytes}")));
-    }
-    Ok(())
 }
 
 fn index(folder: &Path) -> Result<ThemeIndex, Failure> {

@@ -2,6 +2,7 @@
 
 mod fixes;
 mod folder;
+mod listed;
 mod project;
 mod report;
 mod shown;
