@@ -341,7 +341,7 @@ async fn an_action_is_told_at_the_channels_that_were_chosen_for_it() {
         stage.occurrences(here).await[0].run_id.to_string(),
         stage.occurrences(everywhere).await[0].run_id.to_string(),
     ];
-    assert_eq!(titles(&first), [of_everywhere.clone()]);
+    assert_eq!(titles(&first), std::slice::from_ref(&of_everywhere));
     let mut both = titles(&second);
     both.sort();
     let mut expected = vec![of_here.clone(), of_everywhere.clone()];

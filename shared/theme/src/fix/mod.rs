@@ -1,13 +1,13 @@
 //! Mends what strict Liquid refuses.
 //!
-//! Shopify takes no file that has a refused place ([`crate::strict`]). [`file`] writes each such place in strict Liquid: *as it is shown
+//! Shopify takes no file that has a refused place ([`crate::strict`]). [`file()`] writes each such place in strict Liquid: *as it is shown
 //! today*, so that the page stays the same, or *as it was meant*, where that is clear. All bytes outside of the places stay.
 //!
-//! - [`places`]: the smallest edits that turn one markup into another
-//! - [`meant`]: what was meant
-//! - [`branches`]: `else if`, which Liquid accepts and does not read as it was meant
-//! - [`choices`]: what a person can do where nothing is safe
-//! - [`diff`]: the edits as a unified diff
+//! - `places`: the smallest edits that turn one markup into another
+//! - `meant`: what was meant
+//! - `branches`: `else if`, which Liquid accepts and does not read as it was meant
+//! - `choices`: what a person can do where nothing is safe
+//! - `diff`: the edits as a unified diff
 //!
 //! `tests/liquid/strict` has what Liquid itself says of the mended templates.
 

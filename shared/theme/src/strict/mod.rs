@@ -4,13 +4,13 @@
 //! a file without a refusal is accepted. Liquid stops at its first error. This goes on, and names one place for each tag or output.
 //! For the tags that only Shopify has, such as `form`, theme-check is the reference, because their parser is not public.
 //!
-//! - [`pieces`]: cuts a file into tags, outputs and text
-//! - [`blocks`]: what opens, what ends, and what is not read (`raw`, `comment`, `doc`)
-//! - [`lexer`], [`expression`]: the markup of one tag
-//! - [`tags`]: the grammar of each tag
-//! - [`range`]: the types that a range can't count
-//! - [`lax`]: what the tolerant parser makes of a refused markup
-//! - [`sentence`]: what a refusal says
+//! - `pieces`: cuts a file into tags, outputs and text
+//! - `blocks`: what opens, what ends, and what is not read (`raw`, `comment`, `doc`)
+//! - `lexer`, `expression`: the markup of one tag
+//! - `tags`: the grammar of each tag
+//! - `range`: the types that a range can't count
+//! - `lax`: what the tolerant parser makes of a refused markup
+//! - `sentence`: what a refusal says
 //!
 //! Recorded verdicts of Liquid are in `tests/liquid/strict`.
 
