@@ -76,7 +76,7 @@ def test_an_action_is_told_where_its_person_wants_it(owner):
     topics = [owner.post("/notifications/channels", {"kind": "ntfy", "topic": f"lamps-{one}"})["channel_id"] for one in ("first", "second")]
     page = owner.page("/notices")
     page.get_by_text("Other rules for one action").click()
-    page.get_by_label("Action", exact=True).select_option(action)
+    page.get_by_role("combobox", name="Action", exact=True).select_option(action)
     places = page.get_by_role("group", name="Where this action is told")
     expect(places).to_contain_text("None is chosen, so it is told at all of them.")
     places.get_by_role("checkbox").nth(1).check()
