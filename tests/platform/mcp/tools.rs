@@ -767,10 +767,10 @@ async fn a_themes_files_are_found() {
     let broken = json!([{"path": "snippets/new.liquid", "content": "{% if x %}"}]);
     let found = c.gives("check_theme", json!({"files": broken})).await;
     assert_eq!((&found["errors"], &found["findings"][0]["line"]), (&json!(1), &json!(1)), "{found:#}");
-    let mended = c.gives("fix_theme", json!({})).await;
+    let mended = c.gives("preview_theme_fix", json!({})).await;
     assert_eq!((&mended["refused_before"], &mended["refused_after"]), (&json!(1), &json!(0)), "{mended:#}");
     assert!(mended["files"][0]["diff"].as_str().unwrap().contains("+{% assign a = 1 %}"), "{mended:#}");
-    let failure = c.fails("fix_theme", json!({"paths": ["../x"]})).await;
+    let failure = c.fails("preview_theme_fix", json!({"paths": ["../x"]})).await;
     assert!(failure.contains("paths[0]"), "{failure}");
     let failure = c.fails("check_theme", json!({"deleted": ["../x"]})).await;
     assert!(failure.contains("deleted[0]"), "{failure}");

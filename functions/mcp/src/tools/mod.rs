@@ -135,7 +135,7 @@ fn performer(name: &str) -> Option<Performer> {
         "append_agent_log" => by(logs::append_agent_log),
         "lookup_theme" => by(theme::lookup_theme),
         "check_theme" => by(theme::check_theme),
-        "fix_theme" => by(theme::fix_theme),
+        "preview_theme_fix" => by(theme::preview_theme_fix),
         "list_projects" => by(projects::list_projects),
         "list_workflows" => by(projects::list_workflows),
         "list_agents" => by(work::list_agents),

@@ -36,7 +36,7 @@ pub async fn check_theme(client: Client, arguments: CheckTheme) -> ToolResult {
     to_json(found)
 }
 
-pub async fn fix_theme(client: Client, arguments: FixTheme) -> ToolResult {
+pub async fn preview_theme_fix(client: Client, arguments: FixTheme) -> ToolResult {
     let FixTheme { paths, as_meant, project } = arguments;
     let (paths, as_meant) = (paths.unwrap_or_default(), as_meant.unwrap_or_default());
     let ask = FixAsk { paths, as_meant, write: false };

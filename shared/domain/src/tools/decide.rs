@@ -113,7 +113,7 @@ mod tests {
     /// Allowed for MCP clients, and nowhere else.
     const MCP_TOOLS: &str = "
         parse_mode update_context read_context list_context_versions restore_context read_agent_log append_agent_log
-        lookup_theme check_theme fix_theme list_projects list_workflows list_agents read_agent propose_agent list_assets read_asset propose_asset
+        lookup_theme check_theme preview_theme_fix list_projects list_workflows list_agents read_agent propose_agent list_assets read_asset propose_asset
         list_actions read_action propose_action explain_action list_runs read_run list_run_outputs preview_schedule
         list_proposals read_proposal search_memory remember_card correct_fact forget_fact
         report_run read_practices read_document sync_documentation add_commit";

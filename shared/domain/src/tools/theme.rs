@@ -80,9 +80,14 @@ pub static CHECK_THEME: ToolDef = ToolDef {
 };
 
 pub static FIX_THEME: ToolDef = ToolDef {
-    title: Some("Mend theme"),
+    title: Some("Preview mends of theme"),
+    output: Some(|| {
+        let file = output::object(&[("path", "string"), ("diff", "string")]);
+        let answer = output::object(&[("refused_before", "integer"), ("refused_after", "integer")]);
+        with(answer, "files", json!({"type": "array", "items": file}), true)
+    }),
     ..ToolDef::new(
-        "fix_theme",
+        "preview_theme_fix",
         "Writes what Shopify's strict Liquid refuses in strict Liquid: for each file a diff with reasons, and what a person must \
          decide. Saves nothing: apply the diff.",
         Read,
