@@ -151,18 +151,17 @@ pub async fn answer(cx: &Cx, token: &str, said: impl FnOnce() -> Result<Said>) -
                 }
             }
         }
-        (to, said @ (Said::Pause | Said::Resume | Said::Correct { .. })) => {
-            let action = action_of(cx, &owner, to).await?.ok_or(Error::NotFound("action"))?;
-            match said {
-                Said::Correct { text, number } => {
-                    let (key, said) = (format!("answer/{}/{number}", link.channel), text.clone());
-                    let (cx, owner) = (cx, &owner);
-                    let act = |once: Once| async move { correct(cx, owner, &once, action, text).await };
-                    Ok(self::once(cx, owner, (&key, &said), act).await?.unwrap_or(Done::Corrected))
-                }
-                Said::Resume => steer(cx, &owner, &once, by, action, Command::Resume).await,
-                _ => steer(cx, &owner, &once, by, action, Command::Pause).await,
-            }
+        (to, Said::Pause) => {
+            steer(cx, &owner, &once, by, its_action(cx, &owner, to).await?, Command::Pause).await
+        }
+        (to, Said::Resume) => {
+            steer(cx, &owner, &once, by, its_action(cx, &owner, to).await?, Command::Resume).await
+        }
+        (to, Said::Correct { text, number }) => {
+            let (owner, action) = (&owner, its_action(cx, &owner, to).await?);
+            let (key, said) = (format!("answer/{}/{number}", link.channel), text.clone());
+            let act = |once: Once| async move { correct(cx, owner, &once, action, text).await };
+            Ok(self::once(cx, owner, (&key, &said), act).await?.unwrap_or(Done::Corrected))
         }
         _ => Err(FieldErrors::one("answer", "is not an answer to this question").into()),
     }
@@ -354,6 +353,11 @@ async fn action_of(cx: &Cx, owner: &Owner, to: AnswerTo) -> Result<Option<Action
         AnswerTo::Action(action) => Some(action),
         AnswerTo::Run(run) => existing::run(cx, owner, run).await?.value.action_id,
     })
+}
+
+/// The same, for what is possible only with an action.
+async fn its_action(cx: &Cx, owner: &Owner, to: AnswerTo) -> Result<ActionId> {
+    action_of(cx, owner, to).await?.ok_or(Error::NotFound("action"))
 }
 
 fn steers(cx: &Cx, action: &Action) -> Option<Steers> {

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::flows::answer_links::{self, Done};
 use crate::flows::due;
 use crate::flows::notices::channels::{MAX_WHY, opened};
-use crate::flows::notices::telegram::{self, Bot, Failed, hook};
+use crate::flows::notices::telegram::{self, Bot, Failed, Receiver, hook};
 use crate::store::notices::{ChannelState, Replies, StoredChannel};
 use crate::store::{DueItem, Once, Store, Versioned};
 
@@ -103,15 +103,11 @@ async fn hear(
 impl Ears<'_> {
     /// Lets Telegram send the replies. A bot that something else has connected is left alone.
     async fn be_called(&self, address: &str) -> Result<std::result::Result<SignedDuration, Failed>> {
-        let info = match self.bot.call("getWebhookInfo", &json!({})).await {
-            Ok(info) => info,
+        match telegram::receiver(self.cx, self.owner, self.channel, &self.bot).await? {
+            Ok(Receiver::Channel { is_here: true }) => return Ok(Ok(CHECK)),
+            Ok(Receiver::Channel { is_here: false } | Receiver::Nobody) => {}
+            Ok(Receiver::Other) => return Ok(Err(taken())),
             Err(failed) => return Ok(Err(failed)),
-        };
-        let url = info["url"].as_str().unwrap_or_default();
-        match telegram::is_of(self.cx, self.owner, self.channel, url).await? {
-            (true, true) => return Ok(Ok(CHECK)),
-            (false, _) if !url.is_empty() => return Ok(Err(taken())),
-            _ => {}
         }
         let password = self.bot.password();
         let hook = json!({"url": address, "secret_token": password, "allowed_updates": ["message"], "max_connections": 1});

@@ -9,17 +9,7 @@
 # Each line is an array: the template, then what `strict2`, `strict` and `lax` say: 0 if they accept it, or the message of `strict2`, and 1
 # for the others. The first line is the version. `render block` is missing, because only Shopify has it.
 
-require 'json'
-require 'strscan'
-
-# Older versions of Ruby lack two methods that Liquid uses.
-class StringScanner
-  def peek_byte = string.getbyte(pos)
-  def scan_byte = string.getbyte(pos)&.tap { self.pos += 1 }
-end unless StringScanner.method_defined?(:scan_byte)
-
-$LOAD_PATH.unshift File.join(ARGV.fetch(0), 'lib')
-require 'liquid'
+require_relative 'parser'
 
 # What Liquid says without the place, or nil.
 def refusal(template, mode)

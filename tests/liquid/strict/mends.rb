@@ -8,17 +8,7 @@
 # the mended template and it shows what the old one shows with the tolerant parser (`lax`); 1 if it is accepted and the tolerant parser refuses
 # the old one, so that it never showed anything; and otherwise what is wrong. The first line is the version.
 
-require 'json'
-require 'strscan'
-
-# Older versions of Ruby lack two methods that Liquid uses.
-class StringScanner
-  def peek_byte = string.getbyte(pos)
-  def scan_byte = string.getbyte(pos)&.tap { self.pos += 1 }
-end unless StringScanner.method_defined?(:scan_byte)
-
-$LOAD_PATH.unshift File.join(ARGV.fetch(0), 'lib')
-require 'liquid'
+require_relative 'parser'
 
 # Filters that show what they were given.
 module Shown

@@ -346,6 +346,10 @@ async fn a_bot_that_something_else_uses_is_left_alone_and_the_channel_says_so() 
         let why = channels["data"][0]["replies"]["why"].as_str().unwrap_or_default();
         assert!(why.starts_with("another program receives the replies of this bot"), "{channels:#}");
         assert_eq!(telegram.hook(), Some(theirs));
+        // Also when replies end.
+        stage.h.patch(&scene.channel, json!({"replies": false})).await.expect(200);
+        assert_eq!((telegram.hook().is_some(), telegram.calls("deleteWebhook")), (true, 0));
+        stage.h.patch(&scene.channel, json!({"replies": true})).await.expect(200);
         telegram.is_hooked(None);
         scene.hears_at(if site.is_some() { 24 * 60 + 3 } else { 5 }).await;
         let channels = stage.h.get("/notifications/channels").await.expect(200);

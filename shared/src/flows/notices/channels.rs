@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::telegram::{self, Bot};
+use super::telegram::{self, Bot, Receiver};
 use crate::config::MailConfig;
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -368,14 +368,20 @@ async fn check_replies(
     Ok(())
 }
 
-/// Ends that Telegram sends replies here. If that fails, what it sends is refused.
+/// Ends that Telegram sends replies here. If that fails, what it sends is refused. The webhook of another program stays.
 async fn end_replies(cx: &Cx, owner: &Owner, channel: &StoredChannel) -> Result<()> {
-    if channel.replies.is_none() || telegram::hook(cx, owner, channel.channel_id).await?.is_none() {
+    let id = channel.channel_id;
+    if channel.replies.is_none() || !cx.config.notices.site.is_public() {
         return Ok(());
     }
-    if let Channel::Telegram { token, .. } = opened(cx, owner, channel).await?
-        && let Err(failed) = Bot::new(cx, &token).call("deleteWebhook", &json!({})).await
-    {
+    let Channel::Telegram { token, .. } = opened(cx, owner, channel).await? else { return Ok(()) };
+    let bot = Bot::new(cx, &token);
+    let ended = match telegram::receiver(cx, owner, id, &bot).await? {
+        Ok(Receiver::Channel { .. }) => bot.call("deleteWebhook", &json!({})).await.map(drop),
+        Ok(Receiver::Nobody | Receiver::Other) => Ok(()),
+        Err(failed) => Err(failed),
+    };
+    if let Err(failed) = ended {
         tracing::warn!(why = failed.why, "the webhook of a bot was not deleted");
     }
     Ok(())

@@ -75,14 +75,39 @@ impl<'a> Bot<'a> {
 /// What the address of a webhook has before its token.
 const HOOK: &str = "/hooks/telegram/";
 
-/// Whether an address of a webhook is one of this channel, and whether it still leads here.
+/// Who receives what is written to a bot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    Nobody,
+    /// This channel. `is_here`: at the present address of the platform.
+    Channel {
+        is_here: bool,
+    },
+    Other,
+}
+
+/// Who has the webhook of a bot. The address of a channel has another token each time, so the token is opened.
 ///
 /// # Errors
 /// If the master keys do not answer.
-pub async fn is_of(cx: &Cx, owner: &Owner, channel: ChannelId, url: &str) -> Result<(bool, bool)> {
-    let Some((base, token)) = url.split_once(HOOK) else { return Ok((false, false)) };
+pub async fn receiver(
+    cx: &Cx,
+    owner: &Owner,
+    channel: ChannelId,
+    bot: &Bot<'_>,
+) -> Result<std::result::Result<Receiver, Failed>> {
+    let info = match bot.call("getWebhookInfo", &json!({})).await {
+        Ok(info) => info,
+        Err(failed) => return Ok(Err(failed)),
+    };
+    let url = info["url"].as_str().unwrap_or_default();
+    if url.is_empty() {
+        return Ok(Ok(Receiver::Nobody));
+    }
+    let Some((base, token)) = url.split_once(HOOK) else { return Ok(Ok(Receiver::Other)) };
     let is_ours = cx.provider_keys.replies_of_token(token).await? == Some((owner.clone(), channel));
-    Ok((is_ours, base == cx.config.notices.site.api("")))
+    let is_here = base == cx.config.notices.site.api("");
+    Ok(Ok(if is_ours { Receiver::Channel { is_here } } else { Receiver::Other }))
 }
 
 /// The address to which Telegram sends the replies of a channel. `None` if it can't reach the platform: then they are fetched.

@@ -67,8 +67,8 @@ pub struct FixedFile {
 /// Mends a theme. Without `write`, nothing is stored.
 ///
 /// # Errors
-/// 404 if the project or a file does not exist, 400 if the request breaks a limit, 409 if the theme is too large, or if a file was changed
-/// meanwhile. Then nothing is stored.
+/// 404 if the project does not exist; 400 if the request breaks a limit or names a file that does not exist; 409 if the theme is too large, or
+/// if a file was changed meanwhile. Then nothing is stored.
 pub async fn fix(cx: &Cx, owner: &Owner, project: ProjectId, ask: FixAsk) -> Result<FixAnswer> {
     validate(&ask)?;
     let generation = state(cx, owner, project).await?.generation;
