@@ -192,7 +192,8 @@ function newChannel(ctx) {
     const sent = (one) => (one[3]?.flag ? valueOf(one) === "yes" : (one[3]?.number && Number(valueOf(one))) || valueOf(one));
     const given = fields.filter((one) => valueOf(one) !== "").map((one) => [one[0], sent(one)]);
     const made = await post("/notifications/channels", { kind: form.kind, ...Object.fromEntries(given) });
-    ctx.state.channel = { kind: form.kind };
+    // Who has begun with another one meanwhile keeps what they typed.
+    if (ctx.state.channel === form) ctx.state.channel = { kind: form.kind };
     if (made.kind === "webhook") ctx.state.secret = made;
     flash(made.state === "unconfirmed" ? "Added. Its code is on its way." : "Added. Test it, so that you know that it works.");
   };
