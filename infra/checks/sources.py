@@ -198,7 +198,7 @@ class Repo:
         executor = one(r'const EXECUTOR: &str = "([^"]+)"', claim, "EXECUTOR")
         found.setdefault(("Function", executor), set()).update(figures.findall(claim))
         by_name = re.compile(r'\bemit\(\s*"([\w-]+)",[^;]*?\("(\w+)", "(?:Milliseconds|Count)",')
-        for source in self.root.glob("shared/src/**/*.rs"):
+        for source in [*self.root.glob("shared/src/**/*.rs"), *self.root.glob("shared/themes/src/**/*.rs")]:
             for function, figure in by_name.findall(source.read_text()):
                 found.setdefault(("Function", function), set()).add(figure)
         metrics = by_name.sub("", self.text("shared/src/process/metrics.rs").split("#[cfg(test)]")[0])

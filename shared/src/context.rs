@@ -10,6 +10,7 @@ use base::reach::{Fetch, FetchLimits};
 use models::{InvalidEndpoint, Models};
 use tokio::sync::Semaphore;
 
+use crate::area::Areas;
 use crate::aws::Clients;
 use crate::aws::bus::Bus;
 use crate::aws::queues::Queues;
@@ -21,10 +22,10 @@ use crate::process::deletions::Deletions;
 use crate::process::due_queue::DueQueue;
 use crate::process::followed::Followed;
 use crate::process::held_places::Places;
+use crate::process::kept::Kept;
 use crate::process::keyed_locks::KeyedLocks;
 use crate::process::live_runs::LiveRuns;
 use crate::process::memories::MemoryCache;
-use crate::process::themes::{NotesCache, ThemeCache};
 use crate::process::used_up::UsedUp;
 use crate::provider_keys::ProviderKeys;
 use crate::store::Store;
@@ -98,8 +99,10 @@ pub struct CxParts {
     pub places: Places,
     /// Locks for writers of this process that change the same item.
     pub locks: KeyedLocks,
-    pub themes: ThemeCache,
-    pub notes: NotesCache,
+    /// What the areas above this crate keep in memory.
+    pub kept: Kept,
+    /// The areas above this crate.
+    pub areas: Areas,
     pub memories: MemoryCache,
     /// The rate limits that this process knows to be used up.
     pub used_up: UsedUp,
@@ -145,8 +148,8 @@ impl Cx {
             stopping: Stopping::default(),
             places: Places::default(),
             locks: KeyedLocks::default(),
-            themes: ThemeCache::default(),
-            notes: NotesCache::default(),
+            kept: Kept::default(),
+            areas: &[],
             memories: MemoryCache::default(),
             used_up: UsedUp::default(),
             deletions: Deletions::default(),

@@ -1,12 +1,10 @@
-//! The readers of this crate take linear time and memory, whatever the text is: archives, path patterns and expressions, and the
-//! frames and events of a provider's answer, and the search in a theme. `shared/theme-scripts/tests/growth` does the same for the readers of `theme` and `domain`.
+//! The readers of this crate take linear time and memory, whatever the text is: archives, and the frames and events of a provider's
+//! answer. `shared/theme-scripts/tests/growth` does the same for the readers of `theme` and `domain`.
 //!
 //! The test runs itself again in a process of its own, because other tests at the same time would count, too.
 
 #[path = "../theme-scripts/tests/growth/measure.rs"]
 mod measure;
-
-use std::time::Duration;
 
 use bytes::Bytes;
 use domain::models::{ModelId, ModelRequest};
@@ -15,10 +13,6 @@ use models::call::{Decode, Framing, frames};
 use models::{anthropic, bedrock, google, openai, responses};
 
 use crate::flows::archive::{self, ArchiveLimits};
-use crate::flows::themes::expression::{Expression, Matching};
-use crate::flows::themes::glob::Glob;
-use crate::flows::themes::grep;
-use crate::process::compute::Stop;
 use measure::Shape;
 
 /// Set in the process that measures.
@@ -27,10 +21,6 @@ const NAME: &str = "growth_tests::hostile_texts_take_linear_time_and_memory";
 
 type Read = Box<dyn Fn(&str)>;
 type Text = (&'static str, &'static str, &'static str);
-
-fn stop() -> Stop {
-    Stop::after(Duration::from_secs(600))
-}
 
 fn unpack(archive: &[u8]) {
     let limits = ArchiveLimits {
@@ -59,21 +49,6 @@ fn decoded<D: Decode>(decoder: D) -> Read {
         let mut decoder = decoder.clone();
         let all = text.lines().try_for_each(|line| decoder.data(line).map(drop));
         drop(all.and_then(|()| decoder.end()));
-    })
-}
-
-/// The matching lines of a file.
-fn grepped(pattern: &'static str) -> Read {
-    Box::new(move |text| grep::search_all(pattern, text, &stop()))
-}
-
-/// Searches a text with an expression, forwards and backwards.
-fn searched(pattern: &'static str) -> Read {
-    Box::new(move |text| {
-        let mut expression = Expression::new(pattern, Matching::default()).unwrap();
-        if let Some(end) = expression.end(text.as_bytes(), &stop()).unwrap() {
-            expression.begin(text.as_bytes(), end, &stop()).unwrap();
-        }
     })
 }
 
@@ -227,18 +202,6 @@ fn readers() -> Vec<(&'static str, usize, &'static [Text], Read)> {
             Box::new(|text: &str| unpack(&archive::write([("a", text)]).unwrap())),
         ),
     ];
-    for pattern in [
-        "(a*)*b",
-        "(a|aa)+$",
-        "(a|a)*c",
-        "a*a*a*a*c",
-        "(?:a?){30}a{30}b",
-        ".*.*=.*",
-        "(?i)(é|a)*x",
-        "^(([a-z])+.)+[A-Z]",
-    ] {
-        all.push((pattern, 64 * kib, TEXTS, searched(pattern)));
-    }
     let (model, request) = (ModelId::new("a"), ModelRequest::default());
     all.extend([
         ("anthropic", 64 * kib, ANTHROPIC, decoded(anthropic::Decoder::default())),
@@ -252,13 +215,6 @@ fn readers() -> Vec<(&'static str, usize, &'static [Text], Read)> {
         ("google", 64 * kib, GOOGLE, decoded(google::Decoder::new(&model, &request))),
         ("bedrock", 64 * kib, BEDROCK, decoded(bedrock::Decoder::new(&model))),
     ]);
-    for pattern in ["a", "(a*)*b", "b$", "^a", "x"] {
-        all.push((pattern, 64 * kib, TEXTS, grepped(pattern)));
-    }
-    for pattern in ["**/**/**/**/x", "*a*a*a*a*b", "{a,a,a}*{a,b}*c", "**a**a**a**b", "?*?*?*x"] {
-        let read = move |text: &str| _ = Glob::new("glob", pattern).unwrap().is_match(text, &stop());
-        all.push((pattern, 64 * kib, TEXTS, Box::new(read)));
-    }
     all
 }
 
@@ -287,6 +243,6 @@ fn hostile_texts_take_linear_time_and_memory() {
             wrong.extend(measure::check(&shape, bytes, &read).err());
         }
     }
-    assert!(count >= 100, "only {count} shapes");
+    assert!(count >= 40, "only {count} shapes");
     assert!(wrong.is_empty(), "{} of {count} grow too fast:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -7,6 +7,7 @@
 //! locally.
 
 pub mod agent_loop;
+pub mod area;
 pub mod aws;
 pub mod blobs;
 pub mod config;

@@ -40,8 +40,13 @@ fn error_codes_are_those_of_the_code() {
     let section = section(&page, "## Errors");
     let documented = set(first_column(&section));
     assert!(documented.len() > 50, "{documented:?}");
-    let source = code(&["shared/src", "shared/domain/src", "functions", "infra/local/src/headers.rs"])
-        + &read("infra/template.yaml");
+    let source = code(&[
+        "shared/src",
+        "shared/themes/src",
+        "shared/domain/src",
+        "functions",
+        "infra/local/src/headers.rs",
+    ]) + &read("infra/template.yaml");
     let unknown: Vec<_> = documented.iter().filter(|code| !source.contains(&format!("\"{code}\""))).collect();
     assert!(unknown.is_empty(), "{API} names codes that the code does not have: {unknown:?}");
     for required in required_codes() {
@@ -76,7 +81,7 @@ fn required_codes() -> BTreeSet<String> {
     let mut codes = refusals();
     codes.extend(model_codes());
     codes.extend(literals(between(&code(&["shared"]), "fn row(&self) -> Row", "\n    }\n")));
-    let source = code(&["shared/src", "functions"]);
+    let source = code(&["shared/src", "shared/themes/src", "functions"]);
     for before in ["Error::conflict(", "Error::conflict_with(", "code: \"", "failure(\""] {
         codes.extend(after(&source, before, is_code));
     }
@@ -175,7 +180,7 @@ fn timers_are_those_of_the_functions() {
 
 #[test]
 fn variables_are_those_that_the_code_reads() {
-    let source = code(&["shared/src", "infra/local/src"]);
+    let source = code(&["shared/src", "shared/themes/src", "infra/local/src"]);
     let mut expected: BTreeSet<String> = BTreeSet::new();
     for prefix in ["LAMPLIGHTER_", "AWS_"] {
         let names = after(&source, &format!("\"{prefix}"), is_variable);
@@ -228,7 +233,7 @@ fn parameters_are_those_of_the_template() {
 
 #[test]
 fn metrics_are_those_that_functions_emit() {
-    let source = code(&["shared/src", "functions"]);
+    let source = code(&["shared/src", "shared/themes/src", "functions"]);
     let units = ["\"Milliseconds\"", "\"Count\"", "\"Bytes\"", "\"Seconds\"", "\"None\""];
     let metrics = source.match_indices("(\"").filter_map(|(at, _)| {
         let rest = &source[at + 2..];

@@ -20,9 +20,10 @@ use shared::flows::accounts::api_keys;
 use shared::flows::assets::SaveAsset;
 use shared::flows::chats::NewChat;
 use shared::flows::proposals::Origin;
-use shared::flows::{actions, agents, assets, chats, projects, proposals};
+use shared::flows::{actions, agents, assets, chats, proposals};
 use shared::store::spend::Spender;
 use shared::store::{Once, Store};
+use themes::projects;
 
 use crate::Harness;
 

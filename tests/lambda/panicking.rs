@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         },
         other => panic!("PANICKING_AS is {other:?}"),
     };
-    shared::runtime::lambda::run(&Function { name: "panicking", trigger, models: Models::none })
+    shared::runtime::lambda::run(&Function { name: "panicking", trigger, models: Models::none, areas: &[] })
 }
 
 async fn told(what: &str) {

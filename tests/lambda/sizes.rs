@@ -5,8 +5,8 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
 use serde_json::{Value, json};
-use shared::flows::themes::files;
 use shared::request::limits::MAX_BODY_BYTES;
+use themes::files;
 
 use crate::bed::Bed;
 use crate::lambda::Lambda;

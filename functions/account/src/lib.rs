@@ -24,4 +24,5 @@ pub const FUNCTION: Function = Function {
     name: "account",
     trigger: Trigger::Http { routes: router, streaming: false },
     models: Models::none,
+    areas: &[&themes::area::AREA],
 };

@@ -16,6 +16,7 @@ pub const FUNCTION: Function = Function {
     name: "action-define",
     trigger: Trigger::Http { routes: router, streaming: true },
     models: Models::none,
+    areas: &[],
 };
 
 shared::routes!(in routes, lifecycle, approvals, runs, history);

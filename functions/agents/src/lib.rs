@@ -19,4 +19,5 @@ pub const FUNCTION: Function = Function {
     name: "agents",
     trigger: Trigger::Http { routes: routes::router, streaming: true },
     models: Models::from_config,
+    areas: &[],
 };

@@ -14,6 +14,7 @@ pub const FUNCTION: Function = Function {
     name: "asset-save",
     trigger: Trigger::Http { routes: router, streaming: true },
     models: Models::none,
+    areas: &[],
 };
 
 shared::routes!(in routes, notebook);

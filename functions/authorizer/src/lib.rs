@@ -24,6 +24,7 @@ pub const FUNCTION: Function = Function {
     name: "authorizer",
     trigger: Trigger::Authorizer { handler: |cx, event| event::authorize(cx, event).boxed() },
     models: Models::none,
+    areas: &[],
 };
 
 /// The longest credentials, in bytes.

@@ -10,9 +10,13 @@ use models::Models;
 pub use routes::describe;
 use serde_json::Value;
 use shared::Cx;
+use shared::area::Areas;
 use shared::edge::problem::{OpenAiError, Problem};
 use shared::runtime::function::{Function, Trigger};
 use utoipa::openapi::{ComponentsBuilder, OpenApi};
+
+/// Every area that is a crate of its own above `shared`.
+pub const AREAS: Areas = &[&themes::area::AREA];
 
 /// All functions, sorted by name.
 pub const ALL: &[&Function] = &[
@@ -65,6 +69,7 @@ pub const FUNCTION: Function = Function {
     name: "catalog",
     trigger: Trigger::Http { routes: routes::router, streaming: false },
     models: Models::none,
+    areas: &[],
 };
 
 type Describe = fn() -> OpenApi;

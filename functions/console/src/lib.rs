@@ -20,6 +20,7 @@ pub const FUNCTION: Function = Function {
     name: "console",
     trigger: Trigger::Http { routes: routes::router, streaming: false },
     models: Models::none,
+    areas: &[],
 };
 
 /// The files that the page loads.

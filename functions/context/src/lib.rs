@@ -19,4 +19,5 @@ pub const FUNCTION: Function = Function {
     name: "context",
     trigger: Trigger::Http { routes: routes::router, streaming: true },
     models: Models::none,
+    areas: &[],
 };

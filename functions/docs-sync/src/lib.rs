@@ -15,4 +15,5 @@ pub const FUNCTION: Function = Function {
     name: "docs-sync",
     trigger: Trigger::Http { routes: routes::router, streaming: false },
     models: Models::none,
+    areas: &[],
 };

@@ -22,4 +22,5 @@ pub const FUNCTION: Function = Function {
     name: "mcp",
     trigger: Trigger::Http { routes: routes::router, streaming: true },
     models: Models::none,
+    areas: &[&themes::area::AREA],
 };

@@ -17,4 +17,5 @@ pub const FUNCTION: Function = Function {
     name: "memory-recall",
     trigger: Trigger::Http { routes: routes::router, streaming: true },
     models: Models::from_config,
+    areas: &[],
 };

@@ -18,4 +18,5 @@ pub const FUNCTION: Function = Function {
     name: "notices",
     trigger: Trigger::Http { routes: router, streaming: false },
     models: Models::none,
+    areas: &[],
 };

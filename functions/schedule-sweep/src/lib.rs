@@ -19,6 +19,7 @@ pub const FUNCTION: Function = Function {
     name: "schedule-sweep",
     trigger: Trigger::Timer { every: Duration::from_secs(60), newest: None, handler },
     models: Models::none,
+    areas: &[],
 };
 
 fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> {

@@ -13,14 +13,15 @@ use futures::future::BoxFuture;
 use models::Models;
 use shared::blobs::{BlobKey, Upload};
 use shared::flows::logs;
-use shared::flows::themes::{enrich, import, index};
 use shared::runtime::function::{Function, Invocation, Trigger, Uploaded};
 use shared::{Cx, Result};
+use themes::{enrich, import, index};
 
 pub const FUNCTION: Function = Function {
     name: "theme-index",
     trigger: Trigger::Upload { handler: uploaded },
     models: Models::from_config,
+    areas: &[&themes::area::AREA],
 };
 
 fn uploaded(cx: Cx, Invocation { deadline }: Invocation, upload: Uploaded) -> BoxFuture<'static, Result<()>> {

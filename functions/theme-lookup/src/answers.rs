@@ -5,11 +5,11 @@ use domain::ids::ProjectId;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Json, OptionalJson, Query};
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::themes::answers::{self, Ask, FileMapView, GateAnswer, RepoMapAsk, ScoutBrief};
-use shared::flows::themes::check::{self as checks, CheckAsk};
-use shared::flows::themes::fix::{self as fixes, FixAnswer, FixAsk};
 use shared::{Cx, Result};
 use theme::answers::{CheckAnswer, Findings, LookupAnswer, Neighbours, RepoMapAnswer};
+use themes::answers::{self, Ask, FileMapView, GateAnswer, RepoMapAsk, ScoutBrief};
+use themes::check::{self as checks, CheckAsk};
+use themes::fix::{self as fixes, FixAnswer, FixAsk};
 use utoipa::IntoParams;
 
 shared::routes!(lookup, check, fix, scout, gate, repo_map, map, graph, findings);

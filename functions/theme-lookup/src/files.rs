@@ -10,9 +10,9 @@ use serde::Deserialize;
 use shared::edge::extract::{Body, Caller, Id, Ids, IfMatch, Json, Query};
 use shared::edge::respond::Tagged;
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::themes::files::{self, FileContent, FileView, Rename};
-use shared::flows::themes::grep::{self, GrepAnswer, GrepQuery};
 use shared::{Cx, Result};
+use themes::files::{self, FileContent, FileView, Rename};
+use themes::grep::{self, GrepAnswer, GrepQuery};
 use utoipa::IntoParams;
 
 shared::routes!(list, search, read, put, rename, delete);

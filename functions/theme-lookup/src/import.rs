@@ -6,10 +6,10 @@ use axum::response::{IntoResponse, Response};
 use domain::ids::{ImportId, ProjectId};
 use domain::projects::theme::ImportState;
 use shared::edge::extract::{Body, Caller, Id, Ids, header_text, parse_json};
-use shared::flows::themes::import::{self, ImportView};
-use shared::flows::themes::index::{self, MapStatus};
 use shared::flows::uploads::NewUpload;
 use shared::{Cx, Error, Result};
+use themes::import::{self, ImportView};
+use themes::index::{self, MapStatus};
 
 shared::routes!(begin, read, status);
 

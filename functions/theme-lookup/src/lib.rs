@@ -17,4 +17,5 @@ pub const FUNCTION: Function = Function {
     name: "theme-lookup",
     trigger: Trigger::Http { routes: routes::router, streaming: true },
     models: Models::none,
+    areas: &[&themes::area::AREA],
 };

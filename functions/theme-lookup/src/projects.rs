@@ -8,8 +8,8 @@ use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
 use shared::edge::respond::{Created, Tagged};
 use shared::flows::existing;
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::projects::{self, ProjectView};
 use shared::{Cx, Result};
+use themes::projects::{self, ProjectView};
 
 shared::routes!(create, list, read, change, delete);
 

@@ -15,4 +15,5 @@ pub const FUNCTION: Function = Function {
     name: "watch",
     trigger: Trigger::Http { routes: routes::router, streaming: true },
     models: Models::none,
+    areas: &[],
 };

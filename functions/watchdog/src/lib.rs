@@ -17,6 +17,7 @@ pub const FUNCTION: Function = Function {
     name: "watchdog",
     trigger: Trigger::Timer { every: Duration::from_secs(7_200), newest: Some(look_at), handler },
     models: Models::none,
+    areas: &[],
 };
 
 fn handler(cx: Cx, invocation: Invocation) -> BoxFuture<'static, Result<Value>> {

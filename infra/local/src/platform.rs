@@ -276,7 +276,7 @@ impl Platform {
                 queue.follow(clock.clone());
             }
         }
-        let cx = Cx::new(config, clock)?;
+        let cx = Cx::new(config, clock)?.with(|parts| parts.areas = catalog::AREAS);
 
         if on_disk {
             // Only this process uses the folder, so every earlier lease holder is dead.

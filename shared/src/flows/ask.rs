@@ -25,7 +25,7 @@ use crate::store::Store;
 use crate::store::spend::Spender;
 
 /// How long a call may take. `infra/checks` compares this with the indexer's timeout.
-pub(super) const CALL: Duration = Duration::from_secs(120);
+pub const CALL: Duration = Duration::from_secs(120);
 
 /// The pause between two calls. It keeps work of many calls below the rate limits of all providers.
 const BETWEEN: Duration = Duration::from_millis(200);
@@ -49,7 +49,7 @@ const BROKEN_AGAIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// The models, with time limits for background work. Calls are retried here and not in the model layer, because the pauses use the
 /// platform's clock, and each try has its own reservation.
-pub(super) fn models(cx: &Cx) -> Result<Models> {
+pub fn models(cx: &Cx) -> Result<Models> {
     let once = Retry { tries: 1, ..RETRY };
     let limits = ModelLimits {
         first_byte: CALL / 2,
@@ -63,7 +63,7 @@ pub(super) fn models(cx: &Cx) -> Result<Models> {
 
 /// What a model has answered.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Answered {
+pub enum Answered {
     /// The arguments of a call of the request's tool.
     Call(Value),
     /// Plain text: arguments that are not valid JSON, perhaps because the answer was cut off, or the text of a model
@@ -72,13 +72,13 @@ pub(super) enum Answered {
 }
 
 /// A model's answer, and the name that the model reports.
-pub(super) struct ModelAnswer {
+pub struct ModelAnswer {
     pub answered: Answered,
     pub model: ModelId,
 }
 
 /// Why there is no answer.
-pub(super) enum Failure {
+pub enum Failure {
     /// There is no usable answer to this request. Other requests may succeed.
     Unusable(String),
     /// No further call would succeed now.
@@ -95,7 +95,7 @@ impl<E: Into<Error>> From<E> for Failure {
 }
 
 /// How much a piece of work has spent, and how much it may spend, in micro-dollars.
-pub(super) struct WorkBudget {
+pub struct WorkBudget {
     /// What the ceiling is called in an error.
     pub name: &'static str,
     pub spent: i64,
@@ -103,7 +103,7 @@ pub(super) struct WorkBudget {
 }
 
 /// Calls a model until it answers, no try is left, or the time is up. The request has one tool, which the model must call.
-pub(super) async fn ask(
+pub async fn ask(
     cx: &Cx,
     owner: &Owner,
     candidates: &[Candidate],
@@ -351,7 +351,7 @@ async fn settle(
 }
 
 /// Turns texts into vectors, with one call. A call that may be billed although it has failed counts as if it had succeeded.
-pub(super) async fn embed(
+pub async fn embed(
     cx: &Cx,
     owner: &Owner,
     embedder: &Embedder,

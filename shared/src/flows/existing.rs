@@ -25,7 +25,8 @@ pub async fn project(data: &Data, owner: &Owner, id: ProjectId) -> Result<Versio
     }
 }
 
-pub(super) fn default_project() -> Versioned<Project> {
+#[must_use]
+pub fn default_project() -> Versioned<Project> {
     Versioned { value: Project::default_of_all(), version: 0 }
 }
 

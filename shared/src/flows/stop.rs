@@ -22,8 +22,7 @@ use utoipa::ToSchema;
 use crate::context::Cx;
 use crate::error::{ACCOUNT_STOPPED, Error, Result};
 use crate::flows::actions::{self, Loaded, records};
-use crate::flows::themes::enrich;
-use crate::flows::{due, existing, runs};
+use crate::flows::{due, existing, indexing, runs};
 use crate::store::runs::CancelCause;
 use crate::store::{DueItem, Store, Tries, Versioned};
 
@@ -364,7 +363,7 @@ async fn enrich_again(cx: &Cx, owner: &Owner) -> Result<()> {
     }
     projects.dedup_by_key(|project| project.project_id);
     for project in projects.into_iter().filter(|project| project.enrichment) {
-        enrich::asked(cx, owner, project.project_id).await?;
+        indexing::enrichment_asked(cx, owner, project.project_id).await?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::documents::{self, DocumentName};
 use super::existing;
-use super::themes::files;
+use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 
@@ -82,12 +82,14 @@ pub async fn look(
             let file = cx.store.theme_file(owner, *project_id, theme.generation, path).await?;
             let print = file.map(|file| file.value.sha256);
             let shown = match &print {
-                Some(print) if !is_known(print) => match files::read(cx, owner, *project_id, path).await {
-                    Ok(file) => beginning(String::from_utf8_lossy(&file.bytes).into_owned()),
-                    // It was deleted meanwhile. The next look finds that.
-                    Err(Error::NotFound(_)) => String::new(),
-                    Err(error) => return Err(error),
-                },
+                Some(print) if !is_known(print) => {
+                    match cx.blobs.get(&BlobKey::theme_file(owner, *project_id, print)).await {
+                        Ok(text) => beginning(String::from_utf8_lossy(&text).into_owned()),
+                        // It was deleted meanwhile. The next look finds that.
+                        Err(BlobError::Missing { .. }) => String::new(),
+                        Err(error) => return Err(error.into()),
+                    }
+                }
                 _ => String::new(),
             };
             Look::Record { print, shown }

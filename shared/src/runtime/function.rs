@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use models::{InvalidEndpoint, Models, ModelsConfig};
 use serde_json::Value;
 
+use crate::area::Areas;
 use crate::context::Cx;
 use crate::error::Result;
 
@@ -23,6 +24,8 @@ pub struct Function {
     /// [`Models::from_config`], or [`Models::none`] for a function that calls no models. The binary of such a function
     /// does not contain the code that calls models.
     pub models: ModelsFrom,
+    /// The areas above this crate that the function knows.
+    pub areas: Areas,
 }
 
 pub type ModelsFrom = fn(&ModelsConfig) -> std::result::Result<Models, InvalidEndpoint>;

@@ -25,7 +25,7 @@ use crate::edge::app;
 use crate::error::{Error, Result, caught};
 use crate::process::held_places::Places;
 use crate::request::BasePath;
-use crate::runtime::function::{Function, Invocation, ModelsFrom, Trigger, Uploaded};
+use crate::runtime::function::{Function, Invocation, Trigger, Uploaded};
 use crate::runtime::{logging, model_keys};
 
 /// How many runs one invocation of an executor drives at once. A run mostly waits for its model, so ten cost little
@@ -42,27 +42,27 @@ const WARM_UP: Duration = Duration::from_millis(500);
 #[inline(always)]
 #[must_use]
 pub fn run(function: &Function) -> ExitCode {
-    let Function { name, trigger, models } = *function;
+    let Function { name, trigger, .. } = *function;
     match trigger {
         Trigger::Http { routes, streaming: true } => {
-            start(models, move |cx| lambda_http::run_with_streaming_response(service(cx, routes())))
+            start(function, move |cx| lambda_http::run_with_streaming_response(service(cx, routes())))
         }
         Trigger::Http { routes, streaming: false } => {
-            start(models, move |cx| lambda_http::run(service(cx, routes())))
+            start(function, move |cx| lambda_http::run(service(cx, routes())))
         }
-        Trigger::Timer { handler, .. } => start(models, move |cx| {
+        Trigger::Timer { handler, .. } => start(function, move |cx| {
             lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
                 let call = handler(cx.clone(), invocation(&event));
                 logged(name, event.context.request_id, call)
             }))
         }),
-        Trigger::Authorizer { handler } => start(models, move |cx| {
+        Trigger::Authorizer { handler } => start(function, move |cx| {
             lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
                 let call = handler(cx.clone(), event.payload);
                 logged(name, event.context.request_id, call)
             }))
         }),
-        Trigger::Queue { handler } => start(models, move |cx| {
+        Trigger::Queue { handler } => start(function, move |cx| {
             lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
                 let invocation = invocation(&event);
                 // Boxed: the compiler has a limit on how deep the types of futures go.
@@ -70,7 +70,7 @@ pub fn run(function: &Function) -> ExitCode {
                 logged(name, event.context.request_id, call)
             }))
         }),
-        Trigger::Upload { handler } => start(models, move |cx| {
+        Trigger::Upload { handler } => start(function, move |cx| {
             lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
                 let invocation = invocation(&event);
                 let call = uploads(cx.clone(), handler, invocation, event.payload).map(Ok);
@@ -82,7 +82,7 @@ pub fn run(function: &Function) -> ExitCode {
 
 type Served = std::result::Result<(), lambda_runtime::Error>;
 
-fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) -> F) -> ExitCode {
+fn start<F: Future<Output = Served>>(function: &Function, serve: impl FnOnce(Cx) -> F) -> ExitCode {
     init_tracing();
     log_panic_location();
     crate::process::metrics::collect();
@@ -100,8 +100,10 @@ fn start<F: Future<Output = Served>>(models: ModelsFrom, serve: impl FnOnce(Cx) 
         Ok(config) => config,
         Err(error) => return failed_to_start(&error),
     };
-    let cx = match models(&config.models) {
-        Ok(models) => Cx::with_models(config, Clock::System, models),
+    let cx = match (function.models)(&config.models) {
+        Ok(models) => {
+            Cx::with_models(config, Clock::System, models).with(|parts| parts.areas = function.areas)
+        }
         Err(error) => return failed_to_start(&format_args!("read the models' configuration: {error}")),
     };
     let ended = runtime.block_on(async {

@@ -456,9 +456,7 @@ async fn every_route_answers_over_the_highest_values_that_an_import_accepts() {
         // The indexer looks at the theme, too.
         let ids = archives::ids(&files);
         let project = ids["project_id"].parse().unwrap();
-        shared::flows::themes::index::catch_up(&h.platform.cx, &owner(name), project, Timestamp::MAX)
-            .await
-            .unwrap();
+        themes::index::catch_up(&h.platform.cx, &owner(name), project, Timestamp::MAX).await.unwrap();
         let (calls, wrong) = archives::call_everything(&caller, &reads, &ids, 1).await;
         assert!(calls > 100, "{calls}");
         assert!(wrong.is_empty(), "{name}:\n{}", wrong.join("\n"));

@@ -4,7 +4,7 @@ use domain::tools::projects::{ListProjects, ListWorkflows};
 use serde_json::{Value, json};
 use shared::flows::documents::{self, DocumentView};
 use shared::flows::page::PageQuery;
-use shared::flows::projects;
+use themes::projects;
 
 use super::{ToolResult, project, to_json};
 use crate::client::Client;

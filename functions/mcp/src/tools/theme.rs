@@ -2,10 +2,10 @@
 
 use domain::ids::ProjectId;
 use domain::tools::theme::{CheckTheme, FixTheme, LookupTheme};
-use shared::flows::themes::answers::{self, Ask};
-use shared::flows::themes::check::{self, ChangedFile, CheckAsk};
-use shared::flows::themes::fix::{self, FixAsk};
-use shared::flows::themes::index;
+use themes::answers::{self, Ask};
+use themes::check::{self, ChangedFile, CheckAsk};
+use themes::fix::{self, FixAsk};
+use themes::index;
 
 use super::{Failure, ToolResult, to_json};
 use crate::client::Client;

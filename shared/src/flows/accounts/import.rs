@@ -23,7 +23,6 @@ use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use theme::enrich::Notes;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
@@ -31,6 +30,7 @@ use utoipa::ToSchema;
 use super::openclaw;
 use super::stopped::{Stop, Unreadable};
 use crate::agent_loop::journal;
+use crate::area::{self, Areas};
 use crate::blobs::{BlobKey, BlobReader};
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -526,7 +526,7 @@ impl Work<'_> {
     fn read_line(&self, number: u64, line: &[u8]) -> Result<Restore, Stop> {
         let told = |told: String| Stop::Invalid(format!("line {number} of {RECORDS}: {told}"));
         let line: Line = serde_json::from_slice(line).map_err(|error| told(error.to_string()))?;
-        restore(self.owner, line, self.cx.clock.now()).map_err(told)
+        restore(self.owner, line, self.cx.areas, self.cx.clock.now()).map_err(told)
     }
 
     async fn objects(&mut self) -> Result<(), Stop> {
@@ -681,7 +681,11 @@ impl Work<'_> {
     fn begin(&self, pass: Pass) -> (mpsc::Receiver<Piece>, tokio::task::JoinHandle<Result<(), Unreadable>>) {
         let (sender, pieces) = mpsc::channel(1);
         let (reader, owner, most) = (self.reader.clone(), self.owner.clone(), self.most_bytes);
-        (pieces, tokio::task::spawn_blocking(move || read_pieces(reader, &owner, most, pass, &sender)))
+        let areas = self.cx.areas;
+        (
+            pieces,
+            tokio::task::spawn_blocking(move || read_pieces(reader, (&owner, areas), most, pass, &sender)),
+        )
     }
 
     async fn end(&self, reading: tokio::task::JoinHandle<Result<(), Unreadable>>) -> Result<(), Stop> {
@@ -707,7 +711,7 @@ fn object_key(owner: &Owner, rest: &str) -> Result<Option<BlobKey>, String> {
 
 fn read_pieces(
     reader: BlobReader,
-    owner: &Owner,
+    (owner, areas): (&Owner, Areas),
     most_bytes: u64,
     pass: Pass,
     pieces: &mpsc::Sender<Piece>,
@@ -736,14 +740,14 @@ fn read_pieces(
                 Pass::Check => {
                     let content = read_whole(path, file, MAX_OBJECT)?;
                     left = left.checked_sub(content.len() as u64).ok_or_else(too_large)?;
-                    let object = read_object(owner, rest, content)?;
+                    let object = read_object((owner, areas), rest, content)?;
                     let object = object.map(|object| Object { content: Vec::new(), ..object });
                     send(Piece::Object(rest.to_owned(), object))
                 }
                 // The content is checked again: its owner may have uploaded another archive meanwhile.
                 Pass::Objects(done) if objects > done => {
                     let content = read_whole(path, file, MAX_OBJECT)?;
-                    send(Piece::Object(rest.to_owned(), read_object(owner, rest, content)?))
+                    send(Piece::Object(rest.to_owned(), read_object((owner, areas), rest, content)?))
                 }
                 Pass::Objects(_) | Pass::Records(_) => Ok(()),
             }
@@ -756,22 +760,24 @@ fn read_pieces(
 }
 
 /// Checks an object. `None` if it stays behind.
-fn read_object(owner: &Owner, path: &str, content: Vec<u8>) -> Result<Option<Object>, Unreadable> {
+fn read_object(
+    (owner, areas): (&Owner, Areas),
+    path: &str,
+    content: Vec<u8>,
+) -> Result<Option<Object>, Unreadable> {
     let told = |told: String| Unreadable::Content(format!("the object {path:?} {told}"));
     if object_key(owner, path).map_err(Unreadable::Content)?.is_none() {
         return Ok(None);
     }
     let (mut lines, mut names) = (0, Vec::new());
     let parts: Vec<&str> = path.split('/').collect();
+    area::check_object(areas, &parts, &content).map_err(told)?;
     match parts[..] {
         ["assets", _, sha256] => {
             check_hash(sha256, &content).map_err(told)?;
             std::str::from_utf8(&content).map_err(|_| told("is not UTF-8".to_owned()))?;
         }
         ["projects", _, "files" | "maps", sha256] => check_hash(sha256, &content).map_err(told)?,
-        ["projects", _, "notes", _] => {
-            Notes::from_json(&content).map_err(|error| told(format!("has no valid notes: {error}")))?;
-        }
         ["chats" | "actions", thread, name] if let Ok(message) = name.parse::<MessageId>() => {
             let blocks: Vec<Block> = serde_json::from_slice(&content)
                 .map_err(|error| told(format!("has no valid content of a message: {error}")))?;

@@ -9,8 +9,6 @@ use domain::projects::enrichment::Enrichment;
 use domain::projects::theme::{Import, ThemeFile, ThemeState};
 use jiff::SignedDuration;
 use serde_json::Value;
-use theme::index::{MAX_FILES, MAX_THEME_BYTES};
-use theme::path::check_path;
 
 use super::{KeptOrNot, Location, Named, keep, naming, read, valid, without};
 use crate::blobs::BlobKey;
@@ -97,7 +95,6 @@ fn with_text(
 
 pub(super) fn theme(place: &Location<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {
     let (owner, state): (_, ThemeState) = (place.owner, read(record)?);
-    valid(state.check(MAX_FILES as u64, MAX_THEME_BYTES as u64))?;
     let map = state.map.iter().map(|map| BlobKey::theme_map(owner, *project, &map.sha256).into());
     let map = map.collect();
     // The indexer of the other deployment does not work here. Without its object, the map is built again.
@@ -128,7 +125,6 @@ pub(super) fn theme_file(
     record: &Value,
 ) -> KeptOrNot {
     let (owner, file): (_, ThemeFile) = (place.owner, read(record)?);
-    valid(file.check(check_path(&file.path)))?;
     let key = BlobKey::theme_file(owner, *project, &file.sha256);
     let object = Named { key, bytes: Some(file.bytes), lines: None };
     naming(keep(keys::theme_file(owner, *project, *generation, &file.path), &file), vec![object])

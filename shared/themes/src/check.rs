@@ -14,10 +14,10 @@ use theme::path::check_path;
 use utoipa::ToSchema;
 
 use super::{contents, state};
-use crate::context::Cx;
-use crate::error::{Error, Result};
-use crate::flows::page::{self, PageQuery};
-use crate::process::compute::{Stop, Stopped};
+use shared::context::Cx;
+use shared::error::{Error, Result};
+use shared::flows::page::{self, PageQuery};
+use shared::process::compute::{Stop, Stopped};
 
 /// What to check.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]

@@ -5,8 +5,8 @@ use theme::ThemeIndex;
 use theme::answers::{DEFAULT_TARGETS, LookupAnswer};
 
 use super::{Ask, asked, current};
-use crate::context::Cx;
-use crate::error::Result;
+use shared::context::Cx;
+use shared::error::Result;
 
 /// The files and lines that a request is about.
 ///

@@ -31,18 +31,18 @@ use utoipa::ToSchema;
 
 use super::index::LEASE_LOST;
 use super::{AT_ONCE, hex_sha256, index, unfit, version};
-use crate::blobs::BlobKey;
-use crate::context::Cx;
-use crate::error::{Error, Result};
-use crate::flows::archive::{self, ArchiveLimits};
-use crate::flows::existing;
-use crate::flows::jobs::{self, Due};
-use crate::flows::uploads::{self, NewUpload, UploadTarget};
-use crate::process::compute::{Stop, Stopped};
-use crate::process::themes::Warm;
-use crate::store::keys::Guard;
-use crate::store::table::Written;
-use crate::store::{Tries, Versioned};
+use crate::cache::Warm;
+use shared::blobs::BlobKey;
+use shared::context::Cx;
+use shared::error::{Error, Result};
+use shared::flows::archive::{self, ArchiveLimits};
+use shared::flows::existing;
+use shared::flows::jobs::{self, Due};
+use shared::flows::uploads::{self, NewUpload, UploadTarget};
+use shared::process::compute::{Stop, Stopped};
+use shared::store::keys::Guard;
+use shared::store::table::Written;
+use shared::store::{Tries, Versioned};
 
 /// The limits of a theme's archive. Paths may be longer than in a theme, because the archive may have a folder around
 /// all files.

@@ -27,17 +27,17 @@ use models::Models;
 use theme::enrich::Notes;
 use uuid::Uuid;
 
-use super::announce;
-use crate::blobs::{BlobError, BlobKey};
-use crate::context::Cx;
-use crate::error::{Error, Result};
-use crate::flows::jobs::{self, Due};
-use crate::flows::{ask, existing, lease};
-use crate::model_choice;
-use crate::store::Tries;
-use crate::store::keys::{self, Guard};
-use crate::store::table::{Write, Written};
+use crate::cache::NotesCache;
 use pass::Ended;
+use shared::blobs::{BlobError, BlobKey};
+use shared::context::Cx;
+use shared::error::{Error, Result};
+use shared::flows::jobs::{self, Due};
+use shared::flows::{ask, existing, indexing, lease};
+use shared::model_choice;
+use shared::store::Tries;
+use shared::store::keys::{self, Guard};
+use shared::store::table::{Write, Written};
 
 /// How long to wait before checking again whether a model is configured.
 const MODEL_AGAIN: SignedDuration = SignedDuration::from_mins(15);
@@ -165,7 +165,7 @@ impl Held<'_> {
             Ended::Changing => return self.edit(Enrichment::released).await.map(|_| Next::Look),
             Ended::TimeUp => {
                 self.edit(Enrichment::released).await?;
-                announce(self.cx, self.owner, self.project).await;
+                indexing::announce(self.cx, self.owner, self.project).await;
                 return Ok(Next::Leave);
             }
             Ended::Off => return self.drop_all().await.map(|()| Next::Leave),
@@ -206,28 +206,10 @@ impl Held<'_> {
     }
 }
 
-/// Somebody has requested enrichment, perhaps again. Clears the reason why it stopped, and wakes the indexer.
-///
-/// # Errors
-/// If the table does not answer.
-pub async fn asked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
-    let mut tries = Tries::default();
-    loop {
-        tries.next().await?;
-        let found = cx.store.enrichment(owner, project).await?;
-        let next = found.value.clone().retry_requested();
-        if next == found.value
-            || cx.store.replace_enrichment(owner, project, &next, found.version).await?.done()
-        {
-            announce(cx, owner, project).await;
-            return Ok(());
-        }
-    }
-}
-
 /// The notes of a model about a theme, for answers that show them. The answers are complete without notes, so notes that can't be
 /// read are left out.
 pub async fn shown(cx: &Cx, owner: &Owner, project: ProjectId) -> Option<Arc<Notes>> {
+    let notes = cx.kept.get::<NotesCache>();
     // The second try is for notes that were replaced between the two reads.
     for _ in 0..2 {
         let id = match cx.store.enrichment(owner, project).await {
@@ -237,14 +219,14 @@ pub async fn shown(cx: &Cx, owner: &Owner, project: ProjectId) -> Option<Arc<Not
                 return None;
             }
         };
-        if let Some(notes) = cx.notes.get(id) {
-            return Some(notes);
+        if let Some(known) = notes.get(id) {
+            return Some(known);
         }
         match cx.blobs.get(&BlobKey::theme_notes(owner, project, id)).await {
             Ok(bytes) => {
-                let notes = Arc::new(read(&bytes));
-                cx.notes.put(id, notes.clone());
-                return Some(notes);
+                let read = Arc::new(read(&bytes));
+                notes.put(id, read.clone());
+                return Some(read);
             }
             Err(BlobError::Missing { .. }) => {}
             Err(error) => {

@@ -8,8 +8,8 @@ use theme::answers::{DEFAULT_TOKENS, MAX_REQUEST, MAX_TOKENS, RepoMapAnswer};
 use utoipa::ToSchema;
 
 use super::{asked, current};
-use crate::context::Cx;
-use crate::error::Result;
+use shared::context::Cx;
+use shared::error::Result;
 
 /// The size of an outline of the theme, and what it is for.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]

@@ -16,12 +16,12 @@ use theme::enrich::{Notes, answer, prompt};
 use uuid::Uuid;
 
 use super::{Held, LOST, choose, read};
-use crate::blobs::{BlobError, BlobKey};
-use crate::error::{Error, Result};
-use crate::flows::ask::{self, Answered, CALL, Failure, WorkBudget};
-use crate::flows::themes::{contents, current};
-use crate::flows::{existing, lease};
-use crate::model_choice;
+use crate::{contents, current};
+use shared::blobs::{BlobError, BlobKey};
+use shared::error::{Error, Result};
+use shared::flows::ask::{self, Answered, CALL, Failure, WorkBudget};
+use shared::flows::{existing, lease};
+use shared::model_choice;
 
 /// A pass stops after this many unusable answers in a row.
 const MAX_EMPTY_ANSWERS: u32 = 3;

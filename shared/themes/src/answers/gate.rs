@@ -10,8 +10,8 @@ use theme::path::FileKind;
 use utoipa::ToSchema;
 
 use super::{Ask, FeatureView, asked, note, with_notes};
-use crate::context::Cx;
-use crate::error::Result;
+use shared::context::Cx;
+use shared::error::Result;
 
 /// The number of files if no `limit` is given.
 const DEFAULT_GATED: usize = 20;

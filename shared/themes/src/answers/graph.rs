@@ -4,8 +4,8 @@ use domain::ids::{Owner, ProjectId};
 use theme::answers::{Findings, Neighbours};
 
 use super::{asked, current};
-use crate::context::Cx;
-use crate::error::{Error, Result};
+use shared::context::Cx;
+use shared::error::{Error, Result};
 
 /// What a file needs, and which files need it.
 ///

@@ -14,15 +14,20 @@
 //! - [`answers`]: lookup, scout, repo map, map, graph, gate
 
 pub mod answers;
+pub mod area;
+mod cache;
 pub mod check;
 pub mod enrich;
-pub(crate) mod expression;
+mod expression;
 pub mod files;
 pub mod fix;
-pub(crate) mod glob;
+mod glob;
 pub mod grep;
+#[cfg(test)]
+mod growth_tests;
 pub mod import;
 pub mod index;
+pub mod projects;
 
 use std::sync::Arc;
 
@@ -34,25 +39,17 @@ use sha2::{Digest, Sha256};
 use theme::ThemeIndex;
 use theme::answers::Source;
 
-use crate::blobs::{BlobError, BlobKey};
-use crate::context::Cx;
-use crate::error::{Error, Result};
-use crate::flows::existing;
-use crate::process::themes::{ThemeVersion, Warm};
-use crate::store::keys;
-use crate::store::table::{Extras, item};
+use cache::{ThemeCache, ThemeVersion, Warm};
+
+use shared::blobs::{BlobError, BlobKey};
+use shared::context::Cx;
+use shared::error::{Error, Result};
+use shared::flows::{existing, indexing};
+use shared::store::keys;
+use shared::store::table::{Extras, item};
 
 /// How many contents are read or written at once.
 const AT_ONCE: usize = 32;
-
-/// Writes the note that files have changed. The change itself is already stored, so a failure here is only logged. The
-/// next request that finds the map out of date writes the note again.
-pub async fn announce(cx: &Cx, owner: &Owner, project: ProjectId) {
-    let note = BlobKey::theme_change(owner, project);
-    if let Err(error) = cx.blobs.put(&note, Bytes::new(), "application/octet-stream").await {
-        tracing::warn!(%error, "a change of a theme was not announced");
-    }
-}
 
 /// The state of a theme whose project exists.
 ///
@@ -64,6 +61,11 @@ pub async fn state(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<ThemeSt
     Ok(state)
 }
 
+/// The indexes that this process keeps.
+fn themes_of(cx: &Cx) -> Arc<ThemeCache> {
+    cx.kept.get()
+}
+
 /// The index of a theme's current files. If the stored map is out of date, the files that differ are read.
 ///
 /// # Errors
@@ -71,11 +73,11 @@ pub async fn state(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<ThemeSt
 pub async fn current(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Warm> {
     let state = state(cx, owner, project).await?;
     if !state.is_settled() && !state.is_leased(cx.clock.now()) {
-        announce(cx, owner, project).await;
+        indexing::announce(cx, owner, project).await;
     }
     let version = version(owner, project, &state);
     let warm = || {
-        let mut warm = cx.themes.get(owner, project).filter(|warm| warm.version == version)?;
+        let mut warm = themes_of(cx).get(owner, project).filter(|warm| warm.version == version)?;
         if state.is_current() {
             warm.source = Source::Map;
         }
@@ -94,7 +96,7 @@ pub async fn current(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Warm>
         Some(index) => Warm { version, source: Source::Map, index },
         None => read(cx, owner, project, &state).await?,
     };
-    cx.themes.put(warm.clone());
+    themes_of(cx).put(warm.clone());
     Ok(warm)
 }
 
@@ -128,7 +130,7 @@ async fn stored_map(
 /// The index of the current files. It starts from the best known index and reads only the files that differ.
 async fn read(cx: &Cx, owner: &Owner, project: ProjectId, state: &ThemeState) -> Result<Warm> {
     let files = cx.store.all_theme_files(owner, project, state.generation).await?;
-    let base = match cx.themes.get(owner, project) {
+    let base = match themes_of(cx).get(owner, project) {
         Some(warm) => warm.index,
         None => match stored_map(cx, owner, project, state).await? {
             Some(index) => index,
@@ -152,7 +154,7 @@ async fn read(cx: &Cx, owner: &Owner, project: ProjectId, state: &ThemeState) ->
 }
 
 /// Deletes the records of all files of a theme, in all generations.
-pub(super) async fn delete_files(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
+async fn delete_files(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     let generation = cx.store.theme(owner, project).await?.value.generation;
     let mut after: Option<String> = None;
     loop {
@@ -173,7 +175,7 @@ pub(super) async fn delete_files(cx: &Cx, owner: &Owner, project: ProjectId) -> 
 
 /// Gives an emptied project a new generation. Imports that were requested earlier are then too old for it, and indexes
 /// that processes hold in memory belong to another theme.
-pub(super) async fn start_new_generation(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
+async fn start_new_generation(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
     let state = ThemeState { generation: ImportId::from_uuid(cx.clock.uuid()), ..ThemeState::default() };
     Ok(cx.store.put(&keys::theme(owner, project), item(&state, &Extras::default())?).await?)
 }

@@ -16,9 +16,9 @@ use utoipa::{IntoParams, ToSchema};
 use super::expression::{Expression, Matching};
 use super::glob::Glob;
 use super::{contents, state};
-use crate::context::Cx;
-use crate::error::Result;
-use crate::process::compute::{Stop, Stopped};
+use shared::context::Cx;
+use shared::error::Result;
+use shared::process::compute::{Stop, Stopped};
 
 /// The most matches in one answer.
 const MAX_MATCHES: usize = 300;

@@ -18,16 +18,16 @@ use theme::path::{FileKind, check_path};
 use utoipa::ToSchema;
 
 use super::glob::Glob;
-use super::{announce, hex_sha256, state};
-use crate::blobs::{BlobError, BlobKey};
-use crate::context::Cx;
-use crate::error::{Error, Result};
-use crate::flows::edit;
-use crate::flows::existing;
-use crate::flows::page::{self, Page, PageQuery, Record};
-use crate::request::caller::IfMatch;
-use crate::store::table::Write;
-use crate::store::{Store, Tries, Versioned, keys};
+use super::{hex_sha256, state};
+use shared::blobs::{BlobError, BlobKey};
+use shared::context::Cx;
+use shared::error::{Error, Result};
+use shared::flows::edit;
+use shared::flows::page::{self, Page, PageQuery, Record};
+use shared::flows::{existing, indexing};
+use shared::request::caller::IfMatch;
+use shared::store::table::Write;
+use shared::store::{Store, Tries, Versioned, keys};
 
 /// A file as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -138,7 +138,7 @@ pub async fn put(
         check_version(if_match, old.as_ref().map(|old| &old.value))?;
         if let Some(old) = old.as_ref().filter(|old| old.value.sha256 == sha256) {
             if !state.is_settled() {
-                announce(cx, owner, project).await;
+                indexing::announce(cx, owner, project).await;
             }
             return Ok(Stored { file: old.value.clone().into(), is_new: false });
         }
@@ -251,7 +251,7 @@ async fn change(
     writes.extend(Store::project_exists(owner, project));
     let done = cx.store.write_all(writes).await?.done();
     if done {
-        announce(cx, owner, project).await;
+        indexing::announce(cx, owner, project).await;
     }
     Ok(done)
 }

@@ -9,9 +9,9 @@ use theme::path::FileKind;
 use utoipa::ToSchema;
 
 use super::{FeatureView, asked, note, with_notes};
-use crate::context::Cx;
-use crate::error::Result;
-use crate::flows::page::{self, Page, PageQuery};
+use shared::context::Cx;
+use shared::error::Result;
+use shared::flows::page::{self, Page, PageQuery};
 
 /// A file in the map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]

@@ -9,18 +9,16 @@ use futures::FutureExt;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::themes::enrich;
-use super::{edit, logs};
-use crate::blobs::BlobKey;
-use crate::context::Cx;
-use crate::error::{Error, QuotaExceeded, Result};
-use crate::flows::existing;
-use crate::flows::page::{self, Page, PageQuery};
-use crate::money::plans;
-use crate::request::caller::IfMatch;
-use crate::store::quota::Created;
-use crate::store::table::QueryPage;
-use crate::store::{Once, Store, StoreError, Tries, Versioned, keys};
+use shared::blobs::BlobKey;
+use shared::context::Cx;
+use shared::error::{Error, QuotaExceeded, Result};
+use shared::flows::page::{self, Page, PageQuery};
+use shared::flows::{edit, existing, indexing, logs};
+use shared::money::plans;
+use shared::request::caller::IfMatch;
+use shared::store::quota::Created;
+use shared::store::table::QueryPage;
+use shared::store::{Once, Store, StoreError, Tries, Versioned, keys};
 
 /// A project as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -103,7 +101,7 @@ pub async fn change(
         let dropped = (patch.enrichment == Some(false)).then(|| Store::enrichment_dropped(owner, id));
         if cx.store.replace_project(owner, &project, current.version, dropped).await?.done() {
             match patch.enrichment {
-                Some(true) => enrich::asked(cx, owner, id).await?,
+                Some(true) => indexing::enrichment_asked(cx, owner, id).await?,
                 Some(false) => cx.blobs.delete_prefix(&BlobKey::all_theme_notes(owner, id)).await?,
                 None => {}
             }
@@ -138,11 +136,11 @@ async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
     cx.store.delete_living_versions(owner, id).await?;
     // This is deleted before the bodies: from here on nobody saves notes.
     cx.store.delete(&keys::enrichment(owner, id)).await?;
-    super::themes::delete_files(cx, owner, id).await?;
+    crate::delete_files(cx, owner, id).await?;
     cx.blobs.delete_prefix(&BlobKey::project_prefix(owner, id)).await?;
     cx.store.delete_project_children(owner, id).await?;
     if id == ProjectId::DEFAULT {
-        super::themes::start_new_generation(cx, owner, id).await?;
+        crate::start_new_generation(cx, owner, id).await?;
     }
     Ok(())
 }

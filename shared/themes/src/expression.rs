@@ -12,7 +12,7 @@ use regex_automata::util::{start, syntax};
 use regex_automata::{Anchored, MatchKind};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-use crate::process::compute::{Stop, Stopped};
+use shared::process::compute::{Stop, Stopped};
 
 /// The largest compiled expression, in bytes.
 const MAX_COMPILED: usize = 1 << 20;

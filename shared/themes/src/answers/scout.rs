@@ -14,8 +14,8 @@ use theme::text::LineRange;
 use utoipa::ToSchema;
 
 use super::{Ask, FeatureView, asked, note, with_notes};
-use crate::context::Cx;
-use crate::error::Result;
+use shared::context::Cx;
+use shared::error::Result;
 
 /// A structural brief: the key files and their content, how they depend on each other, and in what order to edit them.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]

@@ -3,7 +3,7 @@
 use domain::validate::FieldErrors;
 
 use super::expression::{Expression, Matching};
-use crate::process::compute::{Stop, Stopped};
+use shared::process::compute::{Stop, Stopped};
 
 /// The longest pattern, in bytes.
 const MAX_PATTERN: usize = 512;

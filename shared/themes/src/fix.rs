@@ -14,9 +14,9 @@ use utoipa::ToSchema;
 
 use super::files::{self, Replaced};
 use super::{contents, state};
-use crate::context::Cx;
-use crate::error::{Error, Result};
-use crate::process::compute::{Stop, Stopped};
+use shared::context::Cx;
+use shared::error::{Error, Result};
+use shared::process::compute::{Stop, Stopped};
 
 /// The most files that are stored at once: what a transaction of DynamoDB holds, beside the theme's own records.
 const MAX_WRITTEN: usize = 90;

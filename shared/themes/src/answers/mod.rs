@@ -21,10 +21,10 @@ use theme::scan::SymbolKind;
 use utoipa::ToSchema;
 
 use super::{current, enrich};
-use crate::context::Cx;
-use crate::error::Result;
-use crate::process::compute::Stop;
-use crate::process::themes::Warm;
+use crate::cache::Warm;
+use shared::context::Cx;
+use shared::error::Result;
+use shared::process::compute::Stop;
 
 pub use gate::{GateAnswer, GatedView, gate};
 pub use graph::{findings, neighbours};

@@ -25,19 +25,19 @@ use theme::blob;
 use theme::index::DegradedFile;
 use utoipa::ToSchema;
 
-use super::{announce, current, hex_sha256, newest_import, read};
-use crate::aws::bus::{Event, IndexCompleted};
-use crate::blobs::BlobKey;
-use crate::context::Cx;
-use crate::error::{Error, Result};
-use crate::flows::existing;
-use crate::flows::jobs::{self, Due};
-use crate::flows::lease;
-use crate::flows::uploads;
-use crate::process::themes::Warm;
-use crate::store::Tries;
-use crate::store::keys::Guard;
-use crate::store::table::Written;
+use super::{current, hex_sha256, newest_import, read, themes_of};
+use crate::cache::Warm;
+use shared::aws::bus::{Event, IndexCompleted};
+use shared::blobs::BlobKey;
+use shared::context::Cx;
+use shared::error::{Error, Result};
+use shared::flows::jobs::{self, Due};
+use shared::flows::lease;
+use shared::flows::uploads;
+use shared::flows::{existing, indexing};
+use shared::store::Tries;
+use shared::store::keys::Guard;
+use shared::store::table::Written;
 
 /// The index writes the layout that the state of a theme expects.
 const _: () = assert!(blob::VERSION == MAP_LAYOUT);
@@ -92,7 +92,7 @@ pub async fn status(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<MapSta
     let enrichment = Some(enrichment).filter(|_| wants.value.enrichment);
     let is_behind = !state.is_settled() && !state.is_leased(now);
     if is_behind || enrichment.as_ref().is_some_and(|enrichment| enrichment.is_due(&state, now)) {
-        announce(cx, owner, project).await;
+        indexing::announce(cx, owner, project).await;
     }
     let import = newest_import(cx, owner, project).await?;
     let is_coming =
@@ -141,7 +141,7 @@ pub async fn catch_up(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Time
             }
             if lease::is_time_up(cx, deadline - DEBOUNCE) {
                 release(cx, owner, project, fence).await;
-                announce(cx, owner, project).await;
+                indexing::announce(cx, owner, project).await;
                 return Ok(false);
             }
         }
@@ -303,7 +303,7 @@ pub(super) async fn completed(
     map: &StoredMap,
     warm: Warm,
 ) -> Result<()> {
-    cx.themes.put(warm);
+    themes_of(cx).put(warm);
     let event = Event::IndexCompleted(IndexCompleted {
         owner: owner.clone(),
         project_id: project,
