@@ -188,6 +188,38 @@ pub fn is_read(path: &str, bytes: u64) -> bool {
     (FileKind::of(path) != FileKind::Other || path.ends_with(".liquid")) && bytes <= paths::MAX_READ as u64
 }
 
+/// A mark that an editing tool left in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The byte where it stands.
+    pub at: usize,
+    /// The name of the check.
+    pub code: &'static str,
+    /// What is wrong, as a sentence.
+    pub message: String,
+}
+
+/// The marks that editing tools leave: placeholders, fences, signs of diffs, escaped text, wrong encodings, curly quotes. Nothing else
+/// of the file is checked, so this takes a small part of the time of [`CheckedFile::read`].
+#[must_use]
+pub fn damage(path: &str, bytes: &[u8]) -> Vec<Damage> {
+    const CODES: [&str; 5] =
+        ["EditingDamage", "Placeholder", "Encoding", "SmartQuotes", "InvisibleCharacter"];
+    let mut notes = Notes::default();
+    let text = String::from_utf8_lossy(bytes);
+    let invalid = std::str::from_utf8(bytes).err().map(|error| error.valid_up_to());
+    damage::check_bytes(bytes, invalid, &mut notes);
+    damage::check_text(FileKind::of(path), path, &text, &mut notes);
+    let mut found: Vec<Damage> = notes
+        .list
+        .into_iter()
+        .filter(|note| CODES.contains(&note.code))
+        .map(|note| Damage { at: note.at.min(bytes.len()), code: note.code, message: note.message })
+        .collect();
+    found.sort_by_key(|damage| damage.at);
+    found
+}
+
 impl CheckedFile {
     /// A file whose content is not checked: see [`is_read`].
     #[must_use]

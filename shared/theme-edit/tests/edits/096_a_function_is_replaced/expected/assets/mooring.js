@@ -1,0 +1,7 @@
+const tie = (rope) => {
+  hitch(rope);
+};
+
+function moor() {
+  tie();
+}

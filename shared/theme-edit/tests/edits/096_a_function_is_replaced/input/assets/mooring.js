@@ -1,0 +1,7 @@
+const tie = (rope) => {
+  knot(rope);
+};
+
+function moor() {
+  tie();
+}
