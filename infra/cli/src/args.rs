@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use theme::answers::{DEFAULT_TOKENS, MAX_FINDINGS, MAX_TOKENS};
+use theme::fix::Also;
 
 use crate::project::{NoProjectId, ProjectId};
 
@@ -964,8 +965,9 @@ Examples:
     },
     /// Write what strict Liquid refuses so that Shopify takes it. Shows a diff, and writes with --write
     #[command(after_help = "\
-The page stays as it is shown today. With --as-meant, places whose meaning is clear are written as they were meant, and it says what the page
-shows then. Each place has a reason. What has no safe rewriting is listed with the choices. Bytes outside of the places stay.
+The Liquid of a theme is mended, and the Liquid in its settings. The page stays as it is shown today. With --as-meant, places whose meaning is
+clear are written as they were meant, and it says what the page shows then. Each place has a reason. What has no safe rewriting is listed with
+the choices. Bytes outside of the places stay. For a project, the server mends, and --write changes the stored files.
 
 The output is a unified diff with comments, for `git apply` or `patch -p1`. It ends with 1 if something is to be mended, and with --write if
 something is still refused.
@@ -973,6 +975,8 @@ something is still refused.
 Examples:
   lamplighter theme fix ./theme
   lamplighter theme fix ./theme --as-meant --write
+  lamplighter theme fix ./theme --also ValidJSON --also DuplicateKey
+  lamplighter theme fix default snippets/price.liquid --write
   lamplighter theme fix ./theme sections/tea.liquid --format json")]
     Fix {
         #[command(flatten)]
@@ -983,6 +987,9 @@ Examples:
         /// Write what was meant, where that is clear
         #[arg(long)]
         as_meant: bool,
+        /// Mend what Shopify accepts, too, if it has one right mend: a finding of `theme check`. Can be repeated
+        #[arg(long, value_name = "CHECK", value_parser = Also::NAMES)]
+        also: Vec<String>,
         /// Write the files. Without it, nothing is changed
         #[arg(long)]
         write: bool,

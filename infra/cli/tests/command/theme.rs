@@ -344,19 +344,65 @@ fn what_a_fix_leaves_is_listed_with_choices() {
     assert_eq!(answer.code, 1);
     let answer: Value = serde_json::from_str(&answer.out).unwrap();
     assert_eq!(
-        (&answer["mended"], &answer["left"], &answer["written"]),
-        (&json!(1), &json!(1), &json!(false))
+        (&answer["refused_before"], &answer["refused_after"], &answer["written"]),
+        (&json!(2), &json!(1), &json!(0))
     );
-    let change = &answer["fixes"][1]["changes"][0];
+    let change = &answer["files"][1]["changes"][0];
     assert_eq!(
         (&change["before"], &change["after"], &change["kind"]),
         (&json!("{{ a b }}"), &json!("{{ a }}"), &json!("Rest"))
     );
-    let choices = answer["fixes"][0]["left"][0]["choices"].as_array().unwrap();
+    let choices = answer["files"][0]["left"][0]["choices"].as_array().unwrap();
     assert_eq!(choices.len(), 3, "{choices:?}");
     bed.run(&of(&folder, &["fix", "snippets/none.liquid"]))
         .failed("the theme has no file snippets/none.liquid");
-    bed.run(&["theme", "fix", "default"]).failed("");
+}
+
+#[test]
+fn liquid_in_json_is_mended_with_the_schemas_of_the_theme() {
+    let bed = Bed::new(DOWN);
+    let schema = r#"{% schema %}{"name": "A", "settings": [{"type": "liquid", "id": "code", "label": "C"}]}{% endschema %}"#;
+    let template = "{\n  \"sections\": {\"a\": {\"type\": \"a\", \"settings\": {\"code\": \"\\u003cp>{{ a b }}\\/\"}}},\n  \"order\": [\"a\"]\n}\n";
+    let folder = theme(&[("sections/a.liquid", schema), ("templates/index.json", template)]);
+    let fixed = bed.run(&of(&folder, &["fix", "--write", "templates/index.json"]));
+    assert_eq!((fixed.code, fixed.err.as_str()), (0, ""), "{fixed:?}");
+    assert!(fixed.out.starts_with("# templates/index.json:2 the Liquid of `code`: "), "{fixed:?}");
+    let written = fs::read_to_string(folder.path().join("templates/index.json")).unwrap();
+    assert_eq!(written, template.replace("{{ a b }}", "{{ a }}"));
+}
+
+#[test]
+fn the_theme_of_a_project_is_mended_by_the_server() {
+    let answer = json!({
+        "files": [{
+            "path": "snippets/a.liquid",
+            "diff": "--- a/snippets/a.liquid\n+++ b/snippets/a.liquid\n@@ -1,1 +1,1 @@\n-{{ a b }}\n+{{ a }}\n",
+            "changes": [{"line": 1, "code": "LiquidSyntaxError", "kind": "Rest", "before": "{{ a b }}", "after": "{{ a }}", "reason": "r"}],
+            "left": [],
+        }],
+        "refused_before": 1, "refused_after": 0, "has_more": true, "written": 0,
+    });
+    let reply = answer.to_string();
+    let server = Server::start(move |_: &Request| Reply::ok(reply.as_str()));
+    let bed = Bed::new(&server.url);
+    let shown = bed.run(&["theme", "fix", "default", "snippets/a.liquid", "--as-meant"]);
+    assert_eq!(shown.code, 1, "{shown:?}");
+    assert!(shown.out.starts_with("# snippets/a.liquid:1 r\n--- a/snippets/a.liquid\n"), "{shown:?}");
+    assert_eq!(
+        shown.err,
+        "lamplighter: more files are to be mended; name some of them\nlamplighter: nothing is written: `--write` mends 1 place\n"
+    );
+    let written = bed.run(&["theme", "fix", "default", "--write", "--format", "json"]);
+    assert_eq!((written.code, serde_json::from_str::<Value>(&written.out).unwrap()), (0, answer));
+    let asks: Vec<Value> = server.bodies().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    assert_eq!(
+        asks,
+        [
+            json!({"paths": ["snippets/a.liquid"], "as_meant": true, "write": false}),
+            json!({"paths": [], "as_meant": false, "write": true}),
+        ]
+    );
+    assert!(server.requests().iter().all(|request| request.target.ends_with("/projects/default/fix")));
 }
 
 #[test]

@@ -70,11 +70,13 @@ fn links(text: &str) {
     drop(check.report());
 }
 
-/// A Liquid file, mended.
-fn mended(text: &str) {
-    for how in [How::AsShown, How::AsMeant] {
-        drop(fix::file("sections/a.liquid", text, how).diff("sections/a.liquid", text));
-    }
+/// A file, mended.
+fn mended(path: &'static str) -> Box<dyn Fn(&str)> {
+    Box::new(move |text| {
+        for how in [How::AsShown, How::AsMeant] {
+            drop(fix::file(path, text, how).diff(path, text));
+        }
+    })
 }
 
 fn readers() -> Vec<Reader> {
@@ -101,7 +103,8 @@ fn readers() -> Vec<Reader> {
         ("index template", 10 * kib, indexed("templates/a.json")),
         ("index settings", 10 * kib, indexed("config/settings_schema.json")),
         ("index locale", 10 * kib, indexed("locales/fr.json")),
-        ("fix", 10 * kib, Box::new(mended)),
+        ("fix liquid", 10 * kib, mended("sections/a.liquid")),
+        ("fix settings", 10 * kib, mended("config/settings_schema.json")),
         ("links", 20 * kib, Box::new(links)),
         (
             "request",

@@ -12,7 +12,7 @@ mod damage;
 mod expression;
 mod facts;
 mod html;
-mod json;
+pub(crate) mod json;
 mod names;
 mod pairing;
 mod paths;
@@ -346,12 +346,19 @@ impl CheckedFile {
             return Content::None; // the platform no longer compiles it
         }
         if path.ends_with(".liquid") {
-            syntax::report(&strict::refusals(&self.text), &[], notes);
+            self.strict(notes);
             let (tokens, _) = liquid::tokens(&self.text);
             return Content::Css(self.css_with_liquid(whole, &tokens, false, notes));
         }
         self.static_liquid(whole, "stylesheet", notes);
         Content::Css(css::scan(&self.text, whole, false, notes))
+    }
+
+    /// What strict Liquid says of a stylesheet or a script.
+    fn strict(&self, notes: &mut Notes) {
+        let read = strict::read(&self.text);
+        syntax::report(&read.refusals, &[], notes);
+        syntax::report_otherwise(&read.otherwise, notes);
     }
 
     /// Liquid in a file in which it does not run.
@@ -392,7 +399,7 @@ impl CheckedFile {
     fn script(&self, path: &str, scripts: Option<&dyn ScriptReader>, notes: &mut Notes) -> Content {
         let whole = Span::new(0, self.text.len());
         if path.ends_with(".liquid") {
-            syntax::report(&strict::refusals(&self.text), &[], notes);
+            self.strict(notes);
         }
         let Some(reader) = scripts else { return Content::None };
         if path.ends_with(".liquid") {
@@ -455,10 +462,11 @@ impl CheckedFile {
         let (tokens, degraded) = liquid::tokens(text);
         let markup = html::read(text, &tokens, notes);
         stray_ends(text, &tokens, &markup, notes);
-        let refusals = strict::refusals(text);
+        let strict::Reading { refusals, otherwise } = strict::read(text);
         let mut walked = walk::walk(self.kind, text, &tokens, &degraded, &markup.places, notes);
         walked.is_broken |= refusals.iter().any(|refusal| refusal.kind.is_pairing());
         syntax::report(&refusals, &walked.misplaced, notes);
+        syntax::report_otherwise(&otherwise, notes);
         if self.kind != FileKind::Layout {
             for render in walked.facts.renders.iter().filter(|render| render.kind == RenderKind::Group) {
                 let message = "`sections` is allowed only in a layout: Shopify refuses it elsewhere";

@@ -1,9 +1,9 @@
 //! Reports what strict Liquid refuses.
 
 use super::Notes;
-use super::Severity::Error;
+use super::Severity::{Error, Warning};
 use super::json::Node;
-use crate::strict::{Kind, Refusal, accepts, refusals};
+use crate::strict::{Kind, Otherwise, Refusal, accepts, refusals};
 
 pub const CODE: &str = "LiquidSyntaxError";
 
@@ -38,6 +38,14 @@ fn sentence(refusal: &Refusal) -> String {
     match &refusal.lax {
         Some(lax) => format!("{message}; {}", lax.sentence),
         None => message,
+    }
+}
+
+/// Adds a warning for each tag that shows something else than it did.
+pub fn report_otherwise(otherwise: &[Otherwise], notes: &mut Notes) {
+    for Otherwise { tag, sentence } in otherwise {
+        let message = format!("Shopify's parser reads this as it is written; {sentence}");
+        notes.add(tag.start as usize, Warning, "ReadOtherwise", message);
     }
 }
 

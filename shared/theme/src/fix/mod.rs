@@ -6,26 +6,35 @@
 //! - `places`: the smallest edits that turn one markup into another
 //! - `meant`: what was meant
 //! - `branches`: `else if`, which Liquid accepts and does not read as it was meant
+//! - `also`: what Shopify accepts and what is mended on request
+//! - `stored`: Liquid in JSON, whose places are escaped
+//! - `theme`: the files of a theme, some of which say where others have Liquid
 //! - `choices`: what a person can do where nothing is safe
 //! - `diff`: the edits as a unified diff
 //!
 //! `tests/liquid/strict` has what Liquid itself says of the mended templates.
 
+mod also;
 mod branches;
 mod choices;
 mod diff;
 mod meant;
 mod places;
+mod stored;
 #[cfg(test)]
 mod tests;
+mod theme;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+pub use self::also::Also;
 use self::branches::Branch;
 use self::meant::Names;
 use self::places::Edit;
+use self::stored::Settings;
+pub use self::theme::{FixedFile, Mender};
 use crate::strict::{self, Kind, Refusal};
 use crate::text::{Lines, Span};
 
@@ -105,12 +114,39 @@ struct Mend {
     output: Option<String>,
 }
 
-/// Mends a file. A file that is not Liquid stays as it is.
+/// Mends a file by itself: its Liquid, and that in its schema. Of a theme, [`Mender`] mends more: what templates store.
 #[must_use]
 pub fn file(path: &str, text: &str, how: How) -> Fixed {
+    file_of(path, text, how, &Settings::default())
+}
+
+/// Mends a file of a theme with these settings.
+fn file_of(path: &str, text: &str, how: How, settings: &Settings) -> Fixed {
     if !path.ends_with(".liquid") {
-        return Fixed { text: text.to_owned(), changes: Vec::new(), left: Vec::new(), edits: Vec::new() };
+        return stored::fix(path, text, how, settings);
     }
+    let mut fixed = liquid(text, how);
+    let inner = stored::fix(path, text, how, settings);
+    if inner.changes.is_empty() && inner.left.is_empty() {
+        return fixed;
+    }
+    let mut edits = fixed.edits.clone();
+    edits.extend(inner.edits);
+    edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
+    let new = places::applied(text, &edits);
+    // The braces in a schema are braces of the file, too: one of them could hide its end.
+    if strict::refusals(&new).len() > fixed.left.len() {
+        return fixed;
+    }
+    (fixed.text, fixed.edits) = (new, edits);
+    fixed.changes.extend(inner.changes);
+    fixed.changes.sort_by_key(|change| change.line);
+    fixed.left.extend(inner.left);
+    fixed
+}
+
+/// Mends a text that is Liquid.
+fn liquid(text: &str, how: How) -> Fixed {
     let found = strict::refusals(text);
     let mut names = Names::of(text);
     let mut mends: Vec<Option<Mend>> = found

@@ -3,45 +3,169 @@ use proptest::prelude::*;
 use super::*;
 
 /// A template, the mended one, and what Liquid says of it: 0, if it accepts it and shows the same as before; 1, if it accepts it and has
-/// never shown the old one; or what is wrong.
+/// never shown the old one; 2, if it accepts it and shows something else; or what is wrong.
 type Judged = (String, String, serde_json::Value);
 
 const MENDS: &str = include_str!("../../../../tests/liquid/strict/mends.jsonl");
+const MEANT: &str = include_str!("../../../../tests/liquid/strict/meant.jsonl");
 const VERDICTS: &str = include_str!("../../../../tests/liquid/strict/verdicts.jsonl");
 
 /// The templates that Liquid refuses, and their mends.
-fn mended() -> Vec<(String, Fixed)> {
+fn mended(how: How) -> Vec<(String, Fixed)> {
     type Verdict = (String, serde_json::Value, u8, u8);
     let verdicts =
         VERDICTS.lines().skip(1).map(|line| serde_json::from_str::<Verdict>(line).expect("a verdict"));
-    verdicts
-        .filter(|(_, said, ..)| said != 0)
-        .map(|(template, ..)| {
-            let fixed = file("snippets/a.liquid", &template, How::AsShown);
-            (template, fixed)
-        })
-        .collect()
+    let mended = verdicts.map(|(template, ..)| {
+        let fixed = file("snippets/a.liquid", &template, how);
+        (template, fixed)
+    });
+    mended.filter(|(_, fixed)| !fixed.changes.is_empty() && fixed.left.is_empty()).collect()
 }
 
-/// `tests/liquid/strict/mends.rb` says how Liquid is asked again.
-#[test]
-fn every_mend_is_accepted_by_liquid_and_shows_the_same() {
-    let mended = mended();
-    let ours: Vec<(&str, &str)> = mended
-        .iter()
-        .filter(|(_, fixed)| !fixed.changes.is_empty() && fixed.left.is_empty())
-        .map(|(template, fixed)| (template.as_str(), fixed.text.as_str()))
-        .collect();
-    let mut lines = MENDS.lines();
+/// The verdicts of Liquid for these mends, in their order. `tests/liquid/strict/mends.rb` says how Liquid is asked again.
+fn judged(recorded: &str, ours: &[(String, Fixed)]) -> Vec<Judged> {
+    let mut lines = recorded.lines();
     assert_eq!(lines.next(), Some(r#"["Liquid","5.13.0"]"#));
     let judged: Vec<Judged> =
         lines.map(|line| serde_json::from_str(line).expect("a line is a mend")).collect();
-    let known: Vec<(&str, &str)> = judged.iter().map(|(old, new, _)| (old.as_str(), new.as_str())).collect();
-    let changed = ours.iter().zip(&known).find(|(ours, known)| ours != known);
-    assert!(changed.is_none() && ours.len() == known.len(), "ask Liquid again, with mends.rb: {changed:?}");
+    let known = judged.iter().map(|(old, new, _)| (old.as_str(), new.as_str()));
+    let ours_now = ours.iter().map(|(old, fixed)| (old.as_str(), fixed.text.as_str()));
+    let changed = ours_now.zip(known).find(|(ours, known)| ours != known);
+    assert!(changed.is_none() && ours.len() == judged.len(), "ask Liquid again, with mends.rb: {changed:?}");
+    judged
+}
+
+#[test]
+fn every_mend_is_accepted_by_liquid_and_shows_the_same() {
+    let judged = judged(MENDS, &mended(How::AsShown));
     let wrong: Vec<&Judged> = judged.iter().filter(|(.., said)| said != 0 && said != 1).collect();
     assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), judged.len());
     assert!(judged.len() > 7_000, "only {} mends", judged.len());
+}
+
+#[test]
+fn every_mend_as_meant_is_accepted_by_liquid_and_says_whether_the_page_changes() {
+    let shown: FxHashSet<(String, String)> =
+        mended(How::AsShown).into_iter().map(|(old, fixed)| (old, fixed.text)).collect();
+    let mut ours = mended(How::AsMeant);
+    ours.retain(|(old, fixed)| !shown.contains(&(old.clone(), fixed.text.clone())));
+    let judged = judged(MEANT, &ours);
+    let says = |fixed: &Fixed| fixed.changes.iter().any(|change| change.output.is_some());
+    let wrong: Vec<_> = judged
+        .iter()
+        .zip(&ours)
+        .filter(|((.., said), (_, fixed))| said != 0 && said != 1 && !(said == 2 && says(fixed)))
+        .map(|(judged, (_, fixed))| (judged, &fixed.changes))
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), judged.len());
+    let other = judged.iter().filter(|(.., said)| said == 2).count();
+    assert!(judged.len() > 140 && other > 100, "{} mends, {other} of them show something else", judged.len());
+}
+
+#[test]
+fn liquid_in_json_is_mended_and_escaped_again() {
+    let schema = r#"<p>{{ x y }}</p>
+{% schema %}
+{"name": "A", "settings": [
+  {"type": "liquid", "id": "code", "label": "C", "default": "{{ a\u0020b }}\n{{ 'x\/y' | append \u0022é\" }}"},
+  {"type": "text", "id": "t", "label": "T", "default": "{{ a b }}", "visible_if": "{{ section.settings.code != \"x\" && c }}"}],
+ "blocks": [{"type": "own", "name": "O", "settings": [{"type": "liquid", "id": "more", "label": "M"}]}],
+ "presets": [{"name": "P", "settings": {"code": "{{ d e }}"}, "blocks": [{"type": "own", "settings": {"more": "{{ f g }}"}},
+  {"type": "there", "settings": {"html": "{{ h i }}"}}]}]}
+{% endschema %}"#;
+    let mut mender = Mender::new(How::AsShown);
+    mender.learn("sections/a.liquid", schema);
+    mender.learn(
+        "blocks/there.liquid",
+        r#"{% schema %}{"settings": [{"type": "liquid", "id": "html"}]}{% endschema %}"#,
+    );
+    mender
+        .learn("config/settings_schema.json", r#"[{"settings": [{"type": "liquid", "id": "theme_code"}]}]"#);
+    let check = |mender: &Mender, path: &str, text: &str, pairs: &[(&str, &str)]| {
+        let fixed = mender.mend(path, text).expect("it has mends");
+        let new = pairs.iter().fold(text.to_owned(), |text, (old, new)| text.replacen(old, new, 1));
+        assert_eq!(fixed.text, new);
+        assert_eq!((fixed.changes.len(), fixed.left), (pairs.len(), Vec::new()));
+        assert_eq!(mender.mend(path, &new), None, "mended once, nothing is mended again");
+        fixed.changes.into_iter().map(|change| (change.line, change.reason)).collect::<Vec<_>>()
+    };
+    let reasons = check(
+        &mender,
+        "sections/a.liquid",
+        schema,
+        &[
+            ("{{ x y }}", "{{ x }}"),
+            (r"{{ a\u0020b }}", "{{ a }}"),
+            (r#" | append \u0022é\" }}"#, " | append }}"),
+            (r#"!= \"x\" && c }}"#, r#"!= \"x\" }}"#),
+            ("{{ d e }}", "{{ d }}"),
+            ("{{ f g }}", "{{ f }}"),
+            ("{{ h i }}", "{{ h }}"),
+        ],
+    );
+    assert_eq!(reasons.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 4, 4, 5, 7, 7, 8]);
+    assert!(reasons[3].1.starts_with("the `visible_if` of `t`: `&&` is not Liquid"), "{reasons:?}");
+    let template = r#"/* made by Shopify */
+{"sections": {"one": {"type": "a", "settings": {"code": "{{ a b }}é\/", "t": "{{ a b }}"}, "blocks": {"b": {"type": "there", "settings": {"html": "	{{ c d }}"}}}}}}"#;
+    let pairs = [("{{ a b }}", "{{ a }}"), ("{{ c d }}", "{{ c }}")];
+    let reasons = check(&mender, "templates/index.json", template, &pairs);
+    assert!(reasons[1].1.starts_with("the Liquid of `html`: "), "{reasons:?}");
+    check(&mender, "sections/group.json", template, &pairs);
+    check(
+        &mender,
+        "config/settings_data.json",
+        r#"{"current": {"theme_code": "{{ a b }}", "sections": {"s": {"type": "a", "settings": {"code": "{{ c d }}"}}}}, "presets": {"P": {"theme_code": "{{ e f }}"}}}"#,
+        &[("{{ a b }}", "{{ a }}"), ("{{ c d }}", "{{ c }}"), ("{{ e f }}", "{{ e }}")],
+    );
+    // What is written in the place of a text with quotes and lines is escaped.
+    let mut meant = mender.clone();
+    meant.how = How::AsMeant;
+    let template = r#"{"sections": {"one": {"type": "a", "settings": {"code": "{% if a | append: \"\\\" %}x{% endif %}"}}}}"#;
+    check(
+        &meant,
+        "templates/index.json",
+        template,
+        &[(
+            r#"{% if a | append: \"\\\" %}"#,
+            r#"{% assign a_append = a | append: \"\\\" -%}\n{% if a_append %}"#,
+        )],
+    );
+    // What has no mend is listed.
+    let fixed = mender.mend("sections/a.liquid", r#"{% schema %}{"settings": [{"type": "text", "id": "t", "visible_if": "{{ a = b }}"}]}{% endschema %}"#);
+    let left = fixed.expect("it is listed").left;
+    assert_eq!((left[0].kind, left[0].place.as_str()), ("Character", "{{ a = b }}"), "{left:?}");
+    assert_eq!(
+        mender.mend(
+            "templates/b.json",
+            r#"{"sections": {"one": {"type": "none", "settings": {"code": "{{ a b }}"}}}}"#
+        ),
+        None
+    );
+}
+
+#[test]
+fn what_shopify_accepts_is_mended_by_name() {
+    let text = "{% schema %}\n{\"name\": \"A\",\n  \"name\": \"A\",\n  \"class\": \"x\", \"class\": \"y\",\n  \"settings\": [{\"a\": [1, {\"b\": null}], \"a\": [1, {\"b\": null}],},],\n}\n{% endschema %}";
+    let fixed = |also: Vec<Also>| Mender::new(How::AsShown).also(also).mend("sections/a.liquid", text);
+    assert_eq!(fixed(Vec::new()), None);
+    let mended = fixed(vec![Also::DuplicateKey]).expect("two keys");
+    let new = text.replacen("\"name\": \"A\",\n  ", "", 1).replacen("\"a\": [1, {\"b\": null}], ", "", 1);
+    assert_eq!((mended.text.as_str(), mended.was_refused()), (new.as_str(), false));
+    assert_eq!(
+        mended.changes.iter().map(|change| (change.line, change.code)).collect::<Vec<_>>(),
+        [(2, "DuplicateKey"), (5, "DuplicateKey")]
+    );
+    let mended = fixed(vec![Also::ValidJson]).expect("three commas");
+    assert_eq!(mended.text, text.replace(",}", "}").replace("],\n}", "]\n}").replace(",]", "]"));
+    let both = fixed(vec![Also::ValidJson, Also::DuplicateKey]).expect("both");
+    let body = both.text.trim_start_matches("{% schema %}").trim_end_matches("{% endschema %}");
+    assert_eq!(both.changes.len(), 5);
+    assert!(serde_json::from_str::<serde_json::Value>(body).is_ok(), "{body}");
+    // A comment is a reason to leave a key.
+    let template = r#"{"a": "x", "a": "x", "b": {"a": 1, /* why */ "a": 1}}"#;
+    let fixed = Mender::new(How::AsShown).also(vec![Also::DuplicateKey]).mend("locales/en.json", template);
+    assert_eq!(fixed.expect("one key").text, r#"{"a": "x", "b": {"a": 1, /* why */ "a": 1}}"#);
+    assert_eq!(Also::NAMES.map(Also::of), [Some(Also::DuplicateKey), Some(Also::ValidJson)]);
 }
 
 fn check(how: How, old: &str, new: &str) {
@@ -186,7 +310,7 @@ fn a_diff_has_the_changed_lines() {
 }
 
 /// Pieces of templates.
-const PIECES: [&str; 33] = [
+const PIECES: [&str; 34] = [
     "{{",
     "}}",
     "{%",
@@ -217,6 +341,7 @@ const PIECES: [&str; 33] = [
     "{% if a",
     "&&",
     "é",
+    "😀",
     "#",
     "“",
     "{% case a %}{% else b %}",
@@ -245,5 +370,32 @@ proptest! {
         prop_assert_eq!(places::applied(&text, &fixed.edits), fixed.text.clone());
         // Mended once, nothing is mended again.
         prop_assert_eq!(file("a.liquid", &fixed.text, how).changes.len(), 0, "{:?} {:?}", text, fixed.text);
+    }
+
+    #[test]
+    fn a_string_of_json_holds_what_the_file_would_hold(
+        pieces in prop::collection::vec((prop::sample::select(&PIECES[..]), any::<bool>()), 0..30),
+        is_meant in any::<bool>(),
+    ) {
+        let (mut text, mut escaped) = (String::new(), String::new());
+        for (piece, is_hex) in pieces {
+            text.push_str(piece);
+            if is_hex {
+                escaped.extend(piece.encode_utf16().map(|unit| format!("\\u{unit:04x}")));
+            } else {
+                escaped.push_str(&piece.replace('\n', "\\n"));
+            }
+        }
+        let how = if is_meant { How::AsMeant } else { How::AsShown };
+        let mut mender = Mender::new(how);
+        mender.learn("sections/a.liquid", r#"{% schema %}{"settings": [{"type": "liquid", "id": "code"}]}{% endschema %}"#);
+        let (before, after) = (r#"{"sections": {"s": {"type": "a", "settings": {"code": ""#, r#"", "more": "{{ a b }}"}}}}"#);
+        let alone = liquid(&text, how);
+        let fixed = mender.mend("templates/a.json", &format!("{before}{escaped}{after}"));
+        let new = fixed.as_ref().map_or(format!("{before}{escaped}{after}"), |fixed| fixed.text.clone());
+        let inner = new.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).expect("the rest stays");
+        let read: String = serde_json::from_str(&format!("\"{inner}\"")).expect("a string of JSON");
+        prop_assert_eq!(&read, &alone.text);
+        prop_assert_eq!(fixed.map_or(0, |fixed| fixed.changes.len() + fixed.left.len()), alone.changes.len() + alone.left.len());
     }
 }

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::expression::Stop;
 use super::pieces::{self, Named, Piece, PieceKind, Pieces, is_blank};
 use super::tags::{self, BLOCKS, VERBATIM};
-use super::{Kind, MAX_NESTING, Refusal, Span, lax, sentence};
+use super::{Kind, MAX_NESTING, Otherwise, Reading, Refusal, Span, lax, sentence};
 
 /// How often the end of a tag such as `raw` is looked for in vain.
 const MOST_LOOKS: u8 = 8;
@@ -31,6 +31,8 @@ pub struct Reader<'a> {
     blocks: FxHashSet<&'a str>,
     is_too_deep: bool,
     refusals: Vec<Refusal>,
+    /// What strict Liquid reads otherwise than the tolerant parser, if it is asked for.
+    otherwise: Option<Vec<Otherwise>>,
 }
 
 /// The lines of a `{% liquid %}` that are not read yet.
@@ -53,7 +55,8 @@ impl Lines<'_> {
     }
 }
 
-pub fn read(text: &str) -> Vec<Refusal> {
+/// Reads a file. `compares` asks for [`Reading::otherwise`].
+pub fn read(text: &str, compares: bool) -> Reading {
     let mut reader = Reader {
         text,
         pieces: Pieces::new(text),
@@ -63,12 +66,13 @@ pub fn read(text: &str) -> Vec<Refusal> {
         blocks: FxHashSet::default(),
         is_too_deep: false,
         refusals: Vec::new(),
+        otherwise: compares.then(Vec::new),
     };
     while let Some(piece) = reader.pieces.next() {
         reader.piece(piece);
     }
     reader.close_to(0, None);
-    reader.refusals
+    Reading { refusals: reader.refusals, otherwise: reader.otherwise.unwrap_or_default() }
 }
 
 impl<'a> Reader<'a> {
@@ -129,8 +133,15 @@ impl<'a> Reader<'a> {
     fn markup(&mut self, name: &str, tag: Span, markup: Span) {
         let text = markup.of(self.text);
         let is_block = |word: &str| self.blocks.contains(word);
-        if let Err(stop) = tags::read(name, text, markup.start as usize, &is_block) {
-            self.refuse(stop, name, tag, markup);
+        match tags::read(name, text, markup.start as usize, &is_block) {
+            Err(stop) => self.refuse(stop, name, tag, markup),
+            Ok(()) => {
+                if let Some(found) = &mut self.otherwise
+                    && let Some(sentence) = lax::otherwise(name, text)
+                {
+                    found.push(Otherwise { tag, sentence });
+                }
+            }
         }
     }
 

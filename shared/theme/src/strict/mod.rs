@@ -9,7 +9,7 @@
 //! - `lexer`, `expression`: the markup of one tag
 //! - `tags`: the grammar of each tag
 //! - `range`: the types that a range can't count
-//! - `lax`: what the tolerant parser makes of a refused markup
+//! - `lax`: what the tolerant parser makes of a refused markup, and of an accepted one that it reads otherwise
 //! - `sentence`: what a refusal says
 //!
 //! Recorded verdicts of Liquid are in `tests/liquid/strict`.
@@ -53,6 +53,22 @@ pub struct Refusal {
     pub parser: String,
     /// What the tolerant parser made of it, if it accepted the tag.
     pub lax: Option<Lax>,
+}
+
+/// What strict Liquid makes of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    pub refusals: Vec<Refusal>,
+    pub otherwise: Vec<Otherwise>,
+}
+
+/// A tag that both parsers accept, and that the strict one reads otherwise. The page changes, and nothing says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Otherwise {
+    /// The tag from its opening brace to its closing one. In `{% liquid %}`, the line.
+    pub tag: Span,
+    /// What the tolerant parser made of it.
+    pub sentence: String,
 }
 
 /// What the tolerant parser made of the markup of a tag or output.
@@ -187,7 +203,13 @@ pub(crate) fn first_fault(name: &str, markup: &str) -> Option<Stop> {
 /// All places of a Liquid file that Shopify refuses, in the order in which Liquid reads them. Without one, the file is accepted.
 #[must_use]
 pub fn refusals(text: &str) -> Vec<Refusal> {
-    blocks::read(text)
+    blocks::read(text, false).refusals
+}
+
+/// The refused places of a file, and the accepted ones that show something else than they did.
+#[must_use]
+pub fn read(text: &str) -> Reading {
+    blocks::read(text, true)
 }
 
 /// Whether Shopify accepts the markup of a tag or output that is alone: `name` is empty for an output. Blocks need no end here.

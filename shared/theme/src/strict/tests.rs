@@ -46,6 +46,57 @@ fn what_the_tolerant_parser_refused_has_no_tolerant_reading() {
     }
 }
 
+/// A template that both parsers accept, and whether they show different things.
+const OTHERWISE: &str = include_str!("../../../../tests/liquid/strict/otherwise.jsonl");
+
+#[test]
+fn what_is_shown_otherwise_is_named() {
+    let mut lines = OTHERWISE.lines();
+    assert_eq!(lines.next(), Some(r#"["Liquid","5.13.0"]"#));
+    let (mut named, mut missed, mut same) = (0, Vec::new(), Vec::new());
+    for line in lines {
+        let (template, differs): (String, u8) = serde_json::from_str(line).expect("a line is a verdict");
+        let found = read(&template);
+        assert_eq!(found.refusals, [], "{template}");
+        match (differs == 1, found.otherwise.is_empty()) {
+            (true, false) => named += 1,
+            (true, true) => missed.push(template),
+            (false, false) => same.push((template, found.otherwise)),
+            (false, true) => {}
+        }
+    }
+    assert!(named > 500, "only {named}");
+    assert!(missed.is_empty(), "{missed:#?}");
+    // They are read otherwise, and show the same in the three shops by chance.
+    assert!(same.len() < 230, "{} {same:#?}", same.len());
+}
+
+#[test]
+fn what_is_read_the_same_is_not_named() {
+    let named = |text: &str| {
+        let found = read(text).otherwise;
+        assert!(found.iter().all(|found| !found.tag.of(text).is_empty()), "{text}");
+        found.into_iter().map(|found| found.sentence).collect::<Vec<_>>()
+    };
+    for text in [
+        "{% if a == 'b' and c.d contains \"x, y: z\" %}{% elsif a['b' ] %}{% endif %}",
+        "{% for  i in a.b  limit : 2,offset:1 %}{% endfor %}{% for i in (1..a.b) reversed %}{% endfor %}",
+        "{% render 's' , k : 'a: b', l: 'c, d' %}{% render 's' for a as b,c:1 %}{% include a.b %}",
+        "{% cycle 'a','b', %}{% cycle 'g': a, \"b: c\" %}{% cycle nil %}{% cycle nil: 'a', 'b' %}",
+        "{{ a . b | append: ( 1 .. 2 ) }}{% assign x = a [ 0 ] %}{% echo a . b %}",
+        "{% case a %}{% when 'a', \"b\" or 1 %}{% endcase %}{% tablerow i in a,cols:2 %}{% endtablerow %}",
+    ] {
+        assert_eq!(named(text), [""; 0], "{text}");
+    }
+    assert_eq!(named("{% liquid\n  if a=='b'\n  endif\n%}"), ["until now, the shop read it as `if a.b`"]);
+    assert_eq!(named("{% cycle 'a', nil, 'b' %}"), ["until now, the shop read it as `cycle 'a', 'b'`"]);
+    assert_eq!(named("{% cycle 'a, b', 'c' %}"), ["until now, the shop read it as `cycle a, b, 'c'`"]);
+    assert_eq!(
+        named("{% for i in ( 1..2) %}{% endfor %}"),
+        ["until now, the shop read it as `for i in nil`"]
+    );
+}
+
 #[test]
 fn all_faults_are_named_with_their_places() {
     let check = |text: &str, expected: &[(&str, &str)]| {

@@ -1,9 +1,11 @@
 //! `theme fix`: what strict Liquid refuses is written so that Shopify takes it.
 //!
-//! The answer is a diff, and `--write` writes. Links are left out, as everywhere in a folder, so nothing outside of it is written.
+//! The answer is a diff, and `--write` writes. Links are left out, as everywhere in a folder, so nothing outside of it is written. For a project,
+//! the server answers. Both answers have the same shape.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::mem;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -11,8 +13,7 @@ use fs_err as fs;
 use serde_json::{Value, json};
 use tempfile::TempPath;
 use theme::answers::MAX_READ;
-use theme::fix::{self, How};
-use theme::path::FileKind;
+use theme::fix::Mender;
 
 use super::super::screen::{Look, Screen, block, line, print_json};
 use super::super::values::{Fields, counted};
@@ -31,51 +32,49 @@ struct Staged<'a> {
 ///
 /// # Errors
 /// If a file can't be read, or is not in the theme, or can't be written.
-pub fn fix(files: &[Listed], named: &[String], how: How, writes: bool) -> Result<Value, Failure> {
+pub fn fix(files: &[Listed], named: &[String], mut mender: Mender, writes: bool) -> Result<Value, Failure> {
     for name in named {
         if !files.iter().any(|file| file.path == *name) {
             return Err(Failure::Message(format!("the theme has no file {name}")));
         }
     }
-    // A file that is not of the theme, such as a copy of an e-mail, must be named.
-    let is_asked = |file: &&Listed| {
-        if named.is_empty() {
-            FileKind::of(&file.path) != FileKind::Other
-        } else {
-            named.contains(&file.path)
-        }
-    };
-    let liquid: Vec<&Listed> =
-        files.iter().filter(is_asked).filter(|file| file.path.ends_with(".liquid")).collect();
-    bounded(liquid.iter().copied(), MAX_READ, "the Liquid of a theme that is mended")?;
-    let (mut answers, mut staged) = (Vec::new(), Vec::new());
-    let (mut mended, mut left) = (0, 0);
-    for file in &liquid {
-        let Ok(text) = String::from_utf8(file.read()?) else {
-            return Err(Failure::Message(format!("{} is not UTF-8, so it can't be mended", file.path)));
-        };
-        let fixed = fix::file(&file.path, &text, how);
-        if fixed.changes.is_empty() && fixed.left.is_empty() {
-            continue;
-        }
-        (mended, left) = (mended + fixed.changes.len(), left + fixed.left.len());
-        answers.push(json!({
-            "path": file.path,
-            "changes": fixed.changes,
-            "left": fixed.left,
-            "diff": fixed.diff(&file.path, &text),
-        }));
-        if writes && fixed.text != text {
-            staged.push(stage(file, text, &fixed.text)?);
+    let is_named = |file: &Listed| named.contains(&file.path);
+    let read: Vec<&Listed> =
+        files.iter().filter(|file| mender.looks_at(&file.path, is_named(file))).collect();
+    bounded(read.iter().copied(), MAX_READ, "what is mended of a theme")?;
+    let mut texts = Vec::new();
+    for file in read {
+        let is_asked = named.is_empty() || is_named(file);
+        match String::from_utf8(file.read()?) {
+            Ok(text) => {
+                mender.learn(&file.path, &text);
+                if is_asked {
+                    texts.push((file, text));
+                }
+            }
+            Err(_) if is_asked => {
+                return Err(Failure::Message(format!("{} is not UTF-8, so it can't be mended", file.path)));
+            }
+            Err(_) => {}
         }
     }
+    let (mut fixed, mut staged) = (Vec::new(), Vec::new());
+    for (file, text) in texts {
+        let Some(mut mended) = mender.mend(&file.path, &text) else { continue };
+        let new = mem::take(&mut mended.text);
+        if writes && new != text {
+            staged.push(stage(file, text, &new)?);
+        }
+        fixed.push(mended);
+    }
+    let written = staged.len();
     put(staged)?;
     Ok(json!({
-        "files": liquid.len(),
-        "mended": mended,
-        "left": left,
-        "written": writes,
-        "fixes": answers,
+        "files": fixed,
+        "refused_before": fixed.iter().filter(|file| file.was_refused()).count(),
+        "refused_after": fixed.iter().filter(|file| file.is_refused()).count(),
+        "has_more": false,
+        "written": written,
     }))
 }
 
@@ -114,23 +113,32 @@ fn put(staged: Vec<Staged>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints what was mended and what is left.
+/// How many places of the answer are in these lists of its files.
+fn places(answer: &Value, list: &str) -> i64 {
+    answer.items("files").iter().map(|file| file.items(list).len() as i64).sum()
+}
+
+/// Prints what was mended and what is left. `writes` says whether it was to be written.
 ///
 /// # Errors
 /// If it can't be printed, or if something is left, or would be mended.
-pub fn print(screen: Screen, answer: &Value, is_for_people: bool) -> Result<(), Failure> {
+pub fn print(screen: Screen, answer: &Value, writes: bool, is_for_people: bool) -> Result<(), Failure> {
     if is_for_people {
-        output::print(text(screen, answer))?;
+        output::print(text(screen, answer, writes))?;
     } else {
         print_json(answer)?;
     }
-    let (mended, left) = (answer.number("mended").unwrap_or(0), answer.number("left").unwrap_or(0));
+    if answer.is("has_more") {
+        output::note("more files are to be mended; name some of them");
+    }
     let refused = |places| counted(places, "place is", "places are");
-    match (answer.is("written"), mended, left) {
+    match (writes, places(answer, "changes"), places(answer, "left")) {
         (_, 0, 0) | (true, _, 0) => Ok(()),
-        (true, ..) => Err(Failure::Message(format!("{} still refused", refused(left)))),
-        (false, 0, _) => Err(Failure::Message(format!("{} refused, and none can be mended", refused(left)))),
-        (false, ..) => {
+        (true, _, left) => Err(Failure::Message(format!("{} still refused", refused(left)))),
+        (false, 0, left) => {
+            Err(Failure::Message(format!("{} refused, and none can be mended", refused(left))))
+        }
+        (false, mended, _) => {
             let to_mend = counted(mended, "place", "places");
             Err(Failure::Message(format!("nothing is written: `--write` mends {to_mend}")))
         }
@@ -138,9 +146,9 @@ pub fn print(screen: Screen, answer: &Value, is_for_people: bool) -> Result<(), 
 }
 
 /// The diff. What is no part of it begins with `#`, so that programs which apply it pass over it.
-fn text(screen: Screen, answer: &Value) -> String {
+fn text(screen: Screen, answer: &Value, writes: bool) -> String {
     let mut text = String::new();
-    let fixes = answer.items("fixes");
+    let fixes = answer.items("files");
     for fix in fixes {
         let path = line(fix.text("path"));
         for change in fix.items("changes") {
@@ -160,11 +168,11 @@ fn text(screen: Screen, answer: &Value) -> String {
             }
         }
     }
-    let (mended, left) = (answer.number("mended").unwrap_or(0), answer.number("left").unwrap_or(0));
+    let (mended, left) = (places(answer, "changes"), places(answer, "left"));
     let summary = if (mended, left) == (0, 0) {
         "Strict Liquid refuses nothing.".to_owned()
     } else {
-        let verb = if answer.is("written") { "mended" } else { "can be mended" };
+        let verb = if writes { "mended" } else { "can be mended" };
         let places = counted(mended, "place", "places");
         format!(
             "{places} {verb}, {left} left to a person, in {}",

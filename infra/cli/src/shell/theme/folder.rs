@@ -19,7 +19,7 @@ use theme::answers::{
 };
 use theme::archive::theme_paths;
 use theme::check::{CheckedFile, CheckedTheme, is_read};
-use theme::fix::How;
+use theme::fix::{Also, How, Mender};
 use theme::index::MAX_THEME_BYTES;
 use theme::path::check_path;
 use theme_scripts::Oxc;
@@ -48,10 +48,12 @@ pub fn ask(folder: &Path, command: &ThemeCommand) -> Result<(Value, PathBuf), Fa
             let most = if *limit == 0 { usize::MAX } else { *limit as usize };
             return Ok((check(&files, overlay.as_deref(), deleted, most)?, folder.join(within)));
         }
-        ThemeCommand::Fix { files, as_meant, write, .. } => {
+        ThemeCommand::Fix { files, as_meant, also, write, .. } => {
             let (found, within) = theme(folder)?;
             let how = if *as_meant { How::AsMeant } else { How::AsShown };
-            return Ok((fixes::fix(&found, files, how, *write)?, folder.join(within)));
+            let also = also.iter().filter_map(|name| Also::of(name)).collect();
+            let mender = Mender::new(how).also(also);
+            return Ok((fixes::fix(&found, files, mender, *write)?, folder.join(within)));
         }
         ThemeCommand::Lookup { request, active, .. } => {
             check_request(request, 1)?;

@@ -52,7 +52,8 @@ pub fn run(args: &Theme) -> Result<(), Failure> {
 fn finds_nothing(command: &ThemeCommand, answer: &Value) -> bool {
     let are_empty = |lists: &[&str]| lists.iter().all(|list| answer.items(list).is_empty());
     match command {
-        ThemeCommand::Check { .. } | ThemeCommand::Fix { .. } => answer.number("files") == Some(0),
+        ThemeCommand::Check { .. } => answer.number("files") == Some(0),
+        ThemeCommand::Fix { .. } => are_empty(&["files"]),
         ThemeCommand::Lookup { .. } => are_empty(&["targets"]),
         ThemeCommand::Map { .. } => answer.text("text").is_empty(),
         ThemeCommand::Graph { file: None, .. } => are_empty(&["probably_unused", "unresolved"]),
@@ -92,7 +93,9 @@ fn show(command: &ThemeCommand, folder: Option<&Path>, answer: Value) -> Result<
             let place = folder.map(|folder| Place::of_folder(folder, overlay.as_deref()));
             return report::print(style, &place.unwrap_or_default(), answer);
         }
-        ThemeCommand::Fix { .. } => return fixes::print(screen, &answer, is_for_people(command)),
+        ThemeCommand::Fix { write, .. } => {
+            return fixes::print(screen, &answer, *write, is_for_people(command));
+        }
         _ if !is_for_people(command) => return print_json(&answer),
         ThemeCommand::Lookup { .. } => shown::targets(screen, &answer),
         ThemeCommand::Map { tokens, .. } => shown::outline(&answer, *tokens),

@@ -57,9 +57,13 @@ pub fn ask(api: &Api, project: &ProjectId, command: &ThemeCommand) -> Result<Val
             let change = json!({ "files": files, "deleted": deleted });
             checked(api, &path("check"), change, *limit as usize)
         }
-        ThemeCommand::Fix { .. } => Err(Failure::Message(format!(
-            "`theme fix` mends the files of a folder, and {project} is a project; export it, and name the folder"
+        ThemeCommand::Fix { also, .. } if !also.is_empty() => Err(Failure::Message(format!(
+            "`--also` mends the files of a folder, and {project} is a project; export it, and name the folder"
         ))),
+        ThemeCommand::Fix { files, as_meant, write, .. } => {
+            let ask = json!({ "paths": files, "as_meant": as_meant, "write": write });
+            api.send(Change::Post, &path("fix"), &ask)
+        }
         ThemeCommand::Lookup { request, active, .. } => {
             let mut body = json!({ "request": request });
             if let Some(active) = active {

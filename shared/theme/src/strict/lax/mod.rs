@@ -6,9 +6,11 @@
 //! - [`fragments`]: the pieces that the patterns find
 //! - [`value`]: how strict Liquid writes a piece
 //! - [`condition`]: the condition of an `if`
+//! - [`spaced`]: an accepted markup, written so that the patterns find what the strict grammar finds
 
 mod condition;
 mod fragments;
+mod spaced;
 mod value;
 
 use self::fragments::{
@@ -50,28 +52,54 @@ pub fn read(name: &str, text: &str, markup: Span, stop: &Stop) -> Option<Lax> {
         return None;
     }
     let found = find(name, old);
+    let sentence = said(name, &found)?;
+    let markup = match found {
+        Found::Same(new) if is_accepted(name, &new) => Some(new),
+        _ => None,
+    };
+    Some(Lax { markup, sentence })
+}
+
+/// What the tolerant parser made of a markup that strict Liquid accepts, if it is something else.
+pub fn otherwise(name: &str, markup: &str) -> Option<String> {
+    // The tolerant parser read outputs with a strict grammar first. A name alone has no second reading.
+    if matches!(name, "" | "echo" | "assign" | "capture" | "increment" | "decrement")
+        || markup.len() > LONGEST
+    {
+        return None;
+    }
+    let spaced = spaced::spaced(name, markup).filter(|spaced| spaced != markup.trim())?;
+    let Found::Same(new) = find(name, &spaced) else { return None };
+    let old = find(name, markup);
+    match &old {
+        Found::Same(old) if spaced::plain(old) == spaced::plain(&spaced::restored(&new)) => None,
+        // All values of the `cycle` are `nil`, and both show nothing.
+        Found::Unwritten if name == "cycle" => None,
+        _ => said(name, &old),
+    }
+}
+
+fn is_accepted(name: &str, markup: &str) -> bool {
+    tags::read(name, markup, 0, &|_| false).is_ok()
+}
+
+/// What the tolerant parser did, if it did not refuse the markup.
+fn said(name: &str, found: &Found) -> Option<String> {
     let shown =
         |new: &str| if name.is_empty() { format!("{{{{ {new} }}}}") } else { format!("{name} {new}") };
-    match found {
-        Found::Refused => None,
-        Found::Same(new) if tags::read(name, &new, 0, &|_| false).is_ok() => {
-            let sentence = format!("until now, the shop read it as {}", sentence::quoted(&shown(&new)));
-            Some(Lax { markup: Some(new), sentence })
+    Some(match found {
+        Found::Refused => return None,
+        Found::Same(new) if is_accepted(name, new) => {
+            format!("until now, the shop read it as {}", sentence::quoted(&shown(new)))
         }
-        Found::Error(said) => {
-            let sentence = format!("until now, the comparison failed with `Liquid error: {said}`");
-            Some(Lax { markup: None, sentence })
-        }
+        Found::Error(said) => format!("until now, the comparison failed with `Liquid error: {said}`"),
         Found::Variable(variable) => {
-            let sentence =
-                format!("until now, the shop set a variable of the name {}", sentence::quoted(&variable));
-            Some(Lax { markup: None, sentence })
+            format!("until now, the shop set a variable of the name {}", sentence::quoted(variable))
         }
         Found::Same(_) | Found::Unwritten => {
-            let sentence = "until now, the shop ignored what it did not understand".to_owned();
-            Some(Lax { markup: None, sentence })
+            "until now, the shop ignored what it did not understand".to_owned()
         }
-    }
+    })
 }
 
 fn find(name: &str, markup: &str) -> Found {
