@@ -8,14 +8,15 @@ use std::sync::LazyLock;
 use oxc_allocator::Allocator;
 use oxc_ast::AstKind;
 use oxc_ast::ast::{
-    Argument, AssignmentExpression, AssignmentTarget, CallExpression, Expression, StaticMemberExpression,
-    UnaryOperator,
+    Argument, ArrowFunctionExpression, AssignmentExpression, AssignmentTarget, CallExpression, Expression,
+    FormalParameters, Function, StaticMemberExpression, UnaryOperator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
-use oxc_semantic::SemanticBuilder;
+use oxc_semantic::{ScopeFlags, SemanticBuilder};
 use oxc_span::SourceType;
-use theme::check::script::{ScriptFacts, ScriptReader};
+
+use theme::check::script::{ScriptFacts, ScriptReader, Unresolved};
 
 /// Names that browsers define.
 static BROWSER: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
@@ -92,9 +93,9 @@ fn read(source: &str, has_modules: bool) -> ScriptFacts {
     }
     let scoping = built.semantic.scoping();
     let nodes = built.semantic.nodes();
-    let mut finder = Finder { facts, guarded: HashSet::new() };
+    let mut finder = Finder { facts, guarded: HashSet::new(), given: Vec::new(), depth: 0, is_called: false };
     finder.visit_program(&parsed.program);
-    let Finder { mut facts, guarded } = finder;
+    let Finder { mut facts, guarded, .. } = finder;
     for (name, references) in scoping.root_unresolved_references() {
         let name = name.as_str();
         if BROWSER.contains(name) || guarded.contains(name) {
@@ -102,6 +103,8 @@ fn read(source: &str, has_modules: bool) -> ScriptFacts {
         }
         let mut is_guarded = false;
         let mut first = None;
+        let is_capital = name.starts_with(|c: char| c.is_ascii_uppercase());
+        let (mut is_library, mut is_called) = (true, true);
         for id in references {
             let reference = scoping.get_reference(*id);
             let node = reference.node_id();
@@ -116,14 +119,22 @@ fn read(source: &str, has_modules: bool) -> ScriptFacts {
                 }
                 _ => {}
             }
-            let at = oxc_span::GetSpan::span(&nodes.kind(node)).start as usize;
+            let span = oxc_span::GetSpan::span(&nodes.kind(node));
+            let (is_space, is_call) = match nodes.parent_kind(node) {
+                AstKind::StaticMemberExpression(_) | AstKind::NewExpression(_) => (true, false),
+                AstKind::CallExpression(call) => (false, oxc_span::GetSpan::span(&call.callee) == span),
+                _ => (false, false),
+            };
+            is_library &= is_capital || is_space;
+            is_called &= is_capital || is_space || is_call;
+            let at = span.start as usize;
             first = Some(first.map_or(at, |first: usize| first.min(at)));
         }
         if let (false, Some(at)) = (is_guarded, first) {
-            facts.unresolved.push((name.to_owned(), at));
+            facts.unresolved.push(Unresolved { name: name.to_owned(), at, is_library, is_called });
         }
     }
-    facts.unresolved.sort_by_key(|(_, at)| *at);
+    facts.unresolved.sort_by_key(|unresolved| unresolved.at);
     if !has_modules {
         let root = scoping.root_scope_id();
         facts.globals.extend(scoping.get_bindings(root).keys().map(|name| name.as_str().to_owned()));
@@ -157,6 +168,12 @@ struct Finder {
     facts: ScriptFacts,
     /// Names that the script looks for before it uses them.
     guarded: HashSet<String>,
+    /// The parameters of the function around the whole script, which is called at once.
+    given: Vec<String>,
+    /// How many functions are around this place.
+    depth: u32,
+    /// Whether the next function is called at once.
+    is_called: bool,
 }
 
 impl Finder {
@@ -179,7 +196,36 @@ impl Finder {
     }
 }
 
+impl Finder {
+    fn enter(&mut self, parameters: &FormalParameters) {
+        if self.depth == 0 && std::mem::take(&mut self.is_called) {
+            let names = parameters.items.iter().filter_map(|item| item.pattern.get_identifier_name());
+            self.given = names.map(|name| name.to_string()).collect();
+        }
+        self.depth += 1;
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+        if self.depth == 0 {
+            self.given.clear();
+        }
+    }
+}
+
 impl<'a> Visit<'a> for Finder {
+    fn visit_function(&mut self, function: &Function<'a>, flags: ScopeFlags) {
+        self.enter(&function.params);
+        walk::walk_function(self, function, flags);
+        self.leave();
+    }
+
+    fn visit_arrow_function_expression(&mut self, function: &ArrowFunctionExpression<'a>) {
+        self.enter(&function.params);
+        walk::walk_arrow_function_expression(self, function);
+        self.leave();
+    }
+
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
         if let Expression::StaticMemberExpression(member) = &call.callee
             && let Some(Argument::StringLiteral(text)) = call.arguments.first()
@@ -198,6 +244,9 @@ impl<'a> Visit<'a> for Finder {
                 _ => {}
             }
         }
+        let callee = call.callee.without_parentheses();
+        self.is_called = self.depth == 0
+            && matches!(callee, Expression::FunctionExpression(_) | Expression::ArrowFunctionExpression(_));
         walk::walk_call_expression(self, call);
     }
 
@@ -213,7 +262,8 @@ impl<'a> Visit<'a> for Finder {
     fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
         if let AssignmentTarget::StaticMemberExpression(member) = &assignment.left
             && let Expression::Identifier(object) = &member.object
-            && matches!(object.name.as_str(), "window" | "globalThis" | "self")
+            && (matches!(object.name.as_str(), "window" | "globalThis" | "self")
+                || self.depth == 1 && self.given.iter().any(|given| given == object.name.as_str()))
         {
             self.facts.globals.push(member.property.name.to_string());
         }
@@ -251,8 +301,41 @@ mod tests {
         check("const a = 1;\nconst a = 2;", 19, "already been declared");
         check("const a = ;", 10, "Unexpected token");
         let facts = Oxc.read("function a() { return b + 1; }", false);
-        assert_eq!(facts.unresolved, [("b".to_owned(), 22)]);
+        let found: Vec<(&str, usize)> = facts.unresolved.iter().map(|u| (u.name.as_str(), u.at)).collect();
+        assert_eq!(found, [("b", 22)]);
         assert_eq!(facts.globals, ["a"]);
+    }
+
+    #[test]
+    fn a_name_is_used_as_a_library_or_not() {
+        let check = |source: &str, expected: (bool, bool)| {
+            let facts = Oxc.read(source, false);
+            let [found] = facts.unresolved.as_slice() else { panic!("{source}: {:?}", facts.unresolved) };
+            assert_eq!((found.is_library, found.is_called), expected, "{source}");
+        };
+        check("gsap.to('.a', {});", (true, true));
+        check("new splide('.a');", (true, true));
+        check("use(ScrollTrigger); function use(a) {}", (true, true));
+        check("tippy(document.body);", (false, true));
+        check("if (line) {}", (false, false));
+        check("tippy(1); f(tippy); function f() {}", (false, false));
+    }
+
+    #[test]
+    fn a_library_sets_names_on_what_it_gets() {
+        let check = |source: &str, name: &str| {
+            assert!(Oxc.read(source, false).globals.iter().any(|global| global == name), "{source}");
+        };
+        check("!function(t, e) { t.Clip = e() }(this, function() { return 1 });", "Clip");
+        check(
+            "(function (global, factory) { factory(global.slider = {}); })(this, function () {});",
+            "slider",
+        );
+        check("((e, n) => { e.Lib = n(); })(this, () => 1);", "Lib");
+        for source in ["function f(t) { t.line = 1 }", "(function(t) { function g() { t.line = 1 } })(this)"]
+        {
+            assert!(!Oxc.read(source, false).globals.iter().any(|global| global == "line"), "{source}");
+        }
     }
 
     #[test]

@@ -8,7 +8,14 @@ use super::{CheckedFile, CheckedTheme, Content, Finding, Note, Severity};
 /// The findings of `after` that `before` does not have.
 pub fn added(before: &CheckedTheme, after: &CheckedTheme) -> Vec<Finding> {
     type Key = (String, &'static str, String);
-    let key = |finding: &Finding| -> Key { (finding.path.clone(), finding.code, finding.message.clone()) };
+    let key = |finding: &Finding| -> Key {
+        // A text that one more locale has is still the same remark.
+        let message = match finding.message.split_once(" is missing in ") {
+            Some((what, _)) if finding.code == "MatchingTranslations" => what,
+            _ => &finding.message,
+        };
+        (finding.path.clone(), finding.code, message.to_owned())
+    };
     let mut old: FxHashMap<Key, Vec<String>> = FxHashMap::default();
     for (finding, excerpt) in before.located() {
         old.entry(key(&finding)).or_default().push(excerpt);
@@ -84,7 +91,49 @@ fn damage(before: &CheckedTheme, after: &CheckedTheme) -> Vec<(String, Note)> {
         }
     }
     lost_classes(before, after, &mut found);
+    lost_files(before, after, &mut found);
     found
+}
+
+/// Kinds of pages that each shop has. Without a template, such a page shows an error.
+const PAGES: [&str; 11] = [
+    "404",
+    "article",
+    "blog",
+    "cart",
+    "collection",
+    "gift_card",
+    "index",
+    "list-collections",
+    "page",
+    "product",
+    "search",
+];
+
+/// Files that the shop needs and that the change deletes.
+fn lost_files(before: &CheckedTheme, after: &CheckedTheme, found: &mut Vec<(String, Note)>) {
+    let mut lose = |path: &str, severity: Severity, message: &str| {
+        found.push((path.to_owned(), note(0, severity, "MissingFile", message)));
+    };
+    let is_lost = |path: &str| before.files.contains_key(path) && !after.files.contains_key(path);
+    if is_lost("config/settings_schema.json") {
+        lose("config/settings_schema.json", Error, "a theme needs this file");
+    }
+    if is_lost("config/settings_data.json") {
+        let message = "with this file, the values of all the theme's settings are lost";
+        lose("config/settings_data.json", Warning, message);
+    }
+    for page in PAGES {
+        let paths = ["json", "liquid"].map(|extension| format!("templates/{page}.{extension}"));
+        let Some(path) = paths.iter().find(|path| is_lost(path)) else { continue };
+        if !paths.iter().any(|path| after.files.contains_key(path)) {
+            lose(
+                path,
+                Error,
+                &format!("the shop has no template `{page}` any more, so these pages show an error"),
+            );
+        }
+    }
 }
 
 /// The place of an edit of one run of lines, if the same lines, with the same neighbours, also stand earlier.

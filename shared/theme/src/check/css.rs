@@ -1,7 +1,7 @@
 //! A scanner of stylesheets. It knows nesting, layers and containers; it checks what would lose rules or declarations.
 
-use super::Notes;
 use super::Severity::{Error, Warning};
+use super::{Notes, properties};
 use crate::text::Span;
 
 /// What a stylesheet defines.
@@ -58,8 +58,9 @@ struct Scanner<'a, 'n> {
     /// The first rule that seems to lack its end: another rule begins in it no further to the right, or its brace stands
     /// further to the left.
     open_odd: Option<usize>,
-    /// The first closing brace that is not below its rule.
+    /// The first closing brace that is not below its rule, and how many there are. With many, indentation says nothing.
     closed_odd: Option<usize>,
+    odd: usize,
     has_loose: bool,
     quiet: bool,
     /// No `)` stands on the line before here.
@@ -79,6 +80,7 @@ pub fn scan(text: &str, within: Span, quiet: bool, notes: &mut Notes) -> CssFact
         facts: CssFacts::default(),
         open_odd: None,
         closed_odd: None,
+        odd: 0,
         has_loose: false,
         quiet,
         no_bracket_before: 0,
@@ -140,7 +142,10 @@ impl Scanner<'_, '_> {
                     if brackets.last().is_some_and(|(open, _)| *open == partner) {
                         brackets.pop();
                     } else {
-                        self.notes.add(self.at, Error, CODE, format!("`{}` closes nothing", byte as char));
+                        // Alone between declarations, it takes nothing with it.
+                        let is_alone = self.first(start, self.at) == self.at;
+                        let severity = if is_alone { Warning } else { Error };
+                        self.notes.add(self.at, severity, CODE, format!("`{}` closes nothing", byte as char));
                     }
                 }
                 b'{' => {
@@ -336,6 +341,7 @@ impl Scanner<'_, '_> {
                     && open != close
                 {
                     self.closed_odd.get_or_insert(self.at);
+                    self.odd += 1;
                     if close < open {
                         self.open_odd.get_or_insert(block.at);
                     }
@@ -343,8 +349,15 @@ impl Scanner<'_, '_> {
             }
             None => {
                 if !self.quiet && !self.has_loose {
-                    let message = "there is a `}` too many";
-                    self.notes.add(self.closed_odd.unwrap_or(self.at), Error, CODE, message);
+                    let odd = self.closed_odd.filter(|_| self.odd == 1);
+                    // The browser drops the rule behind it. At the end there is none.
+                    let is_last = self.first(self.at + 1, self.end) >= self.end;
+                    let (severity, message) = if is_last && odd.is_none() {
+                        (Warning, "there is a `}` too many at the end")
+                    } else {
+                        (Error, "there is a `}` too many: the rule behind it is lost")
+                    };
+                    self.notes.add(odd.unwrap_or(self.at), severity, CODE, message);
                 }
                 self.has_loose = true;
             }
@@ -363,7 +376,9 @@ impl Scanner<'_, '_> {
         let at = self.first(start, self.end);
         if at < self.end && !self.text.get(at..self.end).unwrap_or_default().trim().is_empty() {
             let tail = self.text[at..self.end].trim();
-            if !tail.starts_with('@') && tail != "-->" && tail != "<!--" {
+            // An output can print whole rules, such as `font_face`.
+            let is_output = tail.split_whitespace().all(|word| word.bytes().all(|b| b == b'_'));
+            if !is_output && !tail.starts_with('@') && tail != "-->" && tail != "<!--" {
                 self.notes.add(at, Error, CODE, "the stylesheet ends within a rule");
             }
         }
@@ -422,6 +437,16 @@ impl Scanner<'_, '_> {
         }
         if property.starts_with("--") {
             return; // a custom property holds anything
+        }
+        // In `@property`, `@font-face` and the like, other rules hold.
+        let is_style = self.open.last().is_some_and(|block| block.is_rule);
+        if !self.quiet && is_style && !property.contains("__") {
+            if let Some(known) = properties::meant(property) {
+                let message = format!("there is no property `{}`: `{known}` is meant", clip(property));
+                self.notes.add(at, Warning, CODE, message);
+            } else if let Some(message) = properties::wrong_value(property, value) {
+                self.notes.add(at, Warning, CODE, message);
+            }
         }
         self.value(at, name.len() + 1, value);
     }

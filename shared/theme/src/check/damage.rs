@@ -3,6 +3,7 @@
 use super::Notes;
 use super::Severity::{Error, Warning};
 use crate::path::FileKind;
+use crate::scan::liquid;
 
 const CODE: &str = "EditingDamage";
 
@@ -37,39 +38,45 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     line_ends(text, notes);
     let is_json = path.ends_with(".json");
     escaped_text(kind, text, is_json, notes);
+    let is_liquid = is_liquid(kind);
     let mut at = 0;
     let mut signs = (0, 0, 0);
     let mut numbered = 0;
     let mut lines = 0;
-    let mut in_raw_block = false;
     // What the whole text lacks, no line has.
-    let has_raw = RAW.iter().any(|mark| contains(text, mark));
     let has_dots = ["...", "…"].iter().any(|dots| contains(text, dots));
-    let mut comments = COMMENTS.map(|mark| Next::new(text, mark));
+    let mut marks = MARKS.map(|mark| Next::new(text, mark));
+    let mut block: Option<Block> = None;
+    let mut last = ("", 0);
     for line in text.split_inclusive('\n') {
         let here = at;
         at += line.len();
         let unindented = line.trim_start();
         let trimmed = unindented.trim_end();
-        if has_raw {
-            if RAW.iter().any(|mark| trimmed.contains(mark)) {
-                in_raw_block = true;
-            }
-            if trimmed.contains("endraw") || trimmed.contains("enddoc") {
-                in_raw_block = false;
-            }
+        // Each mark must see each line.
+        let mut has_mark = false;
+        for mark in &mut marks {
+            has_mark |= mark.is_within(here, at);
+        }
+        let was_in = block;
+        if has_mark || was_in.is_some() {
+            block = Block::after(block, trimmed, is_liquid);
         }
         let Some(first) = trimmed.bytes().next() else { continue };
         lines += 1;
         let start = here + (line.len() - unindented.len());
+        let is_code = was_in.is_none();
         // Most lines begin with a byte that begins none of these.
         match first {
-            b'`' | b'~' if !in_raw_block && is_fence(trimmed) => {
+            b'`' | b'~' if is_code && is_fence(trimmed) => {
                 notes.add(start, Error, CODE, "a Markdown fence stands in the file");
             }
             b'<' | b'>' | b'=' => {
                 let is_end = ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark))
-                    || ["<<<<<<<", ">>>>>>>", "======="].contains(&trimmed) && line.as_bytes()[0] == first;
+                    || ["<<<<<<<", ">>>>>>>", "======="].contains(&trimmed)
+                        && line.as_bytes()[0] == first
+                        && is_code
+                    || is_code && first != b'=' && trimmed.len() >= 4 && trimmed.bytes().all(|b| b == first);
                 if is_end {
                     let message = "a marker of a merge or of a replacement stands in the file";
                     notes.add(start, Error, CODE, message);
@@ -83,7 +90,7 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
                     || trimmed.starts_with("*** Update File")
                 {
                     notes.add(start, Error, CODE, "a header of a diff stands in the file");
-                } else if diff_sign(line) {
+                } else if is_code && diff_sign(line) {
                     if signs.0 + signs.1 == 0 {
                         signs.2 = start;
                     }
@@ -93,15 +100,22 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
             b'0'..=b'9' if numbered_line(trimmed) => numbered += 1,
             _ => {}
         }
-        if !in_raw_block {
-            let mut has_comment = false;
-            // Each mark must see each line.
-            for mark in &mut comments {
-                has_comment |= mark.is_within(here, at);
+        if has_dots && is_code && is_ellipsis(trimmed) {
+            let next = text[at..].trim_start();
+            // Between a tag and its end it is a text, such as a gap between the numbers of pages.
+            let is_text = last.0.ends_with('>') && next.starts_with("</");
+            if kind != FileKind::Locale && !is_text {
+                let message = "an ellipsis stands for code that is not there";
+                notes.add(start, Error, "Placeholder", message);
             }
-            placeholder(kind, trimmed, start, (has_comment, has_dots), notes);
+        } else if !matches!(was_in, Some(Block::Shown(_))) {
+            placeholder(kind, trimmed, start, has_mark, is_code, notes);
         }
         talk(trimmed, start, notes);
+        last = (trimmed, start);
+    }
+    if block.is_none() {
+        end_of_file(is_liquid, text, last, notes);
     }
     if signs.0 + signs.1 > 0 && !is_json || signs.0 + signs.1 > 1 {
         notes.add(signs.2, Error, CODE, "a sign of a diff stands before the line");
@@ -117,11 +131,83 @@ fn contains(text: &str, part: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
 }
 
-/// Beginnings of blocks whose text may show code.
-const RAW: [&str; 4] = ["{% raw", "@example", "{% doc", "{%- doc"];
+const fn is_liquid(kind: FileKind) -> bool {
+    matches!(
+        kind,
+        FileKind::Layout | FileKind::Template | FileKind::Section | FileKind::Block | FileKind::Snippet
+    )
+}
 
-/// Beginnings of comments that can stand anywhere in a line.
-const COMMENTS: [&str; 4] = ["{% comment", "<!--", "/*", " //"];
+/// What a line has with which a comment, or a block whose text is no code, begins or ends.
+const MARKS: [&str; 7] = ["comment", "raw", "doc ", "doc-", "<!--", "/*", " //"];
+
+/// A block of several lines that are no code, with its end.
+#[derive(Clone, Copy, PartialEq)]
+enum Block {
+    Comment(&'static str),
+    /// Its text may show code: `raw` and `doc`.
+    Shown(&'static str),
+}
+
+impl Block {
+    /// The block that is open behind a line.
+    fn after(open: Option<Self>, line: &str, is_liquid: bool) -> Option<Self> {
+        if let Some(Self::Comment(end) | Self::Shown(end)) = open {
+            return if line.contains(end) { None } else { open };
+        }
+        let behind = |at: usize, mark: &str, block: Self, end: &str| {
+            (!line[at + mark.len()..].contains(end)).then_some(block)
+        };
+        // `image/*` begins no comment.
+        if line.starts_with("/*") {
+            return behind(0, "/*", Self::Comment("*/"), "*/");
+        }
+        if !is_liquid {
+            return None;
+        }
+        if let Some(at) = line.find("<!--") {
+            return behind(at, "<!--", Self::Comment("-->"), "-->");
+        }
+        // A line of `{% liquid %}`.
+        if line == "comment" {
+            return Some(Self::Comment("endcomment"));
+        }
+        for (word, block) in [
+            ("comment", Self::Comment("endcomment")),
+            ("raw", Self::Shown("endraw")),
+            ("doc", Self::Shown("enddoc")),
+        ] {
+            let (Self::Comment(end) | Self::Shown(end)) = block;
+            let is_tag = |at: &(usize, &str)| {
+                let before = line[..at.0].trim_end_matches([' ', '-']);
+                let after = line[at.0 + word.len()..].trim_start_matches([' ', '-']);
+                before.ends_with("{%") && after.starts_with("%}")
+            };
+            if let Some((at, _)) = line.match_indices(word).find(is_tag) {
+                return behind(at, word, block, end);
+            }
+        }
+        None
+    }
+}
+
+/// Whether a line consists of dots that stand for something.
+fn is_ellipsis(line: &str) -> bool {
+    matches!(line, "..." | "…" | "[...]" | "(...)")
+}
+
+/// What writing a file through a shell or a chat leaves at its end.
+fn end_of_file(is_liquid: bool, text: &str, (line, at): (&str, usize), notes: &mut Notes) {
+    if matches!(line, "EOF" | "EOT" | "<EOF>" | "[EOF]" | "END_OF_FILE" | "'EOF'") {
+        notes.add(at, Error, CODE, "the mark of the end of a text stands in the file");
+    } else if is_liquid
+        && line.starts_with("// ")
+        && text[..at].trim_end().ends_with(['>', '}'])
+        && is_shown(text, &[], at)
+    {
+        notes.add(at, Error, CODE, "the page shows this line: `//` begins no comment here");
+    }
+}
 
 /// Finds the places of a mark in a text, in order.
 struct Next<'a> {
@@ -243,16 +329,13 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
     {
         notes.add(first("\\n"), Error, CODE, "line ends are escaped: the file contains `\\n` as text");
     }
-    let is_liquid = matches!(
-        kind,
-        FileKind::Layout | FileKind::Template | FileKind::Section | FileKind::Block | FileKind::Snippet
-    );
-    if is_liquid {
-        if quotes >= 2 && memchr::memmem::find(text.as_bytes(), b"=\\\"").is_some() {
-            let in_script = text.find("<script").is_some_and(|script| script < first("=\\\""));
-            if !in_script {
-                notes.add(first("=\\\""), Error, CODE, "quotes are escaped: attributes begin with `\\\"`");
-            }
+    if is_liquid(kind) {
+        if quotes >= 2
+            && let Some(at) = memchr::memmem::find(text.as_bytes(), b"=\\\"")
+            && text.find("<script").is_none_or(|script| script > at)
+            && !is_in_string(text, at)
+        {
+            notes.add(at, Error, CODE, "quotes are escaped: attributes begin with `\\\"`");
         }
         // Markup as text: more escaped elements than a text would mention.
         let escaped = [
@@ -271,20 +354,23 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
             "&lt;script",
             "&lt;style",
         ];
-        let has_any = contains(text, "&lt;");
-        let total: usize = if has_any { escaped.iter().map(|mark| count(mark)).sum() } else { 0 };
-        if total >= 2 {
-            let at = escaped
-                .iter()
-                .filter_map(|mark| memchr::memmem::find(text.as_bytes(), mark.as_bytes()))
-                .min();
-            notes.add(at.unwrap_or(0), Error, CODE, "markup is escaped: the page shows it as text");
-        }
+        let places = |mark: &'static str| memchr::memmem::find_iter(text.as_bytes(), mark);
+        let is_element = |at: &usize| escaped.iter().any(|mark| text[*at..].starts_with(mark));
+        let elements: Vec<usize> = places("&lt;").filter(is_element).take(MOST_LOOKS).collect();
+        const LIQUID: [&str; 5] = ["{&#37;", "&#123;", "{{&quot;", "{% if a &gt;", "&#x7B;"];
         let has_any = memchr::memchr(b'&', text.as_bytes()).is_some();
-        for mark in ["{&#37;", "&#123;", "{{&quot;", "{% if a &gt;", "&#x7B;"].iter().filter(|_| has_any) {
-            if let Some(at) = memchr::memmem::find(text.as_bytes(), mark.as_bytes()) {
-                notes.add(at, Error, CODE, "Liquid is escaped: the page shows it as text");
-                break;
+        let outputs: Vec<usize> =
+            LIQUID.iter().filter(|_| has_any).filter_map(|mark| places(mark).next()).collect();
+        if elements.len() >= 2 || !outputs.is_empty() {
+            let (tokens, _) = liquid::tokens(text);
+            let shown = |places: &[usize]| -> Vec<usize> {
+                places.iter().copied().filter(|at| is_shown(text, &tokens, *at)).collect()
+            };
+            if let [at, _, ..] = shown(&elements).as_slice() {
+                notes.add(*at, Error, CODE, "markup is escaped: the page shows it as text");
+            }
+            if let [at, ..] = shown(&outputs).as_slice() {
+                notes.add(*at, Error, CODE, "Liquid is escaped: the page shows it as text");
             }
         }
         if let Some(at) = memchr::memmem::find(text.as_bytes(), b"\\{{")
@@ -314,25 +400,17 @@ fn may_stand_for_code(line: &str) -> bool {
     })
 }
 
-/// A comment that stands for code which is not there.
-fn placeholder(
-    kind: FileKind,
-    line: &str,
-    at: usize,
-    (has_comment, has_dots): (bool, bool),
-    notes: &mut Notes,
-) {
+/// A comment that stands for code which is not there. Within a comment of several lines, only what says so clearly counts.
+fn placeholder(kind: FileKind, line: &str, at: usize, has_comment: bool, is_code: bool, notes: &mut Notes) {
     let is_comment = match line.as_bytes() {
-        [b'*' | b'#' | b'[' | b'(', ..]
-        | [b'/', b'/' | b'*', ..]
-        | [b'{', b'%' | b'#', ..]
-        | [b'.', b'.', b'.', ..] => true,
+        [b'*' | b'#' | b'[' | b'(', ..] | [b'/', b'/' | b'*', ..] | [b'{', b'%' | b'#', ..] => true,
+        // Dots before a name spread it.
+        [b'.', b'.', b'.', b' ', ..] => true,
         [b'<', b'!', ..] if line.starts_with("<!--") => true,
         [0xE2, ..] if line.starts_with('…') => true,
         _ => has_comment,
     };
-    let may_be_bare = has_dots && kind != FileKind::Locale;
-    if !(is_comment || may_be_bare) || !may_stand_for_code(line) {
+    if !is_comment || !may_stand_for_code(line) {
         return;
     }
     let bare = line.trim_matches(|c: char| {
@@ -340,16 +418,13 @@ fn placeholder(
     });
     let bare = bare.trim_start_matches("comment").trim_end_matches("endcomment");
     let bare = bare.trim_matches(|c: char| matches!(c, '-' | '%' | '{' | '}' | ' '));
-    if (bare == "..." || bare == "…") && kind != FileKind::Locale {
+    if (bare == "..." || bare == "…") && kind != FileKind::Locale && is_code {
         notes.add(at, Error, "Placeholder", "an ellipsis stands for code that is not there");
-        return;
-    }
-    if !is_comment {
         return;
     }
     let lower = bare.to_ascii_lowercase();
     let has_dots = lower.contains("...") || lower.contains('…');
-    const STRONG: [&str; 26] = [
+    const STRONG: [&str; 20] = [
         "rest of the code",
         "rest of code",
         "rest of the file",
@@ -357,25 +432,38 @@ fn placeholder(
         "rest of your code",
         "rest of the existing",
         "remaining code",
-        "existing code",
         "code remains the same",
         "code unchanged",
         "rest remains",
+        "rest stays",
         "remains unchanged",
         "same as before",
         "unchanged code",
         "rest of the template",
         "rest of the section",
-        "rest of the markup",
         "rest of the styles",
         "rest of the schema",
-        "rest of the content",
-        "code here",
         "keep the rest",
-        "previous code",
-        "original code",
         "rest is unchanged",
-        "your code goes here",
+    ];
+    // Authors write these, too, in longer sentences.
+    const ALONE: [&str; 4] = ["existing code", "previous code", "original code", "code goes here"];
+    /// What a file has a rest of.
+    const PARTS: [&str; 14] = [
+        "code",
+        "file",
+        "function",
+        "functions",
+        "styles",
+        "css",
+        "markup",
+        "html",
+        "content",
+        "template",
+        "schema",
+        "settings",
+        "script",
+        "methods",
     ];
     const WITH_DOTS: [&str; 12] = [
         "rest",
@@ -392,16 +480,20 @@ fn placeholder(
         "previous",
     ];
     let count = lower.split_whitespace().count();
-    let is_strong =
-        STRONG.iter().any(|words| lower.contains(words)) && (count <= 6 || has_dots && count <= 14);
+    let is_strong = STRONG.iter().any(|words| lower.contains(words))
+        && (count <= 6 || has_dots && count <= 14)
+        || ALONE.iter().any(|words| lower.contains(words)) && (count <= 3 || has_dots && count <= 8);
     let starts_with_dots = lower.starts_with("...") || lower.starts_with('…');
     let is_weak = has_dots
+        && is_code
         && (starts_with_dots || count <= 5 && (lower.ends_with("...") || lower.ends_with('…')))
         && WITH_DOTS.iter().any(|word| lower.split(|c: char| !c.is_alphanumeric()).any(|part| part == *word))
         && lower.split_whitespace().count() <= 12;
-    let is_short = lower.split_whitespace().count() <= 6
-        && (lower.starts_with("rest of ")
-            || lower.starts_with("the rest")
+    let of_part = lower.strip_prefix("the ").unwrap_or(&lower).strip_prefix("rest of ").is_some_and(|rest| {
+        count <= 4 && rest.split_whitespace().next_back().is_some_and(|word| PARTS.contains(&word))
+    });
+    let is_short = count <= 6
+        && (of_part
             || lower.ends_with("omitted for brevity")
             || lower.ends_with("unchanged")
             || lower.ends_with("truncated"));
@@ -502,6 +594,36 @@ fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
     {
         notes.add(found, Error, "InvisibleCharacter", "an invisible character stands in the code");
     }
+}
+
+/// Whether the page shows what stands at a place: it is in no tag, comment, schema or script, and in no element that shows code.
+fn is_shown(text: &str, tokens: &[liquid::Token], at: usize) -> bool {
+    let next = tokens.partition_point(|token| token.span.start as usize <= at);
+    if tokens[..next].last().is_some_and(|token| at < token.span.end as usize) {
+        return false;
+    }
+    let before = &text.as_bytes()[..at];
+    let is_open = |open: &str, close: &str| {
+        memchr::memmem::rfind(before, open.as_bytes())
+            .is_some_and(|open| memchr::memmem::find(&before[open..], close.as_bytes()).is_none())
+    };
+    let hidden = [
+        ("<!--", "-->"),
+        ("<script", "</script"),
+        ("<style", "</style"),
+        ("<pre", "</pre"),
+        ("<code", "</code"),
+        ("<textarea", "</textarea"),
+    ];
+    !hidden.iter().any(|(open, close)| is_open(open, close))
+}
+
+/// Whether a place is within a string of its line, as in JSON in an attribute.
+fn is_in_string(text: &str, at: usize) -> bool {
+    let line = memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |newline| newline + 1);
+    let line = &text.as_bytes()[line..at];
+    let quotes = memchr::memchr_iter(b'"', line).filter(|at| *at == 0 || line[at - 1] != b'\\').count();
+    quotes % 2 == 1
 }
 
 /// How often a sign is looked for outside of Liquid. Each look can read the whole text before.

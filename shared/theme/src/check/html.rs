@@ -84,6 +84,17 @@ struct Control {
     has_else: bool,
     /// The values of the last `when`.
     when: String,
+    /// What all conditions so far compare with values that are written out: `a` of `{% if a == 'x' %}`.
+    compared: Option<String>,
+}
+
+/// What a condition compares with a text that is written out.
+fn compared(condition: &str) -> Option<String> {
+    let (left, right) = condition.split_once("==")?;
+    let right = right.trim();
+    let quote = right.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    // The next quote is the last sign, so nothing follows.
+    (right[1..].find(quote)? + 2 == right.len()).then(|| left.trim().to_owned())
 }
 
 struct Reader<'a, 'n> {
@@ -201,6 +212,7 @@ impl Reader<'_, '_> {
                         done: Vec::new(),
                         has_else: false,
                         when: String::new(),
+                        compared: if word == "if" { compared(markup.of(self.text)) } else { None },
                     });
                     self.items.push(Vec::new());
                 }
@@ -210,6 +222,9 @@ impl Reader<'_, '_> {
                     control.when =
                         if word == "when" { markup.of(self.text).to_owned() } else { String::new() };
                     control.has_else |= word == "else";
+                    if word == "elsif" && control.compared != compared(markup.of(self.text)) {
+                        control.compared = None;
+                    }
                     let branch = std::mem::take(self.items.last_mut().expect("a control has items"));
                     // What stands before the first `when` is never printed.
                     if !(control.name == "case" && control.branch == 1) {
@@ -237,7 +252,7 @@ impl Reader<'_, '_> {
     }
 
     fn finish(&mut self, control: Control) {
-        let Control { at, is_loop, name, mut done, has_else, .. } = control;
+        let Control { at, is_loop, name, mut done, has_else, compared, .. } = control;
         done.push(self.items.pop().unwrap_or_default());
         if name == "capture" {
             // What is captured may be a part of an element.
@@ -251,7 +266,9 @@ impl Reader<'_, '_> {
         if is_loop {
             self.item(Item::Loop { body: done.swap_remove(0) });
         } else {
-            if !has_else {
+            // Conditions that compare one value with several texts name all of them, as a setting has a list of choices.
+            let names_all = done.len() > 1 && (compared.is_some() || name == "case");
+            if !has_else && !names_all {
                 done.push(Vec::new());
             }
             self.item(Item::Branches { at, branches: done });

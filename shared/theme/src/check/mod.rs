@@ -14,8 +14,10 @@ mod facts;
 mod html;
 pub(crate) mod json;
 mod names;
+mod pages;
 mod pairing;
 mod paths;
+mod properties;
 mod refused;
 mod schema;
 pub mod script;
@@ -152,7 +154,15 @@ pub struct CheckedFile {
     id: u64,
     words: FileWords,
     /// What is wrong beside the default locale with this id. A locale is not compared again with the same one.
-    beside_default: Mutex<Option<(u64, Arc<[Note]>)>>,
+    beside_default: Mutex<Option<(u64, Arc<BesideDefault>)>>,
+}
+
+/// A locale beside the default locale.
+#[derive(Default)]
+struct BesideDefault {
+    notes: Vec<Note>,
+    /// The keys of the texts that it lacks, in order.
+    missing: Vec<String>,
 }
 
 /// The id of the next file that is read.
@@ -389,6 +399,9 @@ impl CheckedFile {
             TokenKind::Output { markup } => {
                 let inner = markup.of(&self.text);
                 !inner.is_empty()
+                    && inner
+                        .trim_start()
+                        .starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '\''))
                     && !inner.contains(['{', '}', ';', '\n'])
                     && (inner.contains(" | ") || inner.contains('.') || inner.starts_with('\''))
             }
@@ -404,7 +417,10 @@ impl CheckedFile {
         let Some(reader) = scripts else { return Content::None };
         if path.ends_with(".liquid") {
             let (tokens, _) = liquid::tokens(&self.text);
-            let facts = self.embedded(reader, whole, false, &tokens, notes);
+            let mut facts = self.embedded(reader, whole, false, &tokens, notes);
+            if script::is_library(path, &self.text) {
+                facts.unresolved.clear();
+            }
             return Content::Script(facts);
         }
         let before = notes.list.len();
@@ -412,6 +428,10 @@ impl CheckedFile {
         let mut facts = reader.read(&self.text, false);
         let is_static = notes.list.len() == before;
         note_unread(&facts, 0, notes);
+        // A library looks for names that only some browsers or pages have.
+        if script::is_library(path, &self.text) {
+            facts.unresolved.clear();
+        }
         if is_static {
             for (at, message) in facts.errors.drain(..).take(1) {
                 notes.add(at, Severity::Error, "JavaScriptSyntax", message);
@@ -449,8 +469,11 @@ impl CheckedFile {
         if let Some((at, message)) = errors.into_iter().next() {
             notes.add(base + at, Severity::Error, "JavaScriptSyntax", message);
         }
-        facts.unresolved.retain(|(name, _)| !name.contains("____"));
-        for (_, at) in facts.unresolved.iter_mut().chain(&mut facts.selectors).chain(&mut facts.elements) {
+        facts.unresolved.retain(|unresolved| !unresolved.name.contains("____"));
+        for unresolved in &mut facts.unresolved {
+            unresolved.at += base;
+        }
+        for (_, at) in facts.selectors.iter_mut().chain(&mut facts.elements) {
             *at += base;
         }
         facts.selectors.retain(|(selector, _)| !selector.contains("____"));

@@ -40,7 +40,8 @@ pub struct Names {
 }
 
 /// Filters that work under another name.
-const MORE_FILTERS: &str = "t handle camelcase h encode_url_component sort_by url_for_vendor payment_icon_png_url inspect format_code";
+const MORE_FILTERS: &str = "t handle camelcase h encode_url_component sort_by url_for_vendor payment_icon_png_url inspect format_code \
+    edit_customer_address_link delete_customer_address_link";
 
 const MORE_TAGS: &str = "ifchanged #";
 

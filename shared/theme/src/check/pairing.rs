@@ -2,6 +2,7 @@
 
 use super::Notes;
 use super::Severity::{self, Error, Info, Warning};
+use super::pages;
 
 /// The structure of the markup.
 #[derive(Clone, Debug)]
@@ -25,10 +26,13 @@ pub enum Item {
 }
 
 /// Elements whose end may be left out.
-const OPTIONAL: [&str; 16] = [
+pub const OPTIONAL: [&str; 16] = [
     "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup",
     "html", "head", "body",
 ];
+
+/// Elements of SVG that hold no others.
+const SHAPES: [&str; 8] = ["path", "use", "circle", "ellipse", "line", "polygon", "polyline", "rect"];
 
 #[derive(Clone, Debug)]
 enum Opened {
@@ -81,15 +85,37 @@ pub struct Pairing<'a, 'n> {
     pairs: Vec<(String, usize, usize, usize, usize)>,
     /// What stands at the top of the file, while that is collected.
     halves: Option<Vec<Half>>,
+    /// Whether branches seem to open or close different elements.
+    is_branched: bool,
 }
 
 impl<'a, 'n> Pairing<'a, 'n> {
     pub fn new(text: &'a str, notes: &'n mut Notes, is_snippet: bool) -> Self {
-        Self { text, notes, is_snippet, is_certain: true, pairs: Vec::new(), halves: None }
+        Self {
+            text,
+            notes,
+            is_snippet,
+            is_certain: true,
+            pairs: Vec::new(),
+            halves: None,
+            is_branched: false,
+        }
     }
 
     /// Reports what is not paired, except the halves, which it returns.
     pub fn run(mut self, items: &[Item]) -> Vec<Half> {
+        let before = (self.notes.list.len(), self.notes.counts);
+        let halves = self.pair(items);
+        // The comparison of branches above knows no conditions. If each page that the conditions allow is balanced, it was wrong.
+        if self.is_branched && pages::are_balanced(self.text, items) {
+            self.notes.list.truncate(before.0);
+            self.notes.counts = before.1;
+            return Vec::new();
+        }
+        halves
+    }
+
+    fn pair(&mut self, items: &[Item]) -> Vec<Half> {
         let effect = self.sequence(items);
         // A snippet may open an element that another snippet closes.
         self.is_certain = !self.is_snippet;
@@ -97,7 +123,7 @@ impl<'a, 'n> Pairing<'a, 'n> {
             self.halves = Some(Vec::new());
         }
         self.leftovers(&effect);
-        self.halves.unwrap_or_default()
+        self.halves.take().unwrap_or_default()
     }
 
     /// Reports an element, or keeps it if another file may have the other half. `culprit` is the place where the file itself has lost the
@@ -143,10 +169,14 @@ impl<'a, 'n> Pairing<'a, 'n> {
     }
 
     fn one_branch(&mut self, name: &str, at: usize, what: &str) {
+        // The branches of an inner condition: `(div|)`.
+        let mut names = name.split(['(', ')', '|', ' ']).filter(|name| !name.is_empty());
+        let Some(name) = names.find(|name| !OPTIONAL.contains(name)).or_else(|| names.next()) else { return };
         if OPTIONAL.contains(&name) {
             return;
         }
         let message = format!("`<{name}>` is {what} on one branch only");
+        self.is_branched = true;
         self.leftover(name, at, None, what == "opened", message);
     }
 
@@ -228,12 +258,13 @@ impl<'a, 'n> Pairing<'a, 'n> {
                     };
                     let other = other.clone();
                     let message = format!("`</{name}>` does not close `<{other}>`");
-                    self.notes.add(
-                        at,
-                        if self.is_snippet { Warning } else { Error },
-                        "UnclosedElement",
-                        message,
-                    );
+                    let severity = match () {
+                        // The browser ignores the end of a cell outside of a table.
+                        () if OPTIONAL.contains(&name) && name != "p" => Info,
+                        () if self.is_snippet => Warning,
+                        () => Error,
+                    };
+                    self.notes.add(at, severity, "UnclosedElement", message);
                     if is_heading(name) && is_heading(&other) {
                         effect.opened.pop();
                     }
@@ -242,8 +273,18 @@ impl<'a, 'n> Pairing<'a, 'n> {
             }
             return;
         };
-        for opened in effect.opened.split_off(index + 1).iter().rev() {
+        let inner = effect.opened.split_off(index + 1);
+        for (depth, opened) in inner.iter().enumerate().rev() {
             match opened {
+                // The end of the picture ends its last shape, too. What follows within the shape is not drawn.
+                Opened::Element { name: shape, at: open }
+                    if SHAPES.contains(&shape.as_str())
+                        && depth + 1 == inner.len()
+                        && !self.text[*open + 1..at].contains('<') =>
+                {
+                    let message = format!("`<{shape}>` has no end, but the picture ends here");
+                    self.notes.add(*open, Info, "UnclosedElement", message);
+                }
                 Opened::Element { name, at } => self.unclosed(name, *at),
                 Opened::Either { branches, at } => {
                     let name = branches.iter().flatten().next().cloned().unwrap_or_default();

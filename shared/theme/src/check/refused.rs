@@ -48,6 +48,10 @@ pub fn is_refused(path: &str, code: &str, severity: Severity) -> bool {
     if code == "ValidSettingValue" && path == "config/settings_data.json" {
         return false;
     }
+    // A shop without a template for some pages is accepted.
+    if code == "MissingFile" && path.starts_with("templates/") {
+        return false;
+    }
     let is_reason = REFUSED.contains(&code) || (code == "MissingTemplate" && path.ends_with(".json"));
     is_reason && severity == Severity::Error
 }

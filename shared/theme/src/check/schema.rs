@@ -154,6 +154,14 @@ fn check_keys(kind: FileKind, root: &Node, notes: &mut Notes) {
     ];
     const BLOCK: [&str; 9] =
         ["name", "tag", "class", "settings", "blocks", "presets", "max_blocks", "limit", "enabled_on"];
+    if let Some(tag) = root.get("tag")
+        && kind == FileKind::Block
+        && !matches!(tag.value, json::Value::Null)
+        && !tag.text().is_some_and(is_tag)
+    {
+        let message = "`tag` must be the name of an element, of at most 50 characters, or null";
+        notes.add(tag.at, Error, CODE, message);
+    }
     let known: &[&str] = if kind == FileKind::Block { &BLOCK } else { &SECTION };
     for member in root.members() {
         if !known.contains(&member.key.as_str()) {
@@ -176,6 +184,12 @@ fn check_keys(kind: FileKind, root: &Node, notes: &mut Notes) {
     {
         notes.add(default.at, Error, CODE, "a schema has either `presets` or `default`, not both");
     }
+}
+
+fn is_tag(name: &str) -> bool {
+    name.len() <= 50
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
 fn check_name(root: &Node, notes: &mut Notes) {
@@ -385,6 +399,13 @@ fn presets(schema: &mut Schema, notes: &mut Notes) {
                 names.push(text);
             }
             None => {}
+        }
+        if is_preset {
+            const KEYS: [&str; 5] = ["name", "category", "settings", "blocks", "block_order"];
+            for member in preset.members().iter().filter(|member| !KEYS.contains(&member.key.as_str())) {
+                let message = format!("a preset has no attribute `{}`", member.key);
+                notes.add(member.key_at, Warning, CODE, message);
+            }
         }
         if let Some(values) = preset.get("settings") {
             check_stored(values, &schema.settings, "ValidSettingsKey", Warning, notes);

@@ -18,13 +18,33 @@ pub struct ScriptFacts {
     /// If the reader refused to read the script: the place, and the limit as a sentence. Nothing is known of the script then.
     pub unread: Option<(usize, String)>,
     /// Names that no scope of the script defines.
-    pub unresolved: Vec<(String, usize)>,
-    /// Names that other scripts of the page can use: declarations at the top level and properties of `window`.
+    pub unresolved: Vec<Unresolved>,
+    /// Names that other scripts of the page can use: declarations at the top level, properties of `window`, and what a library sets on an
+    /// object that it gets.
     pub globals: Vec<String>,
     /// Selectors given to `querySelector` and its kin. An id begins with `#`.
     pub selectors: Vec<(String, usize)>,
     /// Custom elements that the script defines.
     pub elements: Vec<(String, usize)>,
+}
+
+/// A name that no scope of a script defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unresolved {
+    pub name: String,
+    pub at: usize,
+    /// Whether each use is one of a library that the page may load: `Name`, `x.y` or `new x()`.
+    pub is_library: bool,
+    /// Whether each use is a call.
+    pub is_called: bool,
+}
+
+/// Whether a script is a library of others: its name says that it is minified, or its lines are very long.
+pub fn is_library(path: &str, text: &str) -> bool {
+    const LONG: usize = 2_000;
+    path.contains(".min.")
+        || path.contains(".bundle.")
+        || text.len() > LONG && text.lines().any(|line| line.len() > LONG)
 }
 
 /// A body of JavaScript in a file.

@@ -214,13 +214,15 @@ fn range(node: &Node, id: &str, kind: &str, notes: &mut Notes) -> Option<(f64, f
         notes.add(place("step"), Error, CODE, format!("the step of the range `{id}` must be greater than 0"));
         return None;
     }
-    if max <= min {
+    if max < min {
         notes.add(place("max"), Error, CODE, format!("the range `{id}` ends before it begins"));
         return None;
     }
     // 101 values, so 100 steps.
     let steps = (max - min) / step;
-    if steps > 100.0 + 1e-6 {
+    if steps < 2.0 - 1e-6 {
+        notes.add(place("max"), Error, CODE, format!("the range `{id}` has less than three values"));
+    } else if steps > 100.0 + 1e-6 {
         let at = if node.get("step").is_some() { place("step") } else { place("max") };
         notes.add(at, Error, CODE, format!("the range `{id}` has more than 101 steps"));
     } else if !is_whole(steps) {
@@ -315,6 +317,14 @@ pub fn wrong_value(setting: &Setting, value: &Node, is_default: bool) -> Option<
     if value.text().is_some_and(|text| text.contains("{{") || text.starts_with("t:")) {
         return None;
     }
+    // One text for each language.
+    let is_language = |key: &str| key.len() == 2 || key.len() == 5 && key.as_bytes()[2] == b'-';
+    if is_default
+        && !value.members().is_empty()
+        && value.members().iter().all(|member| is_language(&member.key) && member.node.text().is_some())
+    {
+        return None;
+    }
     if matches!(value.value, Value::Null) {
         return is_default.then(|| (Error, format!("the default of `{id}` must not be null")));
     }
@@ -404,9 +414,11 @@ pub fn wrong_value(setting: &Setting, value: &Node, is_default: bool) -> Option<
         }
         "font_picker" => {
             let Some(text) = value.text() else { return must(kind_severity, "a string") };
-            let is_font = text.rsplit_once('_').is_some_and(|(name, style)| {
-                !name.is_empty() && matches!(style.as_bytes(), [b'n' | b'i' | b'o', b'1'..=b'9'])
-            });
+            let is_system = matches!(text, "mono" | "sans-serif" | "serif");
+            let is_font = is_system
+                || text.rsplit_once('_').is_some_and(|(name, style)| {
+                    !name.is_empty() && matches!(style.as_bytes(), [b'n' | b'i' | b'o', b'1'..=b'9'])
+                });
             (!is_font && !text.is_empty())
                 .then(|| (kind_severity, format!("{what} `{id}` is not a font such as assistant_n4")))
         }

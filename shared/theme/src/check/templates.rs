@@ -274,10 +274,13 @@ fn theme_info(group: &Node, mut invalid: impl FnMut(usize, String)) {
     for key in ["theme_name", "theme_author", "theme_version", "theme_documentation_url"] {
         match group.get(key) {
             None => invalid(group.at, format!("theme_info has no `{key}`")),
-            Some(value) if value.text().is_none() => {
-                invalid(value.at, format!("`{key}` must be a string, is {}", value.kind()));
-            }
-            Some(_) => {}
+            Some(value) => match value.text() {
+                None => invalid(value.at, format!("`{key}` must be a string, is {}", value.kind())),
+                Some(text) if key == "theme_author" && text.chars().count() > 25 => {
+                    invalid(value.at, "`theme_author` has at most 25 characters".to_owned());
+                }
+                Some(_) => {}
+            },
         }
     }
     if ["theme_support_email", "theme_support_url"].iter().all(|key| group.get(key).is_none()) {
@@ -336,6 +339,11 @@ fn flatten(node: Node, prefix: String, found: &mut FxHashMap<String, Translation
             .iter()
             .all(|member| PLURALS.contains(&member.key.as_str()) && member.node.text().is_some());
     if is_plural {
+        // Each language has this form, and it is used where the others do not fit.
+        if node.get("other").is_none() && !prefix.is_empty() {
+            let message = format!("the plurals of `{prefix}` have no `other`");
+            notes.add(node.at, Warning, "ValidLocale", message);
+        }
         for member in node.members() {
             unbalanced(member.node.text().unwrap_or_default(), &member.node, notes);
         }

@@ -246,7 +246,15 @@ fn a_script_that_is_not_read_is_no_error_and_may_define_any_name() {
                     ..Default::default()
                 }
             } else {
-                super::script::ScriptFacts { unresolved: vec![("a".to_owned(), 0)], ..Default::default() }
+                super::script::ScriptFacts {
+                    unresolved: vec![super::script::Unresolved {
+                        name: "a".to_owned(),
+                        at: 0,
+                        is_library: false,
+                        is_called: false,
+                    }],
+                    ..Default::default()
+                }
             }
         }
     }

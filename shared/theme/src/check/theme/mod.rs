@@ -84,6 +84,8 @@ pub fn check(theme: &CheckedTheme) -> Vec<(String, Note)> {
         }
         whole.notes.entry(path.clone()).or_default().list.extend(notes.list);
     }
+    whole.missing_texts(FileKind::Locale);
+    whole.missing_texts(FileKind::SchemaLocale);
     whole.scripts();
     whole
         .notes

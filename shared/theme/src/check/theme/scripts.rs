@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Whole;
 use crate::check::Severity::{Error, Warning};
+use crate::check::script::Unresolved;
 use crate::check::words::{self, MAX_PREFIX};
 use crate::check::{CheckedFile, CheckedTheme, Content, ScriptFacts, Severity};
 use crate::text::Span;
@@ -24,6 +25,7 @@ impl<'a> Whole<'a> {
         };
         let mut globals: FxHashSet<&str> = FxHashSet::default();
         let mut words: Option<Words> = None;
+        let mut foreign: Option<Foreign> = None;
         // A script that was not read may define any name.
         let mut has_unread = false;
         for (_, facts) in scripts() {
@@ -39,16 +41,20 @@ impl<'a> Whole<'a> {
         }
         let mut mentions: FxHashMap<&str, Option<usize>> = FxHashMap::default();
         for (path, facts) in scripts() {
-            for (name, at) in &facts.unresolved {
-                if !has_unread && !globals.contains(name.as_str()) {
-                    found.push((
-                        path.clone(),
-                        *at,
-                        Error,
-                        "UndefinedName",
-                        format!("nothing defines `{name}`"),
-                    ));
+            for Unresolved { name, at, is_library, is_called } in &facts.unresolved {
+                if has_unread || globals.contains(name.as_str()) {
+                    continue;
                 }
+                let foreign = foreign.get_or_insert_with(|| Foreign::of(theme));
+                if foreign.loads(name) {
+                    continue;
+                }
+                let (severity, message) = if *is_library || *is_called && foreign.is_any {
+                    (Warning, format!("no file of the theme defines `{name}`: another script must"))
+                } else {
+                    (Error, format!("nothing defines `{name}`"))
+                };
+                found.push((path.clone(), *at, severity, "UndefinedName", message));
             }
             for (selector, at) in &facts.selectors {
                 let name = &selector[1..];
@@ -78,6 +84,53 @@ impl<'a> Whole<'a> {
             self.add(&path, at, severity, code, message);
         }
     }
+}
+
+/// The scripts that pages load from elsewhere.
+struct Foreign {
+    /// Their addresses, in small letters.
+    addresses: Vec<String>,
+    is_any: bool,
+}
+
+impl Foreign {
+    fn of(theme: &CheckedTheme) -> Self {
+        let mut found = Self { addresses: Vec::new(), is_any: false };
+        for file in theme.files.values() {
+            match &file.content {
+                Content::Liquid(liquid) => {
+                    let text = file.text.as_str();
+                    let scripts = liquid.markup.elements.iter().filter(|element| element.name == "script");
+                    let sources = scripts.filter_map(|element| element.value(text, "src"));
+                    // `'//host/name.js' | script_tag`
+                    let filtered = memchr::memmem::find_iter(text.as_bytes(), "script_tag").map(|at| {
+                        let start = memchr::memrchr(b'{', &text.as_bytes()[..at]).unwrap_or(at);
+                        &text[start..at]
+                    });
+                    let all = sources.chain(filtered).filter(|source| source.contains("//"));
+                    found.addresses.extend(all.map(str::to_ascii_lowercase));
+                    found.is_any |= has_loader(text);
+                }
+                Content::Script(_) => found.is_any |= has_loader(&file.text),
+                _ => {}
+            }
+        }
+        found.is_any |= !found.addresses.is_empty();
+        found
+    }
+
+    /// Whether an address says that it loads this name.
+    fn loads(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        name.len() > 2 && self.addresses.iter().any(|address| address.contains(&name))
+    }
+}
+
+/// Whether a script adds scripts to the page.
+fn has_loader(text: &str) -> bool {
+    ["createElement('script')", "createElement(\"script\")"]
+        .iter()
+        .any(|call| memchr::memmem::find(text.as_bytes(), call.as_bytes()).is_some())
 }
 
 /// What scripts can find in the markup of all files.

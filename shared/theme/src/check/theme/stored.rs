@@ -1,6 +1,7 @@
 //! What templates, the settings data and locales store.
 
-use std::sync::PoisonError;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +11,7 @@ use crate::check::json::{Node, Value};
 use crate::check::schema::{self, Schema, check_values};
 use crate::check::settings::{refused_liquid, wrong_value};
 use crate::check::templates::{Translation, placeholders, stored_settings};
-use crate::check::{CheckedFile, Notes};
+use crate::check::{BesideDefault, CheckedFile, Content, Notes};
 use crate::path::{FileKind, handle};
 
 impl<'a> Whole<'a> {
@@ -146,6 +147,9 @@ impl<'a> Whole<'a> {
                 };
                 refused_liquid(setting, &member.node, notes);
                 if let Some((severity, message)) = wrong_value(setting, &member.node, false) {
+                    // A choice that the schema has lost: the page shows another one.
+                    let is_choice = matches!(setting.kind.as_str(), "select" | "radio");
+                    let severity = if is_choice { severity.max(Warning) } else { severity };
                     notes.add(member.node.at, severity, "ValidSettingValue", message);
                 }
             }
@@ -175,37 +179,95 @@ impl<'a> Whole<'a> {
             FileKind::Locale => (self.texts, self.texts_id),
             _ => (self.schema_texts, self.schema_texts_id),
         };
+        if let Some(default) = default.filter(|_| !is_default(path)) {
+            notes.list.extend(beside(file, texts, default, id).notes.iter().cloned());
+        }
+    }
+
+    /// Texts of the default locale that others lack. A text that was just added is one remark, not one for each language.
+    pub(super) fn missing_texts(&mut self, kind: FileKind) {
+        let (default, id) = match kind {
+            FileKind::Locale => (self.texts, self.texts_id),
+            _ => (self.schema_texts, self.schema_texts_id),
+        };
         let Some(default) = default else { return };
-        if path.ends_with(".default.json") || path.ends_with(".default.schema.json") {
+        let mut lacking: Vec<(&str, Arc<BesideDefault>)> = Vec::new();
+        let mut home = None;
+        for (path, file) in self.theme.files.iter().filter(|(_, file)| file.kind == kind) {
+            match &file.content {
+                _ if file.id == id => home = Some(path),
+                Content::Locale(texts) if !is_default(path) => {
+                    lacking.push((path, beside(file, texts, default, id)));
+                }
+                _ => {}
+            }
+        }
+        if let [(path, only)] = lacking.as_slice() {
+            for key in only.missing.iter().take(MOST_MISSING) {
+                self.add(path, 0, Info, CODE, format!("the text `{key}` is missing"));
+            }
             return;
         }
-        // Another thread that panicked meanwhile leaves a whole value.
-        let mut known = file.beside_default.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = match &*known {
-            Some((of, list)) if *of == id => list,
-            _ => {
-                let mut own = Notes::default();
-                compare(texts, default, &mut own);
-                &known.insert((id, own.list.into())).1
+        let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (path, locale) in &lacking {
+            let name = handle(path);
+            for key in &locale.missing {
+                places.entry(key).or_default().push(name.strip_suffix(".schema").unwrap_or(name));
             }
-        };
-        notes.list.extend(list.iter().cloned());
+        }
+        let Some(home) = home else { return };
+        for (key, locales) in places.into_iter().take(MOST_MISSING) {
+            let (shown, more) = locales.split_at(locales.len().min(3));
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            let message = format!("the text `{key}` is missing in {}{more}", shown.join(", "));
+            self.add(home, default[key].at, Info, CODE, message);
+        }
     }
 }
 
-/// Compares the texts of a locale with those of the default locale.
+const CODE: &str = "MatchingTranslations";
+
+/// The most missing texts that are listed.
+const MOST_MISSING: usize = 50;
+
+fn is_default(path: &str) -> bool {
+    path.ends_with(".default.json") || path.ends_with(".default.schema.json")
+}
+
+/// A locale beside the default locale with this id.
+fn beside(
+    file: &CheckedFile,
+    texts: &FxHashMap<String, Translation>,
+    default: &FxHashMap<String, Translation>,
+    id: u64,
+) -> Arc<BesideDefault> {
+    // Another thread that panicked meanwhile leaves a whole value.
+    let mut known = file.beside_default.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*known {
+        Some((of, locale)) if *of == id => locale.clone(),
+        _ => {
+            let mut own = Notes::default();
+            let missing = compare(texts, default, &mut own);
+            let locale = Arc::new(BesideDefault { notes: own.list, missing });
+            *known = Some((id, locale.clone()));
+            locale
+        }
+    }
+}
+
+/// Compares the texts of a locale with those of the default locale. Returns the keys that it lacks.
 fn compare(
     texts: &FxHashMap<String, Translation>,
     default: &FxHashMap<String, Translation>,
     notes: &mut Notes,
-) {
+) -> Vec<String> {
     for (key, text) in texts {
         match default.get(key) {
             None => {
                 let prefix = format!("{key}.");
                 if !default.keys().any(|other| other.starts_with(&prefix)) {
                     let message = format!("the default locale has no text `{key}`");
-                    notes.add(text.at, Info, "MatchingTranslations", message);
+                    notes.add(text.at, Info, CODE, message);
                 }
             }
             // Most texts have no placeholder.
@@ -220,9 +282,7 @@ fn compare(
             Some(_) => {}
         }
     }
-    let mut missing: Vec<&String> = default.keys().filter(|key| !texts.contains_key(*key)).collect();
+    let mut missing: Vec<String> = default.keys().filter(|key| !texts.contains_key(*key)).cloned().collect();
     missing.sort_unstable();
-    for key in missing.into_iter().take(50) {
-        notes.add(0, Info, "MatchingTranslations", format!("the text `{key}` is missing"));
-    }
+    missing
 }

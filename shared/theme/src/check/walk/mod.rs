@@ -116,7 +116,12 @@ impl<'a> Walker<'a, '_> {
         match token.kind {
             TokenKind::Output { markup } => {
                 let parser = Parser::new(markup.of(self.text), markup.start as usize);
+                let assets = self.facts.assets.len();
                 self.printed(at, parser, Some(place));
+                // No browser loads what stands in a comment.
+                if place == HtmlContext::Comment {
+                    self.facts.assets.truncate(assets);
+                }
             }
             TokenKind::Tag { name, markup } => {
                 self.tag(at, name.of(self.text), markup.of(self.text), markup.start as usize);
