@@ -52,6 +52,8 @@ pub struct Graph {
     incoming: Vec<Vec<u32>>,
     /// For each file, the files that it renders or loads and the files that render or load it, each once.
     near: Vec<Vec<u32>>,
+    /// For each file, the sections and groups that it shows and the files that show it, each once.
+    section_near: Vec<Vec<u32>>,
 }
 
 impl Graph {
@@ -84,15 +86,19 @@ impl Graph {
         graph.starts.push(graph.edges.len() as u32);
         graph.incoming = vec![Vec::new(); files.len()];
         graph.near = vec![Vec::new(); files.len()];
+        graph.section_near = vec![Vec::new(); files.len()];
         for (index, edge) in graph.edges.iter().enumerate() {
             let Some(to) = edge.to else { continue };
             graph.incoming[to as usize].push(index as u32);
-            if edge.kind.is_near() {
-                graph.near[edge.from as usize].push(to);
-                graph.near[to as usize].push(edge.from);
-            }
+            let near = match edge.kind {
+                kind if kind.is_near() => &mut graph.near,
+                EdgeKind::Section | EdgeKind::SectionGroup => &mut graph.section_near,
+                _ => continue,
+            };
+            near[edge.from as usize].push(to);
+            near[to as usize].push(edge.from);
         }
-        for near in &mut graph.near {
+        for near in graph.near.iter_mut().chain(&mut graph.section_near) {
             near.sort_unstable();
             near.dedup();
         }
@@ -112,6 +118,11 @@ impl Graph {
     /// The files that this file renders or loads, and the files that render or load it, each once.
     pub fn near(&self, file: u32) -> &[u32] {
         &self.near[file as usize]
+    }
+
+    /// The sections and groups that this file shows, and the files that show it, each once.
+    pub fn section_near(&self, file: u32) -> &[u32] {
+        &self.section_near[file as usize]
     }
 }
 

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::graph::{self, Edge, Graph, RawEdge};
-use super::path::{PathError, check_path};
+use super::path::{FileKind, PathError, check_path, handle};
 use super::postings::Postings;
 use super::priors::Priors;
 use super::record::{FileRecord, NameId, RecordReader, Tables, Texts};
 use super::scan::DegradedReason;
-use super::words::TermId;
+use super::words::{self, TermId};
 
 /// The largest number of files in a theme.
 pub const MAX_FILES: usize = 10_000;
@@ -53,6 +53,8 @@ pub struct ThemeIndex {
     pub(super) texts: TextKeys,
     /// The words of each target's own name, each with how well it distinguishes this name from the others.
     pub(super) own_names: Vec<Vec<(TermId, f32)>>,
+    /// The words of the names of alternate templates: `prices` for `templates/page.prices.json`. Sorted by file.
+    pub(super) suffixes: Vec<(u32, Vec<TermId>)>,
     pub(super) priors: Vec<Priors>,
 }
 
@@ -90,6 +92,22 @@ fn own_names(files: &[FileRecord]) -> Vec<Vec<(TermId, f32)>> {
     files.iter().map(|file| file.own_name.iter().map(weight).collect()).collect()
 }
 
+fn suffixes(files: &[FileRecord], tables: &Tables) -> Vec<(u32, Vec<TermId>)> {
+    let mut all = Vec::new();
+    for (file, record) in (0_u32..).zip(files) {
+        if !matches!(record.kind, FileKind::Template | FileKind::JsonTemplate) {
+            continue;
+        }
+        let Some((_, name)) = handle(&record.path).split_once('.') else { continue };
+        let words: Vec<TermId> =
+            words::words(name).iter().filter_map(|word| tables.terms.get(word)).collect();
+        if !words.is_empty() {
+            all.push((file, words));
+        }
+    }
+    all
+}
+
 impl ThemeIndex {
     /// Indexes a whole theme. If a path occurs twice, the last content wins.
     pub fn build<P, B>(files: impl IntoIterator<Item = (P, B)>) -> Result<Self, ThemeError>
@@ -123,8 +141,9 @@ impl ThemeIndex {
         let graph = Graph::build(&files, &tables);
         let texts = TextKeys::of(&files);
         let own_names = own_names(&files);
+        let suffixes = suffixes(&files, &tables);
         let priors = (0_u32..).zip(&files).map(|(file, record)| Priors::of(file, record, &graph)).collect();
-        Self { tables, files, postings, graph, texts, own_names, priors }
+        Self { tables, files, postings, graph, texts, own_names, suffixes, priors }
     }
 
     /// Computes the derived parts again. This takes less time than reading one large file.

@@ -9,6 +9,7 @@
 //!
 //! - [`ThemeIndex`]: built from files, updated file by file ([`index`])
 //! - [`lookup`]: files, lines, neighbours and edit order for a request; [`rank`] holds all weights
+//! - [`history`]: what was asked and edited before, as an argument of a lookup
 //! - [`repo_map`]: an outline within a token budget
 //! - [`describe`]: the map, file by file; [`gating`]: which parts of a theme an agent should see
 //! - [`enrich`]: what a model may add to the map; nothing else here depends on it
@@ -32,6 +33,7 @@ mod fields;
 pub mod fix;
 pub mod gating;
 pub mod graph;
+pub mod history;
 pub mod index;
 pub mod lookup;
 pub mod path;
@@ -50,6 +52,7 @@ pub mod text;
 pub mod update;
 mod words;
 
+pub use history::History;
 pub use index::ThemeIndex;
 pub use query::QueryWeights;
 pub use ranges::RangeWeights;

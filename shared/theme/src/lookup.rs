@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::fields::{FIELDS, Field};
+use super::history::History;
 use super::index::ThemeIndex;
 use super::query::Query;
 use super::ranges::RangeChooser;
@@ -68,13 +69,24 @@ pub struct Observation {
 impl ThemeIndex {
     /// Answers a request with at most `limit` targets. The file that the person has open gets a small bonus.
     pub fn lookup(&self, request: &str, active_file: Option<&str>, limit: usize) -> Lookup {
-        self.lookup_weighted(request, active_file, limit, &Weights::TUNED)
+        self.lookup_weighted(request, active_file, limit, None, &Weights::TUNED)
+    }
+
+    /// [`lookup`](Self::lookup) that knows what was asked and edited before.
+    pub fn lookup_with_history(
+        &self,
+        request: &str,
+        active_file: Option<&str>,
+        limit: usize,
+        history: &History,
+    ) -> Lookup {
+        self.lookup_weighted(request, active_file, limit, Some(history), &Weights::TUNED)
     }
 
     /// The ranking features for a request, for measuring.
-    pub fn observe(&self, request: &str, weights: &Weights) -> Observation {
+    pub fn observe(&self, request: &str, history: Option<&History>, weights: &Weights) -> Observation {
         let query = Query::parse(self, request, &weights.query);
-        let ranking = rank(self, &query, None, weights);
+        let ranking = rank(self, &query, None, history, weights);
         Observation {
             files: ranking
                 .files
@@ -93,11 +105,12 @@ impl ThemeIndex {
         request: &str,
         active_file: Option<&str>,
         limit: usize,
+        history: Option<&History>,
         weights: &Weights,
     ) -> Lookup {
         let query = Query::parse(self, request, &weights.query);
         let active = active_file.and_then(|path| self.file(path));
-        let ranking = rank(self, &query, active, weights);
+        let ranking = rank(self, &query, active, history, weights);
         let first = &ranking.files[..ranking.files.len().min(limit)];
         let mut ranges = RangeChooser::new(self, &query, &weights.ranges);
         let targets = first.iter().map(|ranked| Target {

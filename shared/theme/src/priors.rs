@@ -10,6 +10,19 @@ pub(super) struct Priors {
     pub hub: f32,
     /// How long it is, on a logarithmic scale, from 0 to 1.
     pub size: f32,
+    /// 1 for other people's code, otherwise 0.
+    pub vendor: f32,
+}
+
+/// Code whose lines are longer than this on average is not written by hand.
+const MAX_LINE_CHARACTERS: u64 = 250;
+
+fn is_vendor(record: &FileRecord) -> bool {
+    let name = record.path.strip_prefix("assets/").unwrap_or_default();
+    u64::from(record.characters) > MAX_LINE_CHARACTERS * u64::from(record.lines)
+        || record.path.contains(".min.")
+        || name.starts_with("vendor")
+        || name.starts_with("lib")
 }
 
 impl Priors {
@@ -18,6 +31,7 @@ impl Priors {
         Self {
             hub: logarithmic(graph.incoming(file).len() as f32, 32.0),
             size: logarithmic(record.lines as f32, 2_000.0),
+            vendor: f32::from(u8::from(is_vendor(record))),
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct Query {
     pub cues: Cues,
     /// Files that the request names.
     pub mentioned: Vec<u32>,
+    /// The stems of the request without stop words, each once.
+    pub stems: Vec<String>,
 }
 
 /// The weights of words that are not literally in the request.
@@ -71,6 +73,12 @@ impl Query {
         reader.synonyms(&words);
         query.groups = reader.groups;
         query.groups.retain(|group| !group.variants.is_empty());
+        let mut pairs = words.into_iter().zip(&raw);
+        for (word, raw) in &mut pairs {
+            if word_class(raw) != WordClass::Stop && !query.stems.contains(&word) {
+                query.stems.push(word);
+            }
+        }
         query.unknown = if said > 0.0 { unknown / said } else { 1.0 };
         query
     }

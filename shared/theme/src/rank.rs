@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::cues;
 use super::fields::{FIELDS, Field};
+use super::history::{History, Recalled};
 use super::index::ThemeIndex;
 use super::priors::Priors;
 use super::query::{Query, QueryWeights};
@@ -48,9 +49,23 @@ pub enum Feature {
     Hub,
     /// How long it is, on a logarithmic scale.
     Size,
+    /// How much of the request's rarest words it contains.
+    Rare,
+    /// The best `Fields` value among the sections and templates, or sections and groups, that belong together.
+    SectionNear,
+    /// How much of the name of an alternate template the request says: `prices` of `page.prices`.
+    Suffix,
+    /// Whether it is other people's code, which is replaced rather than edited.
+    Vendor,
+    /// Whether one of the last changes edited it, see [`super::history`].
+    Recent,
+    /// How many of the last changes edited it.
+    Busy,
+    /// How much one of the requests for which it was edited says the same as this request.
+    Asked,
 }
 
-pub const FEATURES: usize = Feature::Size as usize + 1;
+pub const FEATURES: usize = Feature::Asked as usize + 1;
 
 /// The features up to this one measure the request's words. The others only support them.
 const LAST_OF_WORDS: Feature = Feature::NearPath;
@@ -88,7 +103,7 @@ impl Weights {
         query: QueryWeights { weak: 0.3, context: 0.5, synonym: 0.6, pair: 0.5 },
         features: [
             1.0, 0.5, 0.6, 0.45, 0.35, 0.1, 0.1, 0.1, 0.5, 0.35, 0.55, 0.35, 0.25, 0.45, 0.15, 0.25, 0.1,
-            1.0, 1.1, 0.3, 0.4, 0.9,
+            1.0, 1.1, 0.3, 0.4, 0.9, 0.1, 0.15, 0.3, -0.4, 1.2, 0.25, 0.9,
         ],
         trust: 0.75,
         active: 0.4,
@@ -97,13 +112,15 @@ impl Weights {
     };
 }
 
-pub struct Ranking {
+pub(super) struct Ranking {
     /// All files that match a request, best first.
     pub files: Vec<Ranked>,
     /// Indexed by file.
     pub features: Vec<Features>,
     /// The highest total score that the request's words could reach.
     pub mass: f32,
+    /// What the history says.
+    pub recalled: Recalled,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,7 +129,13 @@ pub struct Ranked {
     pub score: f32,
 }
 
-pub(super) fn rank(index: &ThemeIndex, query: &Query, active: Option<u32>, weights: &Weights) -> Ranking {
+pub(super) fn rank(
+    index: &ThemeIndex,
+    query: &Query,
+    active: Option<u32>,
+    history: Option<&History>,
+    weights: &Weights,
+) -> Ranking {
     let files = index.files.len();
     let chunks = index.postings.chunk_files.len();
     let mut ranker = Ranker {
@@ -121,22 +144,25 @@ pub(super) fn rank(index: &ThemeIndex, query: &Query, active: Option<u32>, weigh
         features: vec![[0.0; FEATURES]; files],
         units: vec![0.0; index.postings.unit_chunks.len()],
         chunks: vec![(0.0, 0.0); chunks],
-        group_files: vec![[0.0; FIELDS + 1]; files],
+        group_files: vec![[0.0; FIELDS + 2]; files],
         group_chunks: vec![0.0; chunks],
         touched: Vec::new(),
     };
-    let (mut mass, mut path_mass, mut weight) = (1e-6, 1e-6, 1e-6);
+    let (mut mass, mut path_mass, mut weight, mut rare_mass) = (1e-6, 1e-6, 1e-6, 1e-6);
     for group in &query.groups {
         let variants: Vec<Variant> = group.variants.iter().map(|v| Variant::of(index, v)).collect();
-        mass += group.weight * variants.iter().map(|variant| variant.idf).fold(0.0, f32::max);
+        let best = variants.iter().map(|variant| variant.idf).fold(0.0, f32::max);
+        mass += group.weight * best;
+        rare_mass += group.weight * best * best;
         path_mass += group.weight * variants.iter().map(|variant| variant.path_idf).fold(0.0, f32::max);
         weight += group.weight;
-        ranker.files(group.weight, &variants);
+        ranker.files(group.weight, best, &variants);
         ranker.passages(group.weight, &variants);
     }
-    ranker.normalize(query, [mass, path_mass, weight]);
-    let files = ranker.scores(query, active, mass);
-    Ranking { files, features: ranker.features, mass }
+    ranker.normalize(query, [mass, path_mass, weight, rare_mass]);
+    let recalled = history.map(|history| history.recall(index, &query.stems)).unwrap_or_default();
+    let files = ranker.scores(query, active, mass, &recalled);
+    Ranking { files, features: ranker.features, mass, recalled }
 }
 
 /// A possible term and its value. A less certain term has a lower value.
@@ -160,15 +186,15 @@ struct Ranker<'a> {
     units: Vec<f32>,
     /// Score and covered weight.
     chunks: Vec<(f32, f32)>,
-    /// The best score of a group per file and field. The path field holds the path's own score; the last entry is the
-    /// score over all fields.
-    group_files: Vec<[f32; FIELDS + 1]>,
+    /// The best score of a group per file and field. The path field holds the path's own score; after the fields come the
+    /// score over all fields, and the rarity of the rarest variant in the file.
+    group_files: Vec<[f32; FIELDS + 2]>,
     group_chunks: Vec<f32>,
     touched: Vec<u32>,
 }
 
 /// The feature that holds each field's own score.
-const FIELD_FEATURES: [Feature; FIELDS + 1] = [
+const FIELD_FEATURES: [Feature; FIELDS + 2] = [
     Feature::Path,
     Feature::Identifier,
     Feature::Comment,
@@ -176,11 +202,12 @@ const FIELD_FEATURES: [Feature; FIELDS + 1] = [
     Feature::Text,
     Feature::Body,
     Feature::Fields,
+    Feature::Rare,
 ];
 
 impl Ranker<'_> {
     /// Adds a group to the files that contain one of its variants. The best variant counts.
-    fn files(&mut self, group_weight: f32, variants: &[Variant]) {
+    fn files(&mut self, group_weight: f32, rarest: f32, variants: &[Variant]) {
         let (weights, postings) = (self.weights, &self.index.postings);
         for &Variant { term, idf, path_idf } in variants {
             for posting in postings.files(term) {
@@ -203,6 +230,7 @@ impl Ranker<'_> {
                     best[field] = best[field].max(own);
                 }
                 best[FIELDS] = best[FIELDS].max(idf * all / (weights.saturation + all));
+                best[FIELDS + 1] = best[FIELDS + 1].max(idf * rarest);
             }
         }
         for file in self.touched.drain(..) {
@@ -253,7 +281,7 @@ impl Ranker<'_> {
     }
 
     /// Divides each file's scores by the highest score that the request could reach.
-    fn normalize(&mut self, query: &Query, [mass, path_mass, weight]: [f32; 3]) {
+    fn normalize(&mut self, query: &Query, [mass, path_mass, weight, rare_mass]: [f32; 4]) {
         for (&file, &(score, cover)) in self.index.postings.chunk_files.iter().zip(&self.chunks) {
             let features = &mut self.features[file as usize];
             if score > features[Feature::Chunk as usize] {
@@ -276,24 +304,44 @@ impl Ranker<'_> {
                 *feature /= mass;
             }
             features[Feature::ChunkCover as usize] *= mass / weight;
+            features[Feature::Rare as usize] /= rare_mass;
             let path = features[Feature::Path as usize] / path_mass;
             features[Feature::Path as usize] = path;
             if path > 0.0 {
                 features[Feature::Name as usize] = name(file);
             }
         }
+        for (file, words) in &self.index.suffixes {
+            let share = words.iter().filter_map(|word| said.get(word)).sum::<f32>() / words.len() as f32;
+            self.features[*file as usize][Feature::Suffix as usize] = share.min(1.0);
+        }
     }
 
-    fn scores(&mut self, query: &Query, active: Option<u32>, mass: f32) -> Vec<Ranked> {
+    fn scores(
+        &mut self,
+        query: &Query,
+        active: Option<u32>,
+        mass: f32,
+        recalled: &Recalled,
+    ) -> Vec<Ranked> {
         // Two rare words say more than two common ones. If a request says little, the kind of file and the files that
         // are edited most often decide more.
         let trust = (mass / USUAL_MASS).powf(self.weights.trust);
+        // The more a request says, the less the last edits do.
+        let recent = recalled.fade * recalled.stick / trust.clamp(0.6, 1.6);
+        for found in &recalled.files {
+            let features = &mut self.features[found.file as usize];
+            features[Feature::Recent as usize] = recent * found.recent;
+            features[Feature::Busy as usize] = recalled.fade * found.busy;
+            features[Feature::Asked as usize] = found.asked;
+        }
         let mut ranked = Vec::new();
         for (file, record) in (0_u32..).zip(&self.index.files) {
             let is_mentioned = query.mentioned.contains(&file);
             let is_active = active == Some(file);
-            let has_words = self.features[file as usize][Feature::Fields as usize] > 0.0;
-            if !record.kind.is_target() || !(has_words || is_mentioned || is_active) {
+            let features = &self.features[file as usize];
+            let is_found = features[Feature::Fields as usize] > 0.0 || features[Feature::Busy as usize] > 0.0;
+            if !record.kind.is_target() || !(is_found || is_mentioned || is_active) {
                 continue;
             }
             self.neighbours(file);
@@ -326,6 +374,9 @@ impl Ranker<'_> {
             let best = others.map(|&other| self.features[other as usize][own as usize]).fold(0.0, f32::max);
             self.features[file as usize][near as usize] = best;
         }
+        let others = self.index.graph.section_near(file).iter();
+        let best = others.map(|&other| self.features[other as usize][Feature::Fields as usize]);
+        self.features[file as usize][Feature::SectionNear as usize] = best.fold(0.0, f32::max);
     }
 
     fn priors(&mut self, file: u32, query: &Query) {
@@ -343,7 +394,8 @@ impl Ranker<'_> {
         for (cue, fit) in places.into_iter().zip(cues::affinity(query.cues, kind)) {
             features[cue as usize] = fit;
         }
-        let Priors { hub, size } = self.index.priors[file as usize];
+        let Priors { hub, size, vendor } = self.index.priors[file as usize];
+        features[Feature::Vendor as usize] = vendor;
         features[Feature::Hub as usize] = hub;
         features[Feature::Size as usize] = size;
     }

@@ -89,7 +89,7 @@ impl ThemeIndex {
         let active = active_file.and_then(|path| self.file(path));
         if let Some(request) = request {
             let query = Query::parse(self, request, &Weights::TUNED.query);
-            let ranked = rank(self, &query, active, &Weights::TUNED).files;
+            let ranked = rank(self, &query, active, None, &Weights::TUNED).files;
             for (place, ranked) in ranked.iter().take(20).enumerate() {
                 wanted[ranked.file as usize] += 1.0 / (1.0 + place as f32);
             }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use theme::ThemeIndex;
+use theme::{History, ThemeIndex};
 use theme::lookup::Lookup;
 use theme::path::FileKind;
 
 use crate::Result;
 use crate::figures::{Figures, milliseconds};
 use crate::gates;
+use crate::histories::Histories;
 
 /// The number of files per answer in a measurement.
 pub const LIMIT: usize = 20;
@@ -186,24 +187,28 @@ impl Metrics {
         "ranker                    n   hit@1   hit@5  rec@10     mrr  sure-p  sure-c   hunks   lines";
 }
 
-pub fn run(file: &Path, split: &str, out: Option<&Path>) -> Result<()> {
+/// With histories, one more row shows the answers that know them, and the gates are measured on these.
+pub fn run(file: &Path, histories: &Histories, split: &str, out: Option<&Path>) -> Result<()> {
     let mut trees = Trees::beside(file);
     let questions = questions(file, split)?;
     // This comes first, before the process has loaded another theme, because its memory is measured.
     let tree = trees.tree(&questions.first().ok_or("there is no question")?.parent)?;
     let figures = Figures::of(&tree)?;
     let mut lookup_ms = Vec::new();
+    let mut lookup_with_history_ms = Vec::new();
+    let mut read_history_ms = Vec::new();
+    let rows = ["path overlap", "plain bm25", "theme index", "  first half", "  second half"];
+    let more = ["with history", "  first half", "  second half"];
+    let more = if histories.is_empty() { &[][..] } else { &more[..] };
     let mut rows: Vec<(&str, Metrics)> =
-        ["path overlap", "plain bm25", "theme index", "  first half", "  second half"]
-            .map(|n| (n, Metrics::default()))
-            .into();
+        rows.iter().chain(more).map(|&name| (name, Metrics::default())).collect();
     let mut lines = String::new();
     for question in questions {
         let tree = trees.tree(&question.parent)?;
         let index = ThemeIndex::build(tree.iter().map(|(path, bytes)| (path, bytes)))?;
         let (lookup, took) = timed(|| index.lookup(&question.query, None, LIMIT));
         lookup_ms.push(took);
-        let answer = BenchAnswer::of(&question, &lookup, Some(took));
+        let mut answer = BenchAnswer::of(&question, &lookup, Some(took));
         let line_counts = |path: &str| {
             let file = tree.iter().find(|(other, _)| other == path);
             file.map_or(0, |(_, bytes)| bytes.iter().filter(|&&b| b == b'\n').count() as u32)
@@ -214,6 +219,16 @@ pub fn run(file: &Path, split: &str, out: Option<&Path>) -> Result<()> {
         }
         rows[2].1.add(&question, &answer, line_counts);
         rows[if is_first_half(&question) { 3 } else { 4 }].1.add(&question, &answer, line_counts);
+        if let Some(history) = histories.get(&question.id) {
+            let stored = serde_json::to_string(history)?;
+            read_history_ms.push(timed(|| serde_json::from_str::<History>(&stored).is_ok()).1);
+            let (lookup, took) =
+                timed(|| index.lookup_with_history(&question.query, None, LIMIT, history));
+            lookup_with_history_ms.push(took);
+            answer = BenchAnswer::of(&question, &lookup, Some(took));
+            rows[5].1.add(&question, &answer, line_counts);
+            rows[if is_first_half(&question) { 6 } else { 7 }].1.add(&question, &answer, line_counts);
+        }
         lines += &serde_json::to_string(&answer)?;
         lines.push('\n');
     }
@@ -224,8 +239,16 @@ pub fn run(file: &Path, split: &str, out: Option<&Path>) -> Result<()> {
     for (name, metrics) in &rows {
         println!("{}", metrics.row(name));
     }
-    let lookups = [0.5, 0.99].map(|at| quantile(&mut lookup_ms, at));
-    gates::print(&rows[2].1, [&rows[0].1, &rows[1].1], &figures, lookups);
+    let mut lookups = [0.5, 0.99].map(|at| quantile(&mut lookup_ms, at));
+    if !histories.is_empty() {
+        let [half, most] = lookups.map(|time| time * 1e3);
+        println!("\nlookup without history: median {half:.1} µs, 99 of 100 {most:.1} µs");
+        let [half, most] = [0.5, 0.99].map(|at| quantile(&mut read_history_ms, at));
+        println!("reading a stored history: median {half:.3} ms, 99 of 100 {most:.3} ms");
+        lookups = [0.5, 0.99].map(|at| quantile(&mut lookup_with_history_ms, at));
+    }
+    let measured = &rows[if histories.is_empty() { 2 } else { 5 }].1;
+    gates::print(measured, [&rows[0].1, &rows[1].1], &figures, lookups);
     Ok(())
 }
 

@@ -6,8 +6,9 @@
 //! ```text
 //! theme figures DIR
 //! theme picture DIR
-//! theme bench --bench FILE.jsonl [--split dev|test|all] [--out RUN.jsonl]
-//! theme tune --bench FILE.jsonl [--rounds N]
+//! theme histories --bench FILE.jsonl --clone DIR --out HISTORIES.jsonl
+//! theme bench --bench FILE.jsonl [--histories HISTORIES.jsonl] [--split dev|test|all] [--out RUN.jsonl]
+//! theme tune --bench FILE.jsonl [--histories HISTORIES.jsonl] [--rounds N]
 //! ```
 //!
 //! `lamplighter theme` checks, searches and maps a folder.
@@ -17,6 +18,7 @@
 mod bench;
 mod figures;
 mod gates;
+mod histories;
 #[path = "../../../../shared/theme/src/tests/repeated.rs"]
 mod repeated;
 mod svg;
@@ -34,6 +36,7 @@ fn main() -> Result<()> {
         let at = arguments.iter().position(|argument| argument == name)?;
         arguments.get(at + 1).map(String::as_str)
     };
+    let histories = || histories::load(option("--histories").map(Path::new));
     let bench_file = || option("--bench").map(PathBuf::from).ok_or("--bench FILE.jsonl is missing");
     match arguments.first().map(String::as_str) {
         Some("picture") => {
@@ -46,17 +49,22 @@ fn main() -> Result<()> {
         Some("figures") => figures::run(&files(arguments.get(1).ok_or("DIR is missing")?)?),
         Some("bench") => {
             let out = option("--out").map(Path::new);
-            bench::run(&bench_file()?, option("--split").unwrap_or("all"), out)
+            bench::run(&bench_file()?, &histories()?, option("--split").unwrap_or("all"), out)
+        }
+        Some("histories") => {
+            let clone = option("--clone").ok_or("--clone DIR is missing")?;
+            let out = option("--out").ok_or("--out FILE is missing")?;
+            histories::run(&bench_file()?, Path::new(clone), Path::new(out))
         }
         Some("tune") => {
             let rounds = option("--rounds").map_or(Ok(3), str::parse)?;
-            tune::run(&bench_file()?, rounds)
+            tune::run(&bench_file()?, &histories()?, rounds)
         }
         Some("features") => {
             let out = option("--out").ok_or("--out FILE is missing")?;
-            tune::features(&bench_file()?, Path::new(out))
+            tune::features(&bench_file()?, &histories()?, Path::new(out))
         }
-        _ => Err("usage: theme figures|picture|bench|tune|features …".into()),
+        _ => Err("usage: theme figures|picture|histories|bench|tune|features …".into()),
     }
 }
 

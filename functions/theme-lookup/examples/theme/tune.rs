@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use theme::ThemeIndex;
 use theme::rank::Weights;
+use theme::{History, ThemeIndex};
 
 use crate::Result;
 use crate::bench::{BenchAnswer, LIMIT, Metrics, Question, Trees, is_first_half, questions};
+use crate::histories::Histories;
 
-type Case = (Question, ThemeIndex);
+type Case = (Question, ThemeIndex, Option<History>);
 
-pub fn run(file: &Path, rounds: usize) -> Result<()> {
+pub fn run(file: &Path, histories: &Histories, rounds: usize) -> Result<()> {
     let mut trees = Trees::beside(file);
     let mut halves: [Vec<Case>; 2] = [Vec::new(), Vec::new()];
     for question in questions(file, "all")? {
@@ -19,7 +20,8 @@ pub fn run(file: &Path, rounds: usize) -> Result<()> {
         let files =
             tree.iter().filter(|(path, _)| !path.starts_with("locales/") || path.contains(".default."));
         let index = ThemeIndex::build(files.map(|(path, bytes)| (path, bytes)))?;
-        halves[usize::from(!is_first_half(&question))].push((question, index));
+        let history = histories.get(&question.id).cloned();
+        halves[usize::from(!is_first_half(&question))].push((question, index, history));
     }
     println!("{}", Metrics::HEAD);
     show(&halves, &Weights::TUNED, "as it is");
@@ -65,7 +67,7 @@ pub fn run(file: &Path, rounds: usize) -> Result<()> {
 }
 
 /// Writes the features of every candidate, so that weights can be fitted elsewhere: half, question, gold, features.
-pub fn features(file: &Path, out: &Path) -> Result<()> {
+pub fn features(file: &Path, histories: &Histories, out: &Path) -> Result<()> {
     let mut trees = Trees::beside(file);
     let mut lines = String::new();
     for (number, question) in questions(file, "all")?.iter().enumerate() {
@@ -73,7 +75,7 @@ pub fn features(file: &Path, out: &Path) -> Result<()> {
         let files =
             tree.iter().filter(|(path, _)| !path.starts_with("locales/") || path.contains(".default."));
         let index = ThemeIndex::build(files.map(|(path, bytes)| (path, bytes)))?;
-        let observed = index.observe(&question.query, &Weights::TUNED);
+        let observed = index.observe(&question.query, histories.get(&question.id), &Weights::TUNED);
         let (mass, groups, unknown) = (observed.mass, observed.groups, observed.unknown);
         for (path, score, features) in observed.files {
             let gold = u8::from(question.gold.contains(&path));
@@ -125,8 +127,8 @@ fn knobs(weights: &mut Weights) -> Vec<&mut f32> {
 
 fn measure(cases: &[Case], weights: &Weights) -> Metrics {
     let mut metrics = Metrics::default();
-    for (question, index) in cases {
-        let lookup = index.lookup_weighted(&question.query, None, LIMIT, weights);
+    for (question, index, history) in cases {
+        let lookup = index.lookup_weighted(&question.query, None, LIMIT, history.as_ref(), weights);
         metrics
             .add(question, &BenchAnswer::of(question, &lookup, None), |path| index.lines(path).unwrap_or(0));
     }
