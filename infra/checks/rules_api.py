@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from registry import rule
 from sources import Repo, Route
-from template import Stack, sub, target
+from template import ANY, Stack, sub, target
 
 # What a browser sends before a call from another origin.
 PREFLIGHT = "OPTIONS"
@@ -46,9 +46,8 @@ def event(route: Route, repo: Repo, timeout: int | None) -> str:
 
 @rule
 def routes_are_those_of_the_document(stack: Stack, repo: Repo) -> Iterator[str]:
-    methods = stack.methods
     for route, function in repo.routes.items():
-        method = methods.get((route.method, route.path))
+        method = stack.method(route.method, route.path)
         if method is None:
             timeout = stack.function(function).get("Timeout") if repo.streaming.get(function) else None
             yield f"{route} has no event: add to {function} in infra/template.yaml\n    {event(route, repo, timeout)}"
@@ -56,8 +55,8 @@ def routes_are_those_of_the_document(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{route} belongs to {function}, but the template sends it to {method.function}"
     for route in sorted(repo.documented ^ set(repo.routes), key=str):
         yield f"{route}: infra/openapi.json and the handlers disagree: run `UPDATE_OPENAPI=1 cargo test -p catalog`"
-    for (verb, path), method in methods.items():
-        if verb != PREFLIGHT and Route(verb, path) not in repo.documented and method.function not in repo.pending:
+    for (verb, path), method in stack.methods.items():
+        if verb not in (PREFLIGHT, ANY) and Route(verb, path) not in repo.documented and method.function not in repo.pending:
             yield f"{verb} {path} is in the template of {method.function} but not in infra/openapi.json"
 
 
@@ -158,7 +157,7 @@ def the_api_may_call_its_functions(stack: Stack, repo: Repo) -> Iterator[str]:
     }
     for (verb, path), method in stack.methods.items():
         pattern = "/".join("*" if part.startswith("{") else part for part in path.split("/"))
-        if (method.function, f"{verb}{pattern}") not in allowed:
+        if (method.function, f"{'*' if verb == ANY else verb}{pattern}") not in allowed:
             yield f"{verb} {path}: the API may not call {method.function}"
 
 

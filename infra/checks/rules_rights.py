@@ -49,9 +49,9 @@ BODIES = {
         "s3:DeleteObject": {"actions", "assets", "chats", "proposals", "runs"},
     },
     "agent-chat": {
-        "s3:GetObject": {"actions", "assets", "chats", "memory", "proposals", "runs"},
-        "s3:PutObject": {"actions", "chats", "memory", "proposals", "runs"},
-        "s3:PutObjectTagging": {"proposals"},
+        "s3:GetObject": {"actions", "assets", "chats", "memory", "projects", "proposals", "runs"},
+        "s3:PutObject": {"actions", "chats", "memory", "projects", "proposals", "runs"},
+        "s3:PutObjectTagging": {"projects", "proposals"},
         "s3:DeleteObject": {"actions", "chats", "memory", "proposals"},
     },
     "asset-save": {
@@ -64,9 +64,9 @@ BODIES = {
     "docs-sync": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
     "mcp": {
         "s3:GetObject": {"actions", "assets", "chats", "logs", "memory", "projects"},
-        "s3:PutObject": {"logs", "memory", "proposals"},
-        "s3:PutObjectTagging": {"proposals"},
-        "s3:DeleteObject": {"logs", "memory", "proposals"},
+        "s3:PutObject": {"logs", "memory", "projects", "proposals"},
+        "s3:PutObjectTagging": {"projects", "proposals"},
+        "s3:DeleteObject": {"logs", "memory", "projects", "proposals"},
     },
     "memory-recall": {
         "s3:GetObject": {"actions", "chats", "memory"},
@@ -75,11 +75,11 @@ BODIES = {
     },
     "notices": {"s3:GetObject": {"runs"}},
     "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"logs", "projects"}),
-    "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"projects"}),
+    "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:PutObjectTagging", "s3:DeleteObject"), {"projects"}),
     # It also finishes turns that another function began.
     "scheduled-executor": {
         "s3:PutObject": {"actions", "assets", "chats", "exports", "logs", "memory", "projects", "proposals", "runs"},
-        "s3:PutObjectTagging": {"exports", "proposals"},
+        "s3:PutObjectTagging": {"exports", "projects", "proposals"},
         "s3:AbortMultipartUpload": {"exports"},
     },
     "account": {"s3:GetObject": {"exports"}, "s3:PutObject": {"imports", "projects"}, "s3:DeleteObject": {"imports"}},

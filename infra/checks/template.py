@@ -110,6 +110,10 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
+# The verb of a method for all that is below a path.
+ANY = "ANY"
+
+
 @dataclass(frozen=True)
 class Method:
     """One method of one path of the API."""
@@ -159,16 +163,29 @@ class Stack:
     def api(self) -> dict[str, Any]:
         return next(iter(self.of("AWS::ApiGateway::RestApi").values()))
 
+    def method(self, verb: str, path: str) -> Method | None:
+        """The method that answers a request: the path's own, or else the nearest one for all that is below a path."""
+        methods = self.methods
+        if own := methods.get((verb, path)):
+            return own
+        if any(at == path for _, at in methods):
+            return None
+        for at in sorted((at for each, at in methods if each == ANY), key=len, reverse=True):
+            if path.startswith(at.rsplit("{", 1)[0]):
+                return methods[ANY, at]
+        return None
+
     @property
     def methods(self) -> dict[tuple[str, str], Method]:
-        """By method and path."""
+        """By method and path. A method for all verbs is `ANY`."""
         found = {}
         for path, item in self.api["Body"]["paths"].items():
             for method, definition in item.items():
                 uri = sub(definition.get("x-amazon-apigateway-integration", {}).get("uri", ""))
                 called = re.search(r"/functions/\$\{(\w+)\.Arn\}/(response-streaming-)?invocations$", uri)
                 # In API Gateway, `{path+}` is a parameter that matches the rest of the path.
-                found[method.upper(), path.replace("+}", "}")] = Method(
+                verb = ANY if method == "x-amazon-apigateway-any-method" else method.upper()
+                found[verb, path.replace("+}", "}")] = Method(
                     function=self.name_of(called[1]) if called else None,
                     streams=bool(called and called[2]),
                     definition=definition,

@@ -47,7 +47,7 @@ def test_a_request_is_for_a_route_of_its_function(name: str, stack: Stack, repo:
     event = EVENTS[name]
     route = Route(event["httpMethod"], event["resource"])
     context = event["requestContext"]
-    assert stack.methods[route.method, route.path].function == name.split(".")[0]
+    assert stack.method(route.method, route.path).function == name.split(".")[0]
     path = re.sub(r"\{(\w+)\}", lambda found: event["pathParameters"][found[1]], route.path)
     # With a custom domain, both paths contain the base path.
     own = not context["domainName"].endswith(".amazonaws.com")

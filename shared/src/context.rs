@@ -7,16 +7,21 @@ use std::time::Duration;
 
 use base::clock::Clock;
 use base::reach::{Fetch, FetchLimits};
+use domain::ids::{AgentId, Owner, ProjectId, RunId};
+use domain::tools::ToolDef;
+use futures::future::BoxFuture;
 use models::{InvalidEndpoint, Models};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::area::Areas;
+use crate::area::{AllRules, DataRules};
 use crate::aws::Clients;
 use crate::aws::bus::Bus;
 use crate::aws::queues::Queues;
 use crate::aws::signed::SignedCalls;
 use crate::blobs::Blobs;
 use crate::config::Config;
+use crate::error::Result;
 use crate::process::compute::Compute;
 use crate::process::deletions::Deletions;
 use crate::process::due_queue::DueQueue;
@@ -29,6 +34,7 @@ use crate::process::memories::MemoryCache;
 use crate::process::used_up::UsedUp;
 use crate::provider_keys::ProviderKeys;
 use crate::store::Store;
+use crate::store::table::Write;
 
 /// The limits of a request for something that an action watches.
 const WATCHED: FetchLimits = FetchLimits {
@@ -67,6 +73,43 @@ impl Stopping {
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// An area that is a crate of its own above this one. A function names its areas in its declaration.
+pub struct Area {
+    pub name: &'static str,
+    pub data: &'static DataRules,
+    /// The tools of the agent loop that it performs.
+    pub tools: &'static [AreaTool],
+}
+
+/// The areas that a function knows.
+pub type Areas = &'static [&'static Area];
+
+/// A tool of the agent loop that an area performs.
+pub struct AreaTool {
+    pub def: &'static ToolDef,
+    /// It writes nothing that a repeated call would write twice: the loop stores the writes that it names, together with the result.
+    pub perform: fn(AreaCall) -> BoxFuture<'static, Result<AreaAnswer>>,
+}
+
+/// A call of a tool of an area.
+pub struct AreaCall {
+    pub cx: Cx,
+    pub owner: Owner,
+    /// The project that the agent works on.
+    pub project: ProjectId,
+    pub run: RunId,
+    pub agent: Option<AgentId>,
+    pub input: Value,
+}
+
+/// What a call of a tool has done.
+pub struct AreaAnswer {
+    /// The text for the model, or why nothing was done.
+    pub told: std::result::Result<String, String>,
+    /// What is stored with the result.
+    pub writes: Vec<Write>,
 }
 
 /// The context of a process; cheap to clone. Each layer of each route has one.
@@ -126,7 +169,7 @@ impl Cx {
     ///
     /// # Errors
     /// If the address of a model is invalid.
-    pub fn new(config: Config, clock: Clock) -> Result<Self, InvalidEndpoint> {
+    pub fn new(config: Config, clock: Clock) -> std::result::Result<Self, InvalidEndpoint> {
         let models = Models::from_config(&config.models)?;
         Ok(Self::with_models(config, clock, models))
     }
@@ -181,6 +224,12 @@ impl Cx {
     #[must_use]
     pub fn caller(&self) -> &Fetch {
         self.caller.get_or_init(|| Fetch::new(self.config.reach.policy.clone(), CALL))
+    }
+
+    /// What the areas know about their data.
+    #[must_use]
+    pub fn data_rules(&self) -> AllRules {
+        self.areas.iter().map(|area| area.data).collect()
     }
 
     /// The same context for one short piece of work; see [`Store::remembering`].

@@ -30,6 +30,10 @@ class Refused(Exception):
     """The gateway answers by itself, with the response of this kind."""
 
 
+# The verbs of a method for all of them. Preflights have methods of their own.
+VERBS = ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"]
+
+
 def called(uri: str) -> str:
     """The logical id of the function that an integration calls."""
     return re.search(r"\$\{(\w+)\.Arn\}", uri)[1]
@@ -57,7 +61,8 @@ class Gateway:
         self.methods: dict[str, list[Method]] = defaultdict(list)
         for path, item in api["paths"].items():
             for verb, definition in item.items():
-                self.methods[verb.upper()].append(Method(path, definition))
+                for each in VERBS if verb == "x-amazon-apigateway-any-method" else [verb.upper()]:
+                    self.methods[each].append(Method(path, definition))
         for methods in self.methods.values():
             methods.sort(key=lambda method: method.rank)
         scheme = api["components"]["securitySchemes"]["Bearer"]["x-amazon-apigateway-authorizer"]

@@ -204,6 +204,7 @@ mod store {
 
 /// Themes: files, the map, and its descriptions.
 mod themes {
+    mod changes;
     mod computing;
     mod enrichment;
     mod events;

@@ -19,5 +19,5 @@ pub const FUNCTION: Function = Function {
     name: "agent-chat",
     trigger: Trigger::Http { routes: routes::router, streaming: true },
     models: Models::from_config,
-    areas: &[],
+    areas: &[&themes::area::WITH_TOOLS],
 };

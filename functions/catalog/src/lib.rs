@@ -10,13 +10,13 @@ use models::Models;
 pub use routes::describe;
 use serde_json::Value;
 use shared::Cx;
-use shared::area::Areas;
+use shared::context::Areas;
 use shared::edge::problem::{OpenAiError, Problem};
 use shared::runtime::function::{Function, Trigger};
 use utoipa::openapi::{ComponentsBuilder, OpenApi};
 
 /// Every area that is a crate of its own above `shared`.
-pub const AREAS: Areas = &[&themes::area::AREA];
+pub const AREAS: Areas = &[&themes::area::WITH_TOOLS];
 
 /// All functions, sorted by name.
 pub const ALL: &[&Function] = &[

@@ -8,7 +8,8 @@ use axum::response::Response;
 use domain::accounts::scopes::Scope;
 use domain::tools::context::{PARSE_MODE, READ_CONTEXT};
 use domain::tools::memory::{REMEMBER_CARD, SEARCH_MEMORY};
-use domain::tools::{Decision, Effect, ToolDef, ToolSets};
+use domain::tools::theme_tools::{APPLY_CHANGES, EDIT_LINES};
+use domain::tools::{Decision, Effect, THEME, ToolDef, ToolSets};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
@@ -19,6 +20,7 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
 use shared::edge::extract::{Caller, Once};
 use shared::flows::documents::DocumentName;
 use shared::{Cx, Error};
@@ -40,6 +42,11 @@ lists them.";
 /// For clients that can only read it.
 const READING: &str =
     "Before you do anything else, call read_context: it returns what was planned, done and found.";
+
+/// For clients that can edit the theme.
+const EDITING: &str = "\
+Your edits of the theme collect in a change set: nobody else sees them, and a person applies them. Read a file before you edit it, \
+and give the version that the answer named. At the end, call show_changes and tell the user what has changed.";
 
 const PROPOSALS: &str = "Agents, assets and actions that you propose wait until a person accepts them.";
 
@@ -74,8 +81,12 @@ impl Server {
         } else if self.offers(&READ_CONTEXT) {
             parts.push(READING);
         }
-        if tools::of(self.client.scope, &self.client.sets).any(|tool| tool.effect == Effect::Propose) {
+        let mut offered = tools::of(self.client.scope, &self.client.sets);
+        if offered.any(|tool| tool.effect == Effect::Propose && !THEME.contains(&tool)) {
             parts.push(PROPOSALS);
+        }
+        if self.offers(&EDIT_LINES) {
+            parts.push(EDITING);
         }
         if self.offers(&REMEMBER_CARD) {
             parts.push(MEMORY);
@@ -114,7 +125,12 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list(self.client.scope, &self.client.sets)))
+        let mut tools = tools::list(self.client.scope, &self.client.sets);
+        let is_of_apply = |tool: &Tool| tool.name == APPLY_CHANGES.name;
+        if tools.iter().any(is_of_apply) && !tools::may_apply(&self.client).await {
+            tools.retain(|tool| !is_of_apply(tool));
+        }
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -156,6 +172,7 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let result = tools::call(self.client.clone(), tool, arguments).instrument(span).await;
         Ok(match result {
+            Ok(Value::String(text)) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
             Ok(value) => CallToolResult::structured(value).into(),
             Err(tools::Failure(text)) => CallToolResult::error(vec![ContentBlock::text(text)]).into(),
         })

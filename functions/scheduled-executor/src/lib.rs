@@ -22,7 +22,7 @@ pub const FUNCTION: Function = Function {
     name: "scheduled-executor",
     trigger: Trigger::Queue { handler: execute },
     models: Models::from_config,
-    areas: &[&themes::area::AREA],
+    areas: &[&themes::area::WITH_TOOLS],
 };
 
 fn execute(cx: Cx, invocation: Invocation, message: Value) -> BoxFuture<'static, Result<()>> {

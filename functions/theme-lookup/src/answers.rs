@@ -48,7 +48,7 @@ async fn check(
     Id(project): Id<ProjectId>,
     OptionalJson(ask): OptionalJson<CheckAsk>,
 ) -> Result<axum::Json<CheckAnswer>> {
-    checks::check(&cx, &caller.owner, project, ask, &theme_scripts::Oxc).await.map(axum::Json)
+    checks::check(&cx, &caller.owner, project, ask).await.map(axum::Json)
 }
 
 /// Mend what strict Liquid refuses

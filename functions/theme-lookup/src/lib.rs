@@ -4,6 +4,7 @@
 //! the process keeps in memory.
 
 mod answers;
+mod changes;
 mod files;
 mod import;
 mod projects;

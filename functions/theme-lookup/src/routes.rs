@@ -1,5 +1,5 @@
 //! All routes of the function. The handlers are in the files of their subjects.
 
-use crate::{answers, files, import, projects};
+use crate::{answers, changes, files, import, projects};
 
-shared::routes!(in projects, files, import, answers);
+shared::routes!(in projects, files, import, answers, changes);

@@ -197,6 +197,7 @@ fn of_agent(agent: &Agent) -> Fields {
         ("provider_tools", json!(agent.provider_tools)),
         ("timezone", json!(agent.timezone)),
         ("docs_project_id", json!(agent.docs_project_id)),
+        ("theme_project_id", json!(agent.theme_project_id)),
     ]
 }
 

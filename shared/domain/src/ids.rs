@@ -120,6 +120,8 @@ ids! {
     RunId("run_id") = "run_";
     /// A deliverable that waits for a person's approval.
     ProposalId("proposal_id") = "prp_";
+    /// Edits of a theme that wait to be applied.
+    ChangeSetId("change_set_id") = "chs_";
     /// A fact that memory has learned, or a line that a person has written into it.
     FactId("fact_id") = "fct_";
     /// What one synchronisation has learned from one conversation.

@@ -25,7 +25,7 @@ use domain::actions::Reason;
 use domain::actions::conditions::Report;
 use domain::agent_loop::check::Verdict;
 use domain::agent_loop::{self, CallId, CallResult, Next, Outcome, Policy, Purpose, Reply, Step, Transcript};
-use domain::ids::{Owner, ProposalId};
+use domain::ids::{Owner, ProjectId, ProposalId};
 use domain::models::reduce::{Reduction, reduce};
 use domain::models::routing::{AgentRole, Ask, TaskTier};
 use domain::models::{
@@ -79,6 +79,8 @@ pub struct Terms {
     pub rehearses: bool,
     /// Whether the agent uses the living documents of a project.
     pub has_documents: bool,
+    /// The project whose theme the agent reads and edits.
+    pub theme: Option<ProjectId>,
 }
 
 impl Terms {
@@ -345,8 +347,8 @@ impl<K: Kind> Driver<K> {
             if self.transcript.steps.is_empty() && self.boxed_summary().await? {
                 return Ok(None);
             }
-            if self.terms.has_documents {
-                // Documents and reports of commits repeat what strangers have written.
+            if self.terms.has_documents || self.terms.theme.is_some() {
+                // Documents, reports of commits and themes repeat what strangers have written.
                 let now = self.cx.clock.now();
                 self.recorder.run_mut().taint(0, now);
             }

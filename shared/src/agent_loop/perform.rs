@@ -8,7 +8,6 @@ use domain::agent_loop::cards::{
     self, Asks, Card, CardState, Gate, MAX_OPEN, OpenCall, Pending, Question, Ruling,
 };
 use domain::agent_loop::{Call, CallId, CallResult, results};
-use domain::prompts::of_run;
 use domain::runs::{EventKind, RunKind};
 use domain::tools::results::ReadResult;
 use domain::tools::{self, Decision, Effect, ToolCall, ToolDef, decide_about};
@@ -20,6 +19,7 @@ use super::call::CallError;
 use super::recorder::Stored;
 use super::{Driver, Kind, Performed, Rest, ToStore};
 use crate::config::outside::{Called, OutsideCall};
+use crate::context::{AreaAnswer, AreaCall};
 use crate::error::Result;
 use crate::stopped;
 use crate::store::Tries;
@@ -106,12 +106,12 @@ impl<K: Kind> Driver<K> {
             .or_else(|| self.cx.config.runs.outside.find(name))
     }
 
-    /// The tools that not every run has, so that most requests are shorter: those for documents, and those that the loop performs itself,
+    /// The tools that not every run has, so that most requests are shorter: those for documents and themes, and those that the loop performs itself,
     /// which are of use only after a long result.
     pub(super) fn own_tools(&self) -> impl Iterator<Item = &'static ToolDef> {
-        let documents = of_run::document_tools(self.terms.has_documents);
+        let of_projects = tools::of_projects(self.terms.has_documents, self.terms.theme.is_some());
         let own: tools::Table = if self.transcript.has_long_result() { tools::OWN } else { &[] };
-        documents.iter().chain(own).copied()
+        of_projects.chain(own.iter().copied())
     }
 
     fn decide(&self, name: &str) -> Decision {
@@ -397,6 +397,7 @@ impl<K: Kind> Driver<K> {
                 let page = self.transcript.result_page(call_id, from_char);
                 Ok(CallResult::of(page).into())
             }
+            Ok(ToolCall::OfArea(tool, input)) => self.of_area(tool, input).await,
             Ok(parsed) => self.kind.perform(self.kind_cx(), parsed).await,
             Err(sentence) if tool.is_signal() => {
                 let mut performed = Performed::from(CallResult::repair(&sentence));
@@ -406,6 +407,39 @@ impl<K: Kind> Driver<K> {
             }
             Err(sentence) => Ok(CallResult::refused(sentence).into()),
         }
+    }
+
+    /// A call that an area performs.
+    async fn of_area(&self, tool: &'static ToolDef, input: Value) -> Result<Performed<K::Change>> {
+        let performer = self.cx.areas.iter().flat_map(|area| area.tools).find(|known| known.def == tool);
+        let (Some(performer), Some(project)) = (performer, self.terms.theme) else {
+            return Ok(CallResult::refused(format!("not called: {} is not available here", tool.name)).into());
+        };
+        // A rehearsal stores nothing: an edit is checked and forgotten.
+        let rehearses = self.terms.rehearses && tool.effect != Effect::Read;
+        if rehearses && tool.effect == Effect::Write {
+            return Ok(CallResult::told("this is a rehearsal: the call was recorded and not made").into());
+        }
+        let run = self.recorder.run();
+        let call = AreaCall {
+            cx: self.cx.clone(),
+            owner: self.recorder.owner().clone(),
+            project,
+            run: run.run_id,
+            agent: run.agent_id,
+            input,
+        };
+        let AreaAnswer { told, writes } = (performer.perform)(call).await?;
+        let mut performed = Performed::from(match told {
+            Ok(text) => CallResult::told(text),
+            Err(why) => CallResult::refused(why),
+        });
+        if rehearses {
+            performed.result.content.push_str("\nthis is a rehearsal: the edit is not kept");
+        } else {
+            performed.staged.writes = writes;
+        }
+        Ok(performed)
     }
 }
 

@@ -214,6 +214,12 @@ impl BlobKey {
         Self(format!("{owner}/projects/{project}/docs-sync/{}", draft.simple()))
     }
 
+    /// The edits of a change set, as they were written once.
+    #[must_use]
+    pub fn change_set(owner: &Owner, project: ProjectId, edits: Uuid) -> Self {
+        Self(format!("{owner}/projects/{project}/changes/{}", edits.simple()))
+    }
+
     /// An uploaded theme archive to import. The upload triggers the indexer.
     #[must_use]
     pub fn theme_archive(owner: &Owner, project: ProjectId, import: ImportId) -> Self {

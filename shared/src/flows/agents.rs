@@ -88,17 +88,16 @@ async fn make(
 pub(crate) async fn checked(cx: &Cx, owner: &Owner, input: NewAgent) -> Result<Agent> {
     let agent = input.into_agent(AgentId::from_uuid(cx.clock.uuid()), cx.clock.now())?;
     ceilings::check_month(cx, CeilingOf::AgentMonth, agent.budget.per_month_micros)?;
-    check_docs(cx, owner, agent.docs_project_id).await?;
+    check_project(cx, owner, "docs_project_id", agent.docs_project_id).await?;
+    check_project(cx, owner, "theme_project_id", agent.theme_project_id).await?;
     Ok(agent)
 }
 
-/// The project of an agent's living documents must exist.
-async fn check_docs(cx: &Cx, owner: &Owner, project: Option<ProjectId>) -> Result<()> {
+/// The projects that an agent names must exist.
+async fn check_project(cx: &Cx, owner: &Owner, field: &str, project: Option<ProjectId>) -> Result<()> {
     let Some(project) = project else { return Ok(()) };
     match existing::project(cx, owner, project).await {
-        Err(Error::NotFound(_)) => {
-            Err(FieldErrors::one("docs_project_id", "there is no such project").into())
-        }
+        Err(Error::NotFound(_)) => Err(FieldErrors::one(field, "there is no such project").into()),
         found => found.map(drop),
     }
 }
@@ -171,7 +170,10 @@ pub async fn change(
             ceilings::check_month(cx, CeilingOf::AgentMonth, budget.per_month_micros)?;
         }
         if patch.docs_project_id.is_some() {
-            check_docs(cx, owner, agent.docs_project_id).await?;
+            check_project(cx, owner, "docs_project_id", agent.docs_project_id).await?;
+        }
+        if patch.theme_project_id.is_some() {
+            check_project(cx, owner, "theme_project_id", agent.theme_project_id).await?;
         }
         let changes = FieldChange::of_agent(&current.value, &agent);
         let ended = match changes.is_empty() {

@@ -308,6 +308,7 @@ pub async fn look_up(
             read_document(data, owner, project, &name, from_byte).await?
         }
         ToolCall::SyncDocumentation(_)
+        | ToolCall::OfArea(..)
         | ToolCall::Deliver(_)
         | ToolCall::SaveOutput(_)
         | ToolCall::AskPerson(_)

@@ -9,8 +9,7 @@ use jiff::Timestamp;
 use models::{InvalidEndpoint, Models, ModelsConfig};
 use serde_json::Value;
 
-use crate::area::Areas;
-use crate::context::Cx;
+use crate::context::{Areas, Cx};
 use crate::error::Result;
 
 pub use crate::request::Invocation;

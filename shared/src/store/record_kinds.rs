@@ -38,9 +38,9 @@ use domain::accounts::quota::Month;
 use domain::accounts::rates::{RouteClass, Window};
 use domain::context::Workflow;
 use domain::ids::{
-    ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChannelId, ChatId, DeliveryId, ExportId, FactId,
-    ImportId, JobId, MessageId, NoticeId, Owner, PracticeId, ProjectId, ProposalId, ReceiptId, ReportId,
-    RunId, TidyId, WatchedId,
+    ActionId, AgentId, ApiKeyId, AssetId, BlockId, CardId, ChangeSetId, ChannelId, ChatId, DeliveryId,
+    ExportId, FactId, ImportId, JobId, MessageId, NoticeId, Owner, PracticeId, ProjectId, ProposalId,
+    ReceiptId, ReportId, RunId, TidyId, WatchedId,
 };
 use domain::living::DocName;
 use domain::log::{InstanceId, SessionId};
@@ -383,6 +383,9 @@ macro_rules! records {
                 lists projects(ProjectId::PREFIX) => [restored by projects::project] as "projects";
         }
         Project(project: ProjectId) = "PROJECT#{project}" (kind: "projects", exported: true, setting: false) {
+            /// A change set: edits of a theme that wait to be applied. The edits are an object.
+            change_set(id: ChangeSetId) = "CHANGES#{id}" lists change_sets("CHANGES#")
+                deleted "30 days after it was changed last" => [left out] as "change_sets";
             /// The commits that a project's living documents do not know yet.
             docs_changelog() = "CHANGELOG" => [restored by projects::docs_changelog] as "docs_changelogs";
             /// A context document.

@@ -172,7 +172,8 @@ impl History {
         let mut squares = 0.0;
         for stem in stems {
             let said = self.stems.get(stem).map(|&stem| &self.said[stem as usize]);
-            let (weight, changes) = said.map_or((self.unsaid, &[][..]), |(weight, changes)| (*weight, changes));
+            let (weight, changes) =
+                said.map_or((self.unsaid, &[][..]), |(weight, changes)| (*weight, changes));
             squares += weight * weight;
             for &change in changes {
                 similar[change as usize] += weight * weight;

@@ -317,13 +317,7 @@ impl Ranker<'_> {
         }
     }
 
-    fn scores(
-        &mut self,
-        query: &Query,
-        active: Option<u32>,
-        mass: f32,
-        recalled: &Recalled,
-    ) -> Vec<Ranked> {
+    fn scores(&mut self, query: &Query, active: Option<u32>, mass: f32, recalled: &Recalled) -> Vec<Ranked> {
         // Two rare words say more than two common ones. If a request says little, the kind of file and the files that
         // are edited most often decide more.
         let trust = (mass / USUAL_MASS).powf(self.weights.trust);

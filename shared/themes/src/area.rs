@@ -4,13 +4,19 @@ use domain::projects::theme::{ThemeFile, ThemeState};
 use domain::validate::FieldErrors;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use shared::area::Area;
+use shared::area::DataRules;
+use shared::context::Area;
 use theme::enrich::Notes;
 use theme::index::{MAX_FILES, MAX_THEME_BYTES};
 use theme::path::check_path;
 
 /// The area of themes, for the declarations of functions.
-pub static AREA: Area = Area { name: "themes", check_record, check_object };
+pub static AREA: Area = Area { name: "themes", data: &RULES, tools: &[] };
+
+/// The same with the tools, for functions that run agents.
+pub static WITH_TOOLS: Area = Area { tools: crate::tools::OF_LOOP, ..AREA };
+
+static RULES: DataRules = DataRules { check_record, check_object };
 
 fn check_record(kind: &str, record: &Value) -> Result<(), String> {
     let checked = match kind {

@@ -3,11 +3,13 @@
 //! An entry names the files that it indexes: the theme's generation and revision. Each lookup first reads both from the
 //! table. So an entry is never used for other files, and it needs no invalidation when files change.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::ids::{ImportId, Owner, ProjectId};
 use theme::ThemeIndex;
 use theme::answers::Source;
+use theme::check::CheckedTheme;
 use theme::enrich::Notes;
 use uuid::Uuid;
 
@@ -62,6 +64,53 @@ impl ThemeCache {
         while entries.len() > THEMES
             || entries.len() > 1 && entries.iter().map(|entry| entry.index.len()).sum::<usize>() > FILES
         {
+            entries.remove(0);
+        }
+    }
+}
+
+/// The most themes, and the most bytes of their files, that are kept for checks. What is kept of a file is a few times as large.
+const CHECKED: usize = 4;
+const CHECKED_BYTES: u64 = 16 << 20;
+
+/// A theme that was read for checks.
+#[derive(Clone, Default)]
+pub struct Checked {
+    /// The SHA-256 of each file.
+    pub hashes: BTreeMap<String, String>,
+    pub theme: Arc<CheckedTheme>,
+    /// How many bytes were read.
+    pub bytes: u64,
+}
+
+type KeptTheme = ((Owner, ProjectId), Checked);
+
+/// Themes that were read for checks. The most recently used one is last. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct CheckedCache(Arc<Mutex<Vec<KeptTheme>>>);
+
+impl CheckedCache {
+    fn entries(&self) -> std::sync::MutexGuard<'_, Vec<KeptTheme>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was read of a theme last, also if its files have changed since.
+    #[must_use]
+    pub fn get(&self, owner: &Owner, project: ProjectId) -> Option<Checked> {
+        let mut entries = self.entries();
+        let at = entries.iter().position(|((known, of), _)| *of == project && known == owner)?;
+        entries[at..].rotate_left(1);
+        entries.last().map(|(_, checked)| checked.clone())
+    }
+
+    /// Keeps a theme, and drops the least recently used ones.
+    pub fn put(&self, owner: &Owner, project: ProjectId, checked: Checked) {
+        let mut entries = self.entries();
+        let place = (owner.clone(), project);
+        entries.retain(|(known, _)| *known != place);
+        entries.push((place, checked));
+        let bytes = |entries: &[KeptTheme]| entries.iter().map(|(_, kept)| kept.bytes).sum::<u64>();
+        while entries.len() > CHECKED || entries.len() > 1 && bytes(&entries) > CHECKED_BYTES {
             entries.remove(0);
         }
     }

@@ -1,8 +1,8 @@
 //! Checks a theme, or what a change of it would add. The change is part of the request and is not saved.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,11 @@ use theme::answers::{CheckAnswer, MAX_CHANGED, MAX_FINDINGS, MAX_READ};
 use theme::check::script::{ScriptFacts, ScriptReader};
 use theme::check::{CheckedTheme, Finding, is_read};
 use theme::path::check_path;
+use theme_scripts::Oxc;
 use utoipa::ToSchema;
 
-use super::{contents, state};
+use crate::cache::{Checked, CheckedCache};
+use crate::{contents, state};
 use shared::context::Cx;
 use shared::error::{Error, Result};
 use shared::flows::page::{self, PageQuery};
@@ -53,31 +55,13 @@ pub struct ChangedFile {
 /// # Errors
 /// 404 if the project does not exist, 400 if the change breaks a limit, or if the findings have changed since the previous answer, 409 if the
 /// theme is too large to be checked.
-pub async fn check(
-    cx: &Cx,
-    owner: &Owner,
-    project: ProjectId,
-    ask: CheckAsk,
-    scripts: &'static dyn ScriptReader,
-) -> Result<CheckAnswer> {
+pub async fn check(cx: &Cx, owner: &Owner, project: ProjectId, ask: CheckAsk) -> Result<CheckAnswer> {
     let most = validate(&ask)?;
     let list = "findings";
     let begins = PageQuery { limit: None, cursor: ask.cursor.clone() }.after(owner, list)?;
-    let generation = state(cx, owner, project).await?.generation;
-    let files = cx.store.all_theme_files(owner, project, generation).await?;
-    let (read, unread): (Vec<_>, Vec<_>) =
-        files.into_iter().partition(|file| is_read(&file.path, file.bytes));
-    let bytes: u64 = read.iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
-    if bytes > MAX_READ {
-        return Err(Error::conflict(
-            "theme_not_checkable",
-            format!("the theme has {bytes} bytes of text, and at most {MAX_READ} can be checked"),
-        ));
-    }
-    let texts = contents(cx, owner, project, read.iter()).await?;
-    let unread = unread.into_iter().map(|file| (file.path, file.bytes)).collect();
+    let base = checked(cx, owner, project).await?;
     let part = move |stop: &Stop| {
-        let (findings, theme) = run(&texts, unread, &ask, scripts, stop)?;
+        let (findings, theme) = run(&base, &ask, &Oxc, stop)?;
         let mark = mark(&findings);
         let skipped = match &begins {
             None => 0,
@@ -98,6 +82,50 @@ pub async fn check(
     Ok(CheckAnswer { next_cursor: next.map(|next| page::cursor(owner, list, &next)), ..answer })
 }
 
+/// The stored theme, read for checks. The process keeps the newest ones, and reads only the files that have changed since.
+///
+/// # Errors
+/// 404 if the project does not exist, 409 if the theme is too large to be checked.
+pub(crate) async fn checked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Arc<CheckedTheme>> {
+    let generation = state(cx, owner, project).await?.generation;
+    let mut files = cx.store.all_theme_files(owner, project, generation).await?;
+    let bytes = files.iter().filter(|file| is_read(&file.path, file.bytes));
+    let bytes: u64 = bytes.fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
+    if bytes > MAX_READ {
+        return Err(Error::conflict(
+            "theme_not_checkable",
+            format!("the theme has {bytes} bytes of text, and at most {MAX_READ} can be checked"),
+        ));
+    }
+    let hashes: BTreeMap<String, String> =
+        files.iter().map(|file| (file.path.clone(), file.sha256.clone())).collect();
+    let cache = cx.kept.get::<CheckedCache>();
+    let known = cache.get(owner, project).unwrap_or_default();
+    if known.hashes == hashes {
+        return Ok(known.theme);
+    }
+    files.retain(|file| known.hashes.get(&file.path) != Some(&file.sha256));
+    let deleted: Vec<String> =
+        known.hashes.keys().filter(|path| !hashes.contains_key(*path)).cloned().collect();
+    let (read, unread): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| is_read(&file.path, file.bytes));
+    let texts = contents(cx, owner, project, read.iter()).await?;
+    let build = move |stop: &Stop| {
+        let mut theme = CheckedTheme::clone(&known.theme);
+        let scripts = Stoppable { scripts: &Oxc, stop };
+        deleted.iter().for_each(|path| theme.remove(path));
+        for (path, bytes) in texts {
+            theme.add(&path, &bytes, Some(&scripts));
+            stop.check()?;
+        }
+        unread.into_iter().for_each(|file| theme.add_unread(file.path, file.bytes));
+        Ok(Arc::new(theme))
+    };
+    let theme = cx.compute.checks.run(build).await?;
+    cache.put(owner, project, Checked { hashes, theme: theme.clone(), bytes });
+    Ok(theme)
+}
+
 /// What tells lists of findings apart.
 fn mark(findings: &[Finding]) -> String {
     let mut hash = Sha256::new();
@@ -108,24 +136,15 @@ fn mark(findings: &[Finding]) -> String {
 }
 
 fn run(
-    texts: &[(String, Bytes)],
-    unread: Vec<(String, u64)>,
+    base: &CheckedTheme,
     ask: &CheckAsk,
     scripts: &'static dyn ScriptReader,
     stop: &Stop,
 ) -> Result<(Vec<Finding>, CheckedTheme), Stopped> {
-    let mut base = CheckedTheme::default();
-    let scripts = Stoppable { scripts, stop };
-    for (path, bytes) in texts {
-        base.add(path, bytes, Some(&scripts));
-        stop.check()?;
-    }
-    for (path, bytes) in unread {
-        base.add_unread(path, bytes);
-    }
     if ask.files.is_empty() && ask.deleted.is_empty() {
-        return Ok((base.findings(), base));
+        return Ok((base.findings(), base.clone()));
     }
+    let scripts = Stoppable { scripts, stop };
     let mut changed = base.clone();
     for path in &ask.deleted {
         changed.remove(path);
@@ -134,14 +153,14 @@ fn run(
         changed.add(path, content.as_bytes(), Some(&scripts));
         stop.check()?;
     }
-    Ok((changed.added_since(&base), changed))
+    Ok((changed.added_since(base), changed))
 }
 
 /// Reads no further script when it is time to stop: one file can have many scripts, and each takes a while. Its findings are not
 /// used then.
-struct Stoppable<'a> {
-    scripts: &'static dyn ScriptReader,
-    stop: &'a Stop,
+pub(crate) struct Stoppable<'a> {
+    pub scripts: &'static dyn ScriptReader,
+    pub stop: &'a Stop,
 }
 
 impl ScriptReader for Stoppable<'_> {
@@ -202,7 +221,7 @@ mod tests {
             files: vec![ChangedFile { path: "snippets/a.liquid".to_owned(), content: scripts }],
             ..CheckAsk::default()
         };
-        let check = |budget| run(&[], Vec::new(), &ask, &READER, &Stop::after(budget));
+        let check = |budget| run(&CheckedTheme::default(), &ask, &READER, &Stop::after(budget));
         assert_eq!(check(Duration::ZERO).err(), Some(Stopped));
         assert_eq!(READER.0.load(Ordering::Relaxed), 0);
         assert!(check(Duration::from_secs(60)).is_ok());

@@ -11,6 +11,7 @@ use domain::ids::{ImportId, Owner, ProjectId};
 use domain::projects::theme::{MAX_FILE_BYTES, ThemeFile, ThemeState};
 use domain::validate::FieldErrors;
 use futures::FutureExt;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use theme::index::{MAX_FILES, MAX_THEME_BYTES};
@@ -18,7 +19,7 @@ use theme::path::{FileKind, check_path};
 use utoipa::ToSchema;
 
 use super::glob::Glob;
-use super::{hex_sha256, state};
+use super::{AT_ONCE, hex_sha256, state};
 use shared::blobs::{BlobError, BlobKey};
 use shared::context::Cx;
 use shared::error::{Error, Result};
@@ -27,7 +28,7 @@ use shared::flows::page::{self, Page, PageQuery, Record};
 use shared::flows::{existing, indexing};
 use shared::request::caller::IfMatch;
 use shared::store::table::Write;
-use shared::store::{Store, Tries, Versioned, keys};
+use shared::store::{Once, Store, Tries, Versioned, keys};
 
 /// A file as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -159,65 +160,125 @@ pub async fn put(
         let record = old.as_ref().map_or(0, |old| old.version);
         let write = Store::theme_file_write(owner, project, state.generation, &file, record)?;
         let files = i64::from(old.is_none());
-        if change(cx, owner, project, state.generation, vec![write], files, grown(before, bytes)).await? {
+        if change(
+            cx,
+            owner,
+            project,
+            state.generation,
+            (&Once::none(), vec![write]),
+            files,
+            grown(before, bytes),
+        )
+        .await?
+        {
             return Ok(Stored { file: file.into(), is_new: old.is_none() });
         }
     }
 }
 
-/// A file, and its new content.
+/// A change of one file.
 #[derive(Clone, Debug)]
-pub struct Replaced {
-    /// As it was read. If it has changed since, nothing is stored.
-    pub before: ThemeFile,
-    pub content: Bytes,
+pub struct FileChange {
+    pub path: String,
+    /// The SHA-256 of the content as it was read. `None`: there was no file.
+    pub before: Option<String>,
+    /// `None`: the file is deleted.
+    pub after: Option<After>,
 }
 
-/// Replaces files of a generation in one transaction: all of them or none.
+/// The content of a file after a change.
+#[derive(Clone, Debug)]
+pub enum After {
+    Content(Bytes),
+    /// The bucket has it, because another file of the theme has the same content.
+    Stored {
+        sha256: String,
+        bytes: u64,
+    },
+}
+
+/// The most changes of files that are stored at once: what a transaction of DynamoDB holds, beside the records of the theme and of what
+/// asks for the change.
+pub const MAX_WRITTEN: usize = 90;
+
+/// Changes files of a theme in one transaction: all of them or none. `also` is written in the same transaction, and `once` is the request
+/// that asks for it. Returns `false` if another writer was faster.
 ///
 /// # Errors
-/// 409 if one of the files, or the whole theme, has changed since it was read; 400 if a file or the theme becomes too large.
-pub async fn replace(
+/// 409 if one of the files is not as it was read; 400 if a file or the theme becomes too large.
+pub async fn write(
     cx: &Cx,
     owner: &Owner,
     project: ProjectId,
-    generation: ImportId,
-    files: Vec<Replaced>,
-) -> Result<()> {
+    files: Vec<FileChange>,
+    (once, also): (&Once, Vec<Write>),
+) -> Result<bool> {
     let theme = state(cx, owner, project).await?;
-    let (mut writes, mut growth, mut size) = (Vec::new(), 0, theme.bytes);
-    for Replaced { before, content } in files {
-        let bytes = content.len() as u64;
-        if content.len() > MAX_FILE_BYTES {
-            let told =
-                format!("{} would have {bytes} bytes, and a file has at most {MAX_FILE_BYTES}", before.path);
-            return Err(FieldErrors::one("paths", told).into());
+    let generation = theme.generation;
+    let reads = files.into_iter().map(|file| async move {
+        let current = cx.store.theme_file(owner, project, generation, &file.path).await?;
+        if current.as_ref().map(|current| &current.value.sha256) != file.before.as_ref() {
+            return Err(changed_meanwhile(&file.path));
         }
-        size = size.saturating_add(bytes).saturating_sub(before.bytes);
-        let current = cx.store.theme_file(owner, project, generation, &before.path).await?;
-        let current = current.filter(|current| current.value.sha256 == before.sha256);
-        let Some(current) = current else { return Err(changed_meanwhile(&before.path)) };
-        let hashed = content.clone();
-        let sha256 = cx.compute.on_body(content.len(), move || Ok(hex_sha256(&hashed))).await?;
-        cx.blobs
-            .put(&BlobKey::theme_file(owner, project, &sha256), content, "application/octet-stream")
-            .await?;
-        let version = before.version.saturating_add(1);
-        growth += grown(before.bytes, bytes);
-        let file = ThemeFile { sha256, bytes, version, updated_at: cx.clock.now(), ..before };
-        writes.push(Store::theme_file_write(owner, project, generation, &file, current.version)?);
+        let after = match file.after {
+            Some(After::Content(content)) => Some(upload(cx, owner, project, &file.path, content).await?),
+            Some(After::Stored { sha256, bytes }) => Some((sha256, bytes)),
+            None => None,
+        };
+        Ok::<_, Error>((file.path, current, after))
+    });
+    let changes: Vec<_> = stream::iter(reads).buffer_unordered(AT_ONCE).try_collect().await?;
+    let (mut writes, mut count, mut growth) = (also, 0, 0);
+    for (path, current, after) in changes {
+        let (record, before) = current.map_or((0, None), |found| (found.version, Some(found.value)));
+        count += i64::from(after.is_some()) - i64::from(before.is_some());
+        let bytes = after.as_ref().map_or(0, |(_, bytes)| *bytes);
+        growth += grown(before.as_ref().map_or(0, |before| before.bytes), bytes);
+        writes.push(match after {
+            Some((sha256, bytes)) => {
+                let version = before.map_or(theme.revision, |before| before.version).saturating_add(1);
+                let file = ThemeFile { path, sha256, bytes, version, updated_at: cx.clock.now() };
+                Store::theme_file_write(owner, project, generation, &file, record)?
+            }
+            None => {
+                Write::Remove { key: keys::theme_file(owner, project, generation, &path), version: record }
+            }
+        });
     }
-    if size > MAX_THEME_BYTES as u64 {
-        let told = format!("the theme would have {size} bytes of files, and has at most {MAX_THEME_BYTES}");
-        return Err(FieldErrors::one("paths", told).into());
+    let (files, size) = (theme.files.saturating_add_signed(count), theme.bytes.saturating_add_signed(growth));
+    let too_much = |told| Err(FieldErrors::one("files", told).into());
+    if count > 0 && files > MAX_FILES as u64 {
+        return too_much(format!("the theme would have {files} files, and has at most {MAX_FILES}"));
     }
-    match change(cx, owner, project, generation, writes, 0, growth).await? {
-        true => Ok(()),
-        false => Err(changed_meanwhile("the theme")),
+    if growth > 0 && size > MAX_THEME_BYTES as u64 {
+        return too_much(format!(
+            "the theme would have {size} bytes of files, and has at most {MAX_THEME_BYTES}"
+        ));
     }
+    change(cx, owner, project, generation, (once, writes), count, growth).await
 }
 
-fn changed_meanwhile(what: &str) -> Error {
+/// Stores the content of a file. Returns its hash and its size.
+async fn upload(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    path: &str,
+    content: Bytes,
+) -> Result<(String, u64)> {
+    let bytes = content.len();
+    if bytes > MAX_FILE_BYTES {
+        let told = format!("{path} would have {bytes} bytes, and a file has at most {MAX_FILE_BYTES}");
+        return Err(FieldErrors::one("files", told).into());
+    }
+    let hashed = content.clone();
+    let sha256 = cx.compute.on_body(bytes, move || Ok(hex_sha256(&hashed))).await?;
+    let key = BlobKey::theme_file(owner, project, &sha256);
+    cx.blobs.put(&key, content, "application/octet-stream").await?;
+    Ok((sha256, bytes as u64))
+}
+
+pub(crate) fn changed_meanwhile(what: &str) -> Error {
     Error::conflict("version_conflict", format!("{what} has changed since it was read: nothing was stored"))
 }
 
@@ -243,13 +304,13 @@ async fn change(
     owner: &Owner,
     project: ProjectId,
     generation: ImportId,
-    mut writes: Vec<Write>,
+    (once, mut writes): (&Once, Vec<Write>),
     files: i64,
     bytes: i64,
 ) -> Result<bool> {
     writes.push(Store::theme_change(owner, project, generation, files, bytes));
     writes.extend(Store::project_exists(owner, project));
-    let done = cx.store.write_all(writes).await?.done();
+    let done = cx.store.commit(once, writes).await?.done();
     if done {
         indexing::announce(cx, owner, project).await;
     }
@@ -276,7 +337,7 @@ pub async fn delete(
         let key = keys::theme_file(owner, project, state.generation, path);
         let write = Write::Remove { key, version: file.version };
         let bytes = grown(file.value.bytes, 0);
-        if change(cx, owner, project, state.generation, vec![write], -1, bytes).await? {
+        if change(cx, owner, project, state.generation, (&Once::none(), vec![write]), -1, bytes).await? {
             return Ok(());
         }
     }
@@ -324,7 +385,7 @@ pub async fn rename(
             Write::Remove { key, version: file.version },
             Store::theme_file_write(owner, project, state.generation, &moved, 0)?,
         ];
-        if change(cx, owner, project, state.generation, writes, 0, 0).await? {
+        if change(cx, owner, project, state.generation, (&Once::none(), writes), 0, 0).await? {
             return Ok(moved.into());
         }
     }

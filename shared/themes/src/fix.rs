@@ -12,14 +12,12 @@ use theme::path::check_path;
 use theme::strict;
 use utoipa::ToSchema;
 
-use super::files::{self, Replaced};
+use super::files::{self, After, FileChange, MAX_WRITTEN};
 use super::{contents, state};
 use shared::context::Cx;
 use shared::error::{Error, Result};
 use shared::process::compute::{Stop, Stopped};
-
-/// The most files that are stored at once: what a transaction of DynamoDB holds, beside the theme's own records.
-const MAX_WRITTEN: usize = 90;
+use shared::store::Once;
 
 /// What to mend.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -96,15 +94,15 @@ pub async fn fix(cx: &Cx, owner: &Owner, project: ProjectId, ask: FixAsk) -> Res
             );
             return Err(FieldErrors::one("write", told).into());
         }
-        let replaced: Vec<Replaced> = mended
-            .into_iter()
-            .filter_map(|(path, text)| {
-                let before = stored.iter().find(|file| file.path == path)?.clone();
-                Some(Replaced { before, content: Bytes::from(text) })
-            })
-            .collect();
-        answer.written = replaced.len();
-        files::replace(cx, owner, project, generation, replaced).await?;
+        let changes = mended.into_iter().filter_map(|(path, text)| {
+            let before = stored.iter().find(|file| file.path == path)?.sha256.clone();
+            Some(FileChange { path, before: Some(before), after: Some(After::Content(Bytes::from(text))) })
+        });
+        let changes: Vec<FileChange> = changes.collect();
+        answer.written = changes.len();
+        if !files::write(cx, owner, project, changes, (&Once::none(), Vec::new())).await? {
+            return Err(files::changed_meanwhile("the theme"));
+        }
     }
     Ok(answer)
 }

@@ -174,6 +174,21 @@ fn begin(query: &GrepQuery, mut files: Vec<ThemeFile>, stop: &Stop) -> Result<Be
     Ok(Ok((expression, files)))
 }
 
+/// Searches texts that are in memory. The inner error is one of the query.
+pub(crate) fn in_texts(
+    query: &GrepQuery,
+    texts: &[(String, Bytes)],
+    stop: &Stop,
+) -> Result<Result<GrepAnswer, FieldErrors>, Stopped> {
+    let mut expression = match check_length(query).and_then(|()| compile(query)) {
+        Ok(expression) => expression,
+        Err(errors) => return Ok(Err(errors)),
+    };
+    let nothing = GrepAnswer { matches: Vec::new(), searched_files: 0, next_path: None, next_line: None };
+    let limit = query.limit.unwrap_or(MAX_MATCHES).clamp(1, MAX_MATCHES);
+    search(&mut expression, nothing, texts, None, limit, stop).map(Ok)
+}
+
 /// Searches some files in their order, and adds to what was found before.
 fn search(
     expression: &mut Expression,
@@ -215,7 +230,7 @@ fn compile(query: &GrepQuery) -> Result<Expression, FieldErrors> {
 }
 
 /// Whether a file is searched. Images and fonts are not.
-fn is_text(path: &str) -> bool {
+pub(crate) fn is_text(path: &str) -> bool {
     let ending = path.rsplit('.').next().unwrap_or_default();
     FileKind::of(path) != FileKind::Other
         || matches!(ending, "svg" | "md" | "txt" | "json" | "liquid" | "html" | "xml")

@@ -8,6 +8,7 @@
 //!
 //! - [`files`]: read, write, delete, rename, list; [`grep`]: search in them
 //! - [`check`]: what is wrong with them, or what a change would add; [`fix`]: mends what strict Liquid refuses
+//! - [`changes`]: edits that nobody else sees until they are applied
 //! - [`import`]: a whole theme from an archive
 //! - [`index`]: brings the map up to date
 //! - [`enrich`]: what a model adds to the map afterwards
@@ -16,6 +17,7 @@
 pub mod answers;
 pub mod area;
 mod cache;
+pub mod changes;
 pub mod check;
 pub mod enrich;
 mod expression;
@@ -28,6 +30,7 @@ mod growth_tests;
 pub mod import;
 pub mod index;
 pub mod projects;
+pub mod tools;
 
 use std::sync::Arc;
 

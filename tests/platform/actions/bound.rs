@@ -49,6 +49,7 @@ fn of_agent() -> Vec<(&'static str, Value, Changes)> {
         ("timeline", json!("Until May"), Both),
         ("instructions", json!("Other"), Both),
         ("docs_project_id", json!("default"), Both),
+        ("theme_project_id", json!("default"), Both),
         ("timezone", json!("Asia/Tokyo"), Both),
         ("model_tier", json!("deep"), HashAlone("the default tier of a new action")),
         ("budget", json!({"per_month_micros": 900_000_000}), Neither),
@@ -102,6 +103,7 @@ fn of_project() -> Vec<(&'static str, Value, Changes)> {
         ("name", json!("Other"), Neither),
         ("hook_filter", json!(["the-"]), Neither),
         ("enrichment", json!(true), Neither),
+        ("assistants_apply", json!(true), Neither),
     ]
 }
 

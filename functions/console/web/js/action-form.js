@@ -25,6 +25,8 @@ const GRANT_CHOICES = [
   ["code_execution", "Run code", "At the provider of the model, not here."],
   ["generate_asset", "Propose drafts", "They wait for you as proposals."],
   ["generate_actions", "Propose further actions", "They wait for you as proposals."],
+  ["edit_theme", "Edit the theme of its agent", "In a change set: nothing changes until it is applied."],
+  ["apply_theme_changes", "Apply its edits of the theme", "If the project lets assistants apply changes."],
 ];
 const COUNTED_GRANTS = ["web_search", "code_execution"];
 const DEFAULT_USES = 10;
@@ -62,6 +64,7 @@ const FIELD_WORDS = {
   "agent.timeline": "the agent’s timeline",
   "agent.name": "the agent’s name",
   "agent.docs_project_id": "the project whose documents the agent knows",
+  "agent.theme_project_id": "the project whose theme the agent works on",
   timezone: "the agent’s time zone",
 };
 

@@ -61,7 +61,7 @@ export function askToRehearse(ctx, actionId) {
 export const forgetRehearsal = (actionId) => rehearsalDraft(actionId).set("");
 
 /** These need a grant. All other tools of a run need none. */
-export const NEEDS_GRANT = new Set(["web_search", "code_execution", "generate_asset", "generate_actions"]);
+export const NEEDS_GRANT = new Set(["web_search", "code_execution", "generate_asset", "generate_actions", "edit_theme", "apply_theme_changes"]);
 
 const timesWord = (count) => (count === 0 ? "never" : count === 1 ? "once" : `${count} times`);
 

@@ -33,6 +33,7 @@ const FIELDS = {
   "agent.timeline": "Timeline",
   "agent.name": "Name of the agent",
   "agent.docs_project_id": "Documents of the project",
+  "agent.theme_project_id": "Theme of the project",
   timezone: "Time zone of the agent",
 };
 

@@ -17,7 +17,7 @@ const MOST_ACTIONS_SEEN = 30;
 const TEXTS = ["name", "goal", "success_criteria", "timeline", "instructions"];
 
 /** Whether an approval of `action` binds this field of its agent. The time zone is that of a run whose action has no schedule. */
-const binds = (field, action) => TEXTS.includes(field) || field === "docs_project_id" || (field === "timezone" && !action.schedule);
+const binds = (field, action) => TEXTS.includes(field) || field === "docs_project_id" || field === "theme_project_id" || (field === "timezone" && !action.schedule);
 
 const AGENT_FIELDS = {
   name: "Name",
@@ -30,6 +30,7 @@ const AGENT_FIELDS = {
   per_month: "Ceiling of a month",
   timezone: "Time zone",
   docs_project_id: "Living documents",
+  theme_project_id: "Theme",
   provider_tools: "Tools of the provider",
   budget: "Ceilings",
   status: "State",
@@ -62,6 +63,7 @@ const settingsFields = (agent) => ({
   per_month: dollarsText(agent.budget.per_month_micros),
   timezone: agent.timezone ?? "",
   docs_project_id: agent.docs_project_id ?? "",
+  theme_project_id: agent.theme_project_id ?? "",
   provider_tools: [...(agent.provider_tools ?? [])].sort(),
 });
 
@@ -116,6 +118,13 @@ function settingsForm(ctx, form) {
       { hint: isNear ? `${figure(value.length)} of ${figure(limit)} characters` : hint, error: says },
     );
   };
+  const projectSelect = (name) =>
+    h(
+      "select",
+      { value: form.mine[name], onchange: set(name) },
+      h("option", { value: "" }, "None"),
+      ctx.data.projects.data.map((project) => h("option", { value: project.project_id, key: project.project_id }, project.name)),
+    );
   const perRun = microsTyped(form.mine.per_run);
   const perMonth = microsTyped(form.mine.per_month);
   const isWrong = ["name", "goal", "timeline"].some((name) => form.mine[name].trim() === "") || perRun === undefined || perMonth === undefined;
@@ -126,7 +135,7 @@ function settingsForm(ctx, form) {
     const body = {};
     for (const name of changed) {
       if (name === "per_run" || name === "per_month") body.budget = budgetOf(perRun, perMonth);
-      else if (name === "docs_project_id") body[name] = form.mine[name] || null;
+      else if (name === "docs_project_id" || name === "theme_project_id") body[name] = form.mine[name] || null;
       else body[name] = form.mine[name];
     }
     const saved = await sendEdit(form, (version) => edit(agentPath(ctx), body, { ifMatch: version }));
@@ -154,16 +163,8 @@ function settingsForm(ctx, form) {
     ),
     toolChoice(ctx, form),
     field("Time zone of its schedules", zoneSelect(form.mine.timezone, set("timezone"), `As the account: ${shownZone()}`), { hint: "For new schedules. A schedule that exists keeps its zone." }),
-    field(
-      "Living documents that it knows",
-      h(
-        "select",
-        { value: form.mine.docs_project_id, onchange: set("docs_project_id") },
-        h("option", { value: "" }, "None"),
-        ctx.data.projects.data.map((project) => h("option", { value: project.project_id, key: project.project_id }, project.name)),
-      ),
-      { hint: "It reads the documents of this project, says how far they are behind, and may bring them up to date." },
-    ),
+    field("Living documents that it knows", projectSelect("docs_project_id"), { hint: "It reads the documents of this project, says how far they are behind, and may bring them up to date." }),
+    field("Theme that it works on", projectSelect("theme_project_id"), { hint: "It reads the theme of this project. Its edits are change sets: nothing changes until one is applied." }),
     withdraws.length > 0 &&
       h(
         "div",

@@ -18,7 +18,9 @@ use std::future::Future;
 
 use domain::accounts::scopes::Scope;
 use domain::ids::ProjectId;
-use domain::tools::{Decision, Effect, MCP, Setting, ToolDef, ToolSets, decide, offered, read_fields};
+use domain::tools::{
+    Decision, Effect, MCP, Setting, THEME, ToolDef, ToolSets, decide, find, offered, read_fields,
+};
 use domain::validate::FieldError;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -30,6 +32,7 @@ use shared::Error;
 use shared::flows::documents::DocumentName;
 
 use crate::client::{Client, message};
+pub use theme::may_apply;
 
 /// The longest result, in bytes of JSON. The answer contains it twice: as text and as structured content.
 const MAX_RESULT: usize = 1024 * 1024;
@@ -49,6 +52,7 @@ type ToolResult = Result<Value, Failure>;
 /// The tools that a client with this scope and these sets of tools is offered.
 pub fn of(scope: Scope, sets: &ToolSets) -> impl Iterator<Item = &'static ToolDef> {
     offered(MCP, Setting::Mcp)
+        .chain(offered(THEME, Setting::Mcp))
         .filter(move |tool| sets.has(tool) && scope.includes(Scope::of_tool(tool.effect)))
 }
 
@@ -59,7 +63,8 @@ pub fn list(scope: Scope, sets: &ToolSets) -> Vec<Tool> {
 
 /// Whether a client may call the tool with this name.
 pub fn decision(name: &str) -> Decision {
-    decide(MCP, name, Setting::Mcp)
+    let table = if find(THEME, name).is_some() { THEME } else { MCP };
+    decide(table, name, Setting::Mcp)
 }
 
 /// A tool as the protocol describes it, without what says nothing: each session of an assistant carries the definitions.
@@ -109,7 +114,10 @@ fn annotations(def: &ToolDef) -> ToolAnnotations {
 ///
 /// # Errors
 /// A text for the model: which argument is wrong, or why the call failed.
-pub async fn call(client: Client, def: &ToolDef, arguments: JsonObject) -> ToolResult {
+pub async fn call(client: Client, def: &'static ToolDef, arguments: JsonObject) -> ToolResult {
+    if THEME.contains(&def) {
+        return bounded(theme::tool(client, def, arguments).await?);
+    }
     let Some(performer) = performer(def.name) else {
         return Err(Error::internal(format!("no function performs {}", def.name)).into());
     };

@@ -15,7 +15,7 @@ use crate::http_call::HttpCall;
 use crate::ids::ProjectId;
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
-use crate::tools::{self, ToolSpecForHash};
+use crate::tools::{self, ToolDef, ToolSpecForHash};
 use crate::watch::Watch;
 use crate::work::{ActionState, Condition, TaskConfig};
 
@@ -31,6 +31,16 @@ pub struct AgentBrief {
     /// The project whose living documents a run is told and may bring up to date. Left out if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub docs_project_id: Option<ProjectId>,
+    /// The project whose theme a run reads, and may edit under a grant. Left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theme_project_id: Option<ProjectId>,
+}
+
+impl AgentBrief {
+    /// The tools that its projects give it, besides those of every agent.
+    pub fn tools(&self) -> impl Iterator<Item = &'static ToolDef> + use<> {
+        tools::of_projects(self.docs_project_id.is_some(), self.theme_project_id.is_some())
+    }
 }
 
 impl From<&Agent> for AgentBrief {
@@ -42,6 +52,7 @@ impl From<&Agent> for AgentBrief {
             timeline: agent.timeline.clone(),
             instructions: agent.instructions.clone(),
             docs_project_id: agent.docs_project_id,
+            theme_project_id: agent.theme_project_id,
         }
     }
 }
@@ -58,10 +69,10 @@ pub struct Briefing {
 impl Briefing {
     #[must_use]
     pub fn of(action: &Action, agent: &Agent) -> Self {
-        let documents = agent.docs_project_id.is_some();
+        let brief = AgentBrief::from(agent);
         Self {
-            agent: agent.into(),
-            tools: tools::approved(&action.grants, documents),
+            tools: tools::approved(&action.grants, brief.tools()),
+            agent: brief,
             timezone: agent.timezone.clone(),
         }
     }
@@ -170,6 +181,7 @@ impl ApprovalContent {
             fields["call"] = json!(content.call);
             fields["timezone"] = json!(content.timezone);
             fields["agent"]["docs_project_id"] = json!(content.agent.docs_project_id);
+            fields["agent"]["theme_project_id"] = json!(content.agent.theme_project_id);
             fields
         };
         let (approved, current) = (with_all_fields(approved), with_all_fields(self));

@@ -47,6 +47,9 @@ pub struct Agent {
     /// The project whose living documents it knows and keeps up to date. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub docs_project_id: Option<ProjectId>,
+    /// The project whose theme it reads and edits. Its edits are change sets, which a person applies. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theme_project_id: Option<ProjectId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -144,6 +147,9 @@ pub struct NewAgent {
     /// The project whose living documents it knows and keeps up to date. Default: none.
     #[serde(default)]
     pub docs_project_id: Option<ProjectId>,
+    /// The project whose theme it reads and edits. Its edits are change sets, which a person applies. Default: none.
+    #[serde(default)]
+    pub theme_project_id: Option<ProjectId>,
 }
 
 /// A change of an agent. Omitted fields keep their values.
@@ -176,6 +182,10 @@ pub struct AgentPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<ProjectId>)]
     pub docs_project_id: Option<Option<ProjectId>>,
+    /// The project whose theme it reads and edits. `null`: none.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<ProjectId>)]
+    pub theme_project_id: Option<Option<ProjectId>>,
 }
 
 impl AgentPatch {
@@ -191,6 +201,7 @@ impl AgentPatch {
             instructions,
             timezone,
             docs_project_id,
+            theme_project_id,
             status: _,
             model_tier: _,
             budget: _,
@@ -203,6 +214,7 @@ impl AgentPatch {
             || instructions.is_some()
             || timezone.is_some()
             || docs_project_id.is_some()
+            || theme_project_id.is_some()
     }
 }
 
@@ -229,6 +241,7 @@ impl NewAgent {
             provider_tools: self.provider_tools,
             timezone: self.timezone.filter(|name| !name.trim().is_empty()),
             docs_project_id: self.docs_project_id,
+            theme_project_id: self.theme_project_id,
             created_at: now,
             updated_at: now,
         };
@@ -255,6 +268,7 @@ impl Agent {
             provider_tools: patch.provider_tools.unwrap_or(self.provider_tools),
             timezone: patch.timezone.or(self.timezone).filter(|name| !name.trim().is_empty()),
             docs_project_id: patch.docs_project_id.unwrap_or(self.docs_project_id),
+            theme_project_id: patch.theme_project_id.unwrap_or(self.theme_project_id),
             updated_at: now,
             ..self
         }

@@ -113,6 +113,7 @@ fn in_words(field: &str) -> Option<&'static str> {
         "instructions" => "text of instructions",
         "timezone" => "time zone",
         "docs_project_id" => "project of documents",
+        "theme_project_id" => "project of a theme",
         _ => return None,
     })
 }

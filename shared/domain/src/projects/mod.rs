@@ -28,6 +28,9 @@ pub struct Project {
     /// money.
     #[serde(default)]
     pub enrichment: bool,
+    /// Whether assistants and agents may apply change sets of the theme by themselves. Otherwise a person applies them.
+    #[serde(default)]
+    pub assistants_apply: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -48,6 +51,9 @@ pub struct NewProject {
     /// money. Default: `false`.
     #[serde(default)]
     pub enrichment: bool,
+    /// Whether assistants and agents may apply change sets of the theme by themselves. Otherwise a person applies them. Default: `false`.
+    #[serde(default)]
+    pub assistants_apply: bool,
 }
 
 /// A change of a project. Omitted fields keep their values.
@@ -61,6 +67,8 @@ pub struct ProjectPatch {
     /// `true` lets a model describe the theme's files, and restarts an enrichment that stopped. `false` deletes what
     /// the model wrote.
     pub enrichment: Option<bool>,
+    /// Whether assistants and agents may apply change sets of the theme by themselves. Otherwise a person applies them.
+    pub assistants_apply: Option<bool>,
 }
 
 impl NewProject {
@@ -72,6 +80,7 @@ impl NewProject {
             name: names::canonical(&self.name),
             hook_filter: self.hook_filter,
             enrichment: self.enrichment,
+            assistants_apply: self.assistants_apply,
             created_at: now,
             updated_at: now,
         }
@@ -88,6 +97,7 @@ impl Project {
             name: "Default".to_owned(),
             hook_filter: HookFilter::default(),
             enrichment: false,
+            assistants_apply: false,
             created_at: Timestamp::UNIX_EPOCH,
             updated_at: Timestamp::UNIX_EPOCH,
         }
@@ -102,6 +112,7 @@ impl Project {
             name: patch.name.map_or(self.name, |name| names::canonical(&name)),
             hook_filter: patch.hook_filter.unwrap_or(self.hook_filter),
             enrichment: patch.enrichment.unwrap_or(self.enrichment),
+            assistants_apply: patch.assistants_apply.unwrap_or(self.assistants_apply),
             updated_at: now,
             ..self
         }

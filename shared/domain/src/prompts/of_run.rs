@@ -11,7 +11,7 @@ use crate::ids::ProjectId;
 use crate::models::{Block, CacheTtl, Message, Role, SystemBlock};
 use crate::quoting::quoted;
 use crate::schedule::zone_or_utc;
-use crate::tools::{self, Setting, Table};
+use crate::tools::Setting;
 
 const RUN: &str = "<lamplighter:run>
 You are an agent that works on a task which a person has approved. Nobody is there to answer. Do the whole task now, with what
@@ -64,16 +64,16 @@ pub const fn documents(content: &ApprovalContent) -> Option<ProjectId> {
     content.agent.docs_project_id
 }
 
+/// The project whose theme the run reads, and may edit under a grant.
+#[must_use]
+pub const fn theme(content: &ApprovalContent) -> Option<ProjectId> {
+    content.agent.theme_project_id
+}
+
 /// Which of the platform's tools the run is offered, and which calls are allowed.
 #[must_use]
 pub fn setting(content: &ApprovalContent) -> Setting<'_> {
     Setting::Run { grants: &content.grants }
-}
-
-/// The tools that an agent with or without living documents has, besides [`tools::LOOP`].
-#[must_use]
-pub const fn document_tools(has_documents: bool) -> Table {
-    if has_documents { tools::DOCUMENTS } else { &[] }
 }
 
 /// The zone in which the run reads and names times: that of the schedule, or else that of the agent. `None`: that of the account.

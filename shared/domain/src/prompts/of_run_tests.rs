@@ -156,7 +156,8 @@ fn of_agent() -> Vec<(&'static str, Value, Does)> {
         ("success_criteria", json!("Other"), Both),
         ("timeline", json!("Other"), Both),
         ("instructions", json!("Other"), Both),
-        ("docs_project_id", project, Both),
+        ("docs_project_id", project.clone(), Both),
+        ("theme_project_id", project, Both),
         ("status", json!("paused"), Neither("whether anything runs at all")),
         ("model_tier", json!("deep"), chats),
         ("budget.per_run_micros", json!(5), chats),
@@ -180,8 +181,8 @@ fn agent() -> Agent {
 /// All that a model is told, and all tools that it has.
 fn told(content: &ApprovalContent) -> String {
     let of_table = offered(LOOP, setting(content)).map(|tool| tool.name);
-    let of_documents = document_tools(documents(content).is_some()).iter().map(|tool| tool.name);
-    let tools: Vec<_> = of_table.chain(of_documents).collect();
+    let of_projects = content.agent.tools().map(|tool| tool.name);
+    let tools: Vec<_> = of_table.chain(of_projects).collect();
     let message = message(content, Found::default());
     let zone = zone(content).map(|zone| zone.iana_name().map(str::to_owned));
     let (system, check) = (system(content), to_check(content, ""));

@@ -11,7 +11,7 @@ use crate::actions::input::MOST_USES;
 use crate::agent_loop::{Call, Purpose, Step};
 use crate::http_call::HttpCall;
 use crate::models::{ProviderTool, Usage};
-use crate::tools::{self, LOOP, ToolCall};
+use crate::tools::{self, LOOP, THEME, ToolCall};
 use crate::{assets::NewAsset, chats::signals::Deliverable};
 
 /// How much of an output a rehearsal keeps, in bytes, and how much of all outputs together.
@@ -105,12 +105,13 @@ impl Rehearsed {
                 continue;
             }
             *shown.used.entry(call.name.clone()).or_default() += 1;
-            let tool = tools::find(LOOP, &call.name);
+            let tool = tools::find(LOOP, &call.name).or_else(|| tools::find(THEME, &call.name));
             let is_outside = outside.contains(&call.name.as_str());
-            if tool.is_some_and(tools::ToolDef::needs_grant) {
-                grants.insert(call.name.clone());
+            if let Some(tool) = tool.filter(|tool| tool.needs_grant()) {
+                grants.insert(tool.grant().to_owned());
             }
             let is_effect = is_outside
+                || tool.is_some_and(|tool| tool.granted_as.is_some())
                 || matches!(
                     call.name.as_str(),
                     "generate_actions" | "note" | "ask_person" | "sync_documentation"

@@ -42,6 +42,8 @@ pub enum ToolCall {
     ExplainAction(ExplainOwnAction),
     ReadDocument(ReadDocument),
     SyncDocumentation(SyncDocumentation),
+    /// Not yet parsed: the area that performs it reads the arguments.
+    OfArea(&'static ToolDef, Value),
 }
 
 impl ToolCall {
@@ -49,7 +51,7 @@ impl ToolCall {
     ///
     /// # Errors
     /// A sentence for the model: which argument is wrong and what it should be.
-    pub fn parse(tool: &ToolDef, input: &Value) -> Result<Self, String> {
+    pub fn parse(tool: &'static ToolDef, input: &Value) -> Result<Self, String> {
         // If no argument is needed, some models send null.
         let input = if input.is_null() { &json!({}) } else { input };
         let call = match tool.name {
@@ -69,6 +71,7 @@ impl ToolCall {
             "explain_action" => parse(input).map(Self::ExplainAction),
             "read_document" => parse(input).map(Self::ReadDocument),
             "sync_documentation" => parse(input).map(Self::SyncDocumentation),
+            _ if super::THEME.contains(&tool) => Ok(Self::OfArea(tool, input.clone())),
             _ => Err("it is not available here".to_owned()),
         };
         call.map_err(|reason| format!("The call of {} was not made: {reason}.", tool.name))

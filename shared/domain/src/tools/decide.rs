@@ -66,7 +66,7 @@ pub fn decide_about(tool: &'static ToolDef, setting: Setting<'_>) -> Decision {
     }
     match setting {
         Setting::Run { grants } if tool.needs_grant() => {
-            if grants.iter().any(|grant| grant == name) {
+            if grants.iter().any(|grant| grant == tool.grant()) {
                 Decision::Allowed(tool)
             } else {
                 Decision::NeedsPerson(format!("it wants to use {name}, which this action was not granted"))
@@ -107,7 +107,7 @@ pub fn offered_of(
 mod tests {
     use serde_json::json;
 
-    use super::super::{ALL, DOCUMENTS, LOOP, MCP, OWN};
+    use super::super::{ALL, DOCUMENTS, LOOP, MCP, OWN, THEME};
     use super::*;
 
     /// Allowed for MCP clients, and nowhere else.
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_decided_about_in_every_setting() {
-        let granted = ["generate_actions", "acts_outside"].map(str::to_owned);
+        let granted = ["generate_actions", "acts_outside", "edit_theme"].map(str::to_owned);
         let of_loop: &[Row] = &[
             ("query_actions", "raaaar"),
             ("query_assets", "raaaar"),
@@ -168,14 +168,34 @@ mod tests {
         ];
         let of_own: &[Row] = &[("read_result", "raaaar")];
         let of_documents: &[Row] = &[("read_document", "raaaar"), ("sync_documentation", "raaaar")];
+        let of_theme: &[Row] = &[
+            ("list_files", "raaaaa"),
+            ("read_file", "raaaaa"),
+            ("read_lines", "raaaaa"),
+            ("extract_region", "raaaaa"),
+            ("grep_content", "raaaaa"),
+            ("search_files", "raaaaa"),
+            ("theme_check", "raaaaa"),
+            ("edit_lines", "raapaa"),
+            ("search_replace", "raapaa"),
+            ("write_file", "raapaa"),
+            ("edit_node", "raapaa"),
+            ("create_file", "raapaa"),
+            ("delete_file", "raapaa"),
+            ("rename_file", "raapaa"),
+            ("undo_edit", "raapaa"),
+            ("show_changes", "raaaaa"),
+            ("apply_changes", "raappa"),
+        ];
         let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();
         let invented: &[Row] = &[("writes", "aaaaaa"), ("acts_outside", "ppppap")];
         static INVENTED: [&ToolDef; 2] = [&WRITES, &ACTS_OUTSIDE];
         let unknown: &[Row] = &[("approve", "rrrrrr"), ("", "rrrrrr"), ("Query_Actions", "rrrrrr")];
-        let tables: [(Table, &[&[Row]]); 5] = [
+        let tables: [(Table, &[&[Row]]); 6] = [
             (LOOP, &[of_loop, unknown]),
             (OWN, &[of_own, unknown]),
             (DOCUMENTS, &[of_documents, unknown]),
+            (THEME, &[of_theme, unknown]),
             (MCP, &[&of_mcp, unknown]),
             (&INVENTED, &[invented, unknown]),
         ];
@@ -190,7 +210,7 @@ mod tests {
                 assert!(rows.iter().any(|(name, _)| *name == tool.name), "{tool:?} needs a row above");
             }
         }
-        assert_eq!(ALL, [LOOP, OWN, DOCUMENTS, MCP], "a new table needs rows above");
+        assert_eq!(ALL, [LOOP, OWN, DOCUMENTS, THEME, MCP], "a new table needs rows above");
     }
 
     #[test]

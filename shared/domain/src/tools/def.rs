@@ -54,6 +54,8 @@ pub struct ToolDef {
     /// The JSON Schema of the result, if the result is JSON with a promised shape.
     pub output: Option<fn() -> Value>,
     pub effect: Effect,
+    /// The name of its grant, if several tools have one. Otherwise the grant has the name of the tool.
+    pub granted_as: Option<&'static str>,
     /// Whether a second call with the same arguments changes nothing more.
     pub idempotent: bool,
     /// Whether it replaces something that exists.
@@ -80,6 +82,7 @@ impl ToolDef {
             input,
             output: None,
             effect,
+            granted_as: None,
             idempotent: false,
             replaces: false,
             surfaces,
@@ -100,7 +103,16 @@ impl ToolDef {
     /// Whether an unattended run may call it only if the action's grants name it.
     #[must_use]
     pub const fn needs_grant(&self) -> bool {
-        matches!(self.effect, Effect::Propose | Effect::Outside)
+        matches!(self.effect, Effect::Propose | Effect::Outside) || self.granted_as.is_some()
+    }
+
+    /// The grant that lets an unattended run call it.
+    #[must_use]
+    pub const fn grant(&self) -> &'static str {
+        match self.granted_as {
+            Some(grant) => grant,
+            None => self.name,
+        }
     }
 
     /// Whether an action's grants may name it.

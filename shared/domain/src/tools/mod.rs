@@ -6,7 +6,7 @@
 //!   data of its owner, in pages
 //! - [`SETS`]: sets of the tools of the MCP server, which a client names in the server's address
 //! - [`OWN`]: the tools that the loop performs itself
-//! - [`DOCUMENTS`]: the tools of agents that use living documents
+//! - [`DOCUMENTS`], [`THEME`]: the tools of agents that use living documents, or a theme
 //! - [`ToolCall`]: a call of the agent loop, with parsed arguments
 //! - [`decide`], [`offered`]: whether a call is allowed, and which tools are offered
 //!
@@ -40,6 +40,7 @@ mod sets;
 #[cfg(test)]
 mod tests;
 pub mod theme;
+pub mod theme_tools;
 pub mod watched;
 
 pub use arguments::{Arguments, read_fields};
@@ -124,7 +125,7 @@ pub const OWN: Table = &[&results::READ_RESULT];
 pub const DOCUMENTS: Table = &[&documents::READ_DOCUMENT, &documents::SYNC_DOCUMENTATION];
 
 /// All tables. For tests: a function that uses one table does not link the tools of the others.
-pub const ALL: [Table; 4] = [LOOP, OWN, DOCUMENTS, MCP];
+pub const ALL: [Table; 5] = [LOOP, OWN, DOCUMENTS, THEME, MCP];
 
 /// The tool with this name.
 #[must_use]
@@ -132,17 +133,32 @@ pub fn find(table: Table, name: &str) -> Option<&'static ToolDef> {
     table.iter().copied().find(|tool| tool.name == name)
 }
 
-/// The names that an action's grants may contain.
-pub fn grantable() -> impl Iterator<Item = &'static str> {
-    LOOP.iter().filter(|tool| tool.is_grantable()).map(|tool| tool.name)
+/// The tools of agents that have a theme. Those that edit need the grant [`theme_tools::EDIT`] in an unattended run. The area of themes performs
+/// them.
+pub const THEME: Table = theme_tools::TOOLS;
+
+/// The tools that an agent's projects give it, besides [`LOOP`]: of living documents, and of a theme.
+pub fn of_projects(has_documents: bool, has_theme: bool) -> impl Iterator<Item = &'static ToolDef> + use<> {
+    let documents: Table = if has_documents { DOCUMENTS } else { &[] };
+    let theme: Table = if has_theme { THEME } else { &[] };
+    documents.iter().chain(theme).copied()
 }
 
-/// The specifications of the tools that a person approves: those that are granted, and those for living documents if the agent uses
-/// them. A tool that no longer exists is left out; this ends the approval like any other change.
+/// The names that an action's grants may contain.
+pub fn grantable() -> impl Iterator<Item = &'static str> {
+    let of_loop = LOOP.iter().filter(|tool| tool.is_grantable()).map(|tool| tool.name);
+    of_loop.chain([theme_tools::EDIT, theme_tools::APPLY])
+}
+
+/// The specifications of the tools that a person approves: those that are granted, and those that its projects give the agent. A tool that
+/// no longer exists is left out; this ends the approval like any other change.
 #[must_use]
-pub fn approved(grants: &[String], documents: bool) -> Vec<ToolSpecForHash> {
+pub fn approved(
+    grants: &[String],
+    of_projects: impl Iterator<Item = &'static ToolDef>,
+) -> Vec<ToolSpecForHash> {
     let granted = grants.iter().filter_map(|name| find(LOOP, name));
-    let of_documents: Table = if documents { DOCUMENTS } else { &[] };
-    let tools = granted.chain(of_documents.iter().copied());
+    let is_granted = |tool: &&ToolDef| !tool.needs_grant() || grants.iter().any(|name| name == tool.grant());
+    let tools = granted.chain(of_projects.filter(is_granted));
     tools.map(|tool| ToolSpecForHash { name: tool.name.to_owned(), schema: (tool.input)() }).collect()
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer};
 
 use super::{
     Table, ToolDef, actions, agents, assets, context, documents, logs, memory, practices, projects,
-    proposals, runs, schedules, theme, watched,
+    proposals, runs, schedules, theme, theme_tools, watched,
 };
 
-/// The word for all tools.
+/// The word for all tools but those of [`OPT_IN`].
 const ALL: &str = "all";
 
 /// Tools that are used together. A tool may be in several sets, so that each set is complete by itself.
@@ -89,13 +89,23 @@ pub const SETS: &[ToolSet] = &[
         ],
     },
     ToolSet { name: "projects", tools: &[&projects::LIST_PROJECTS, &projects::LIST_WORKFLOWS] },
+    ToolSet { name: "theme", tools: theme_tools::TOOLS },
 ];
 
-/// The sets that a client has named. The default is all tools.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The sets that a client has only if it names them: they are long, and few clients need them.
+const OPT_IN: &[&str] = &["theme"];
+
+/// The sets that a client has named. The default is all tools but those of sets that must be named.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSets {
-    /// Empty: all tools.
+    all: bool,
     named: Vec<&'static ToolSet>,
+}
+
+impl Default for ToolSets {
+    fn default() -> Self {
+        Self { all: true, named: Vec::new() }
+    }
 }
 
 /// The text names a set that does not exist, or no set.
@@ -112,7 +122,11 @@ fn names() -> String {
 impl ToolSets {
     #[must_use]
     pub fn has(&self, tool: &ToolDef) -> bool {
-        self.named.is_empty() || self.named.iter().any(|set| set.tools.contains(&tool))
+        let mut sets = SETS.iter().filter(|set| match OPT_IN.contains(&set.name) {
+            true => self.named.contains(set),
+            false => self.all || self.named.contains(set),
+        });
+        sets.any(|set| set.tools.contains(&tool))
     }
 }
 
@@ -120,10 +134,10 @@ impl FromStr for ToolSets {
     type Err = UnknownToolSet;
     fn from_str(text: &str) -> Result<Self, UnknownToolSet> {
         let mut named: Vec<&'static ToolSet> = Vec::new();
-        let mut is_all = false;
+        let mut all = false;
         for name in text.split(',') {
             if name == ALL {
-                is_all = true;
+                all = true;
                 continue;
             }
             let set = SETS.iter().find(|set| set.name == name).ok_or(UnknownToolSet)?;
@@ -131,16 +145,17 @@ impl FromStr for ToolSets {
                 named.push(set);
             }
         }
-        Ok(if is_all { Self::default() } else { Self { named } })
+        if all {
+            named.retain(|set| OPT_IN.contains(&set.name));
+        }
+        Ok(Self { all, named })
     }
 }
 
 impl fmt::Display for ToolSets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.named.is_empty() {
-            return f.write_str(ALL);
-        }
-        let names: Vec<&str> = self.named.iter().map(|set| set.name).collect();
+        let all = self.all.then_some(ALL);
+        let names: Vec<&str> = all.into_iter().chain(self.named.iter().map(|set| set.name)).collect();
         f.write_str(&names.join(","))
     }
 }
@@ -153,7 +168,7 @@ impl<'de> Deserialize<'de> for ToolSets {
 
 #[cfg(test)]
 mod tests {
-    use super::super::MCP;
+    use super::super::{MCP, THEME};
     use super::*;
 
     #[test]
@@ -164,6 +179,7 @@ mod tests {
             ("context,agents", "context,agents"),
             ("runs,runs,logs", "runs,logs"),
             ("context,all", "all"),
+            ("theme,all", "all,theme"),
         ] {
             assert_eq!(text.parse::<ToolSets>().unwrap().to_string(), shown);
         }
@@ -171,7 +187,7 @@ mod tests {
             let error = wrong.parse::<ToolSets>().unwrap_err().to_string();
             assert_eq!(
                 error,
-                "must be one or more of context, logs, themes, agents, runs, memory, documents, projects, all, with commas",
+                "must be one or more of context, logs, themes, agents, runs, memory, documents, projects, theme, all, with commas",
                 "{wrong:?}"
             );
         }
@@ -187,9 +203,14 @@ mod tests {
         }
         for set in SETS {
             assert!(set.tools.len() >= 2, "{}", set.name);
+            let table = if OPT_IN.contains(&set.name) { THEME } else { MCP };
             for tool in set.tools {
-                assert!(MCP.contains(tool), "{tool:?}");
+                assert!(table.contains(tool), "{tool:?}");
             }
+        }
+        let theme: ToolSets = "theme".parse().unwrap();
+        for tool in THEME {
+            assert!(theme.has(tool) && !all.has(tool), "{tool:?}");
         }
         assert!(context.has(&context::UPDATE_CONTEXT) && !context.has(&agents::LIST_AGENTS));
     }

@@ -61,7 +61,7 @@ fn each_place_offers_its_own() {
         ),
         (
             grantable().collect::<Vec<_>>().join(" "),
-            "query_actions query_assets read_asset generate_asset generate_actions save_output ask_person note nothing_new query_practice",
+            "query_actions query_assets read_asset generate_asset generate_actions save_output ask_person note nothing_new query_practice edit_theme apply_theme_changes",
         ),
         (
             names(LOOP.iter().copied().filter(|tool| tool.needs_grant())),
@@ -84,9 +84,21 @@ fn granted_tools_are_bound_by_their_schemas() {
     let grants = ["generate_actions".to_owned(), "gone_since".to_owned()];
     let spec = GENERATE_ACTIONS.spec();
     let bound = ToolSpecForHash { name: spec.name, schema: spec.input_schema };
-    assert_eq!(approved(&grants, false), std::slice::from_ref(&bound));
-    let names: Vec<String> = approved(&grants, true).into_iter().map(|tool| tool.name).collect();
+    assert_eq!(approved(&grants, of_projects(false, false)), std::slice::from_ref(&bound));
+    let names: Vec<String> =
+        approved(&grants, of_projects(true, false)).into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, [&bound.name, "read_document", "sync_documentation"]);
+    let of_theme = |grants: &[&str]| {
+        let grants: Vec<String> = grants.iter().map(ToString::to_string).collect();
+        let tools = approved(&grants, of_projects(false, true));
+        tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    let reads =
+        "list_files read_file read_lines extract_region grep_content search_files theme_check show_changes";
+    let has = |grants: &[&str], name: &str| of_theme(grants).split(' ').any(|tool| tool == name);
+    assert_eq!(of_theme(&[]), reads);
+    assert!(has(&["edit_theme"], "edit_lines") && !has(&["edit_theme"], "apply_changes"));
+    assert!(has(&["apply_theme_changes"], "apply_changes") && !has(&["apply_theme_changes"], "edit_lines"));
 }
 
 #[test]

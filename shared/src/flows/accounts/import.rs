@@ -30,7 +30,7 @@ use utoipa::ToSchema;
 use super::openclaw;
 use super::stopped::{Stop, Unreadable};
 use crate::agent_loop::journal;
-use crate::area::{self, Areas};
+use crate::area::{self, AllRules};
 use crate::blobs::{BlobKey, BlobReader};
 use crate::context::Cx;
 use crate::error::{Error, Result};
@@ -278,6 +278,7 @@ async fn bring_in(
                 owner,
                 claimed,
                 reader,
+                rules: cx.data_rules(),
                 unfinished: HashSet::new(),
                 most_bytes,
                 named: HashMap::new(),
@@ -389,6 +390,8 @@ struct Work<'a> {
     owner: &'a Owner,
     claimed: ClaimedJob<'a, AccountImport>,
     reader: BlobReader,
+    /// What the areas above this crate know about their data.
+    rules: AllRules,
     /// Runs that have not ended. All of them stays behind.
     unfinished: HashSet<RunId>,
     /// The most bytes of the whole archive, inflated.
@@ -526,7 +529,7 @@ impl Work<'_> {
     fn read_line(&self, number: u64, line: &[u8]) -> Result<Restore, Stop> {
         let told = |told: String| Stop::Invalid(format!("line {number} of {RECORDS}: {told}"));
         let line: Line = serde_json::from_slice(line).map_err(|error| told(error.to_string()))?;
-        restore(self.owner, line, self.cx.areas, self.cx.clock.now()).map_err(told)
+        restore(self.owner, line, &self.rules, self.cx.clock.now()).map_err(told)
     }
 
     async fn objects(&mut self) -> Result<(), Stop> {
@@ -681,10 +684,10 @@ impl Work<'_> {
     fn begin(&self, pass: Pass) -> (mpsc::Receiver<Piece>, tokio::task::JoinHandle<Result<(), Unreadable>>) {
         let (sender, pieces) = mpsc::channel(1);
         let (reader, owner, most) = (self.reader.clone(), self.owner.clone(), self.most_bytes);
-        let areas = self.cx.areas;
+        let rules = self.rules.clone();
         (
             pieces,
-            tokio::task::spawn_blocking(move || read_pieces(reader, (&owner, areas), most, pass, &sender)),
+            tokio::task::spawn_blocking(move || read_pieces(reader, (&owner, &rules), most, pass, &sender)),
         )
     }
 
@@ -700,6 +703,10 @@ impl Work<'_> {
 /// Where an object belongs. `None` if it stays behind: what expires soon, and what would begin work if it were written.
 fn object_key(owner: &Owner, rest: &str) -> Result<Option<BlobKey>, String> {
     let key = BlobKey::listed(owner, rest);
+    // Change sets stay behind, as proposals do.
+    if let ["projects", _, "changes", _] = rest.split('/').collect::<Vec<_>>()[..] {
+        return Ok(None);
+    }
     match rest.split('/').next().unwrap_or_default() {
         "actions" | "assets" | "chats" | "logs" | "projects" | "runs" => {
             Ok(Some(key).filter(|key| BlobKey::parse_upload(key.as_str()).is_none()))
@@ -711,7 +718,7 @@ fn object_key(owner: &Owner, rest: &str) -> Result<Option<BlobKey>, String> {
 
 fn read_pieces(
     reader: BlobReader,
-    (owner, areas): (&Owner, Areas),
+    (owner, rules): (&Owner, &AllRules),
     most_bytes: u64,
     pass: Pass,
     pieces: &mpsc::Sender<Piece>,
@@ -740,14 +747,14 @@ fn read_pieces(
                 Pass::Check => {
                     let content = read_whole(path, file, MAX_OBJECT)?;
                     left = left.checked_sub(content.len() as u64).ok_or_else(too_large)?;
-                    let object = read_object((owner, areas), rest, content)?;
+                    let object = read_object((owner, rules), rest, content)?;
                     let object = object.map(|object| Object { content: Vec::new(), ..object });
                     send(Piece::Object(rest.to_owned(), object))
                 }
                 // The content is checked again: its owner may have uploaded another archive meanwhile.
                 Pass::Objects(done) if objects > done => {
                     let content = read_whole(path, file, MAX_OBJECT)?;
-                    send(Piece::Object(rest.to_owned(), read_object((owner, areas), rest, content)?))
+                    send(Piece::Object(rest.to_owned(), read_object((owner, rules), rest, content)?))
                 }
                 Pass::Objects(_) | Pass::Records(_) => Ok(()),
             }
@@ -761,7 +768,7 @@ fn read_pieces(
 
 /// Checks an object. `None` if it stays behind.
 fn read_object(
-    (owner, areas): (&Owner, Areas),
+    (owner, rules): (&Owner, &AllRules),
     path: &str,
     content: Vec<u8>,
 ) -> Result<Option<Object>, Unreadable> {
@@ -771,7 +778,7 @@ fn read_object(
     }
     let (mut lines, mut names) = (0, Vec::new());
     let parts: Vec<&str> = path.split('/').collect();
-    area::check_object(areas, &parts, &content).map_err(told)?;
+    area::check_object(rules, &parts, &content).map_err(told)?;
     match parts[..] {
         ["assets", _, sha256] => {
             check_hash(sha256, &content).map_err(told)?;

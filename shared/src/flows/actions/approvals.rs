@@ -8,11 +8,12 @@ use domain::actions::cost::dollars;
 use domain::actions::{Action, ApprovalContent, ApprovalRecord, Difference, ExpectedCost};
 use domain::agents::{Agent, Need};
 use domain::ceilings::{Ceiling, CeilingOf};
-use domain::ids::{ActionId, AgentId, Owner};
+use domain::ids::{ActionId, AgentId, Owner, ProjectId};
 use domain::living::MAX_SYNC_MICROS;
 use domain::models::ProviderTool;
 use domain::prompts::of_run;
 use domain::quoting::one_line;
+use domain::tools::theme_tools;
 use domain::validate::FieldErrors;
 use domain::watch::Watch;
 use futures::FutureExt;
@@ -119,6 +120,15 @@ pub struct Approved {
     pub detail: Option<String>,
 }
 
+/// The name of a project that an approval names, for people.
+async fn name_of(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<String> {
+    match existing::project(cx, owner, project).await {
+        Ok(found) => Ok(format!("\"{}\"", one_line(&found.value.name))),
+        Err(Error::NotFound(_)) => Ok(format!("{project}, which was deleted")),
+        Err(error) => Err(error),
+    }
+}
+
 /// What was approved of an action, and what has changed since.
 ///
 /// # Errors
@@ -135,16 +145,27 @@ pub async fn approval(cx: &Cx, owner: &Owner, id: ActionId) -> Result<ApprovalVi
     let mut warnings: Vec<String> =
         action.max_uses.iter().map(|(tool, most)| warning(*tool, *most)).collect();
     if let Some(project) = of_run::documents(&current).filter(|_| current.call.is_none()) {
-        let name = match existing::project(cx, owner, project).await {
-            Ok(found) => format!("\"{}\"", one_line(&found.value.name)),
-            Err(Error::NotFound(_)) => format!("{project}, which was deleted"),
-            Err(error) => return Err(error),
-        };
+        let name = name_of(cx, owner, project).await?;
         warnings.push(format!(
             "A run reads the documents of the project {name}, which repeat the messages of its commits and may be false. It may bring them up \
              to date, which costs up to {} each time, besides the cost of the run.",
             dollars(MAX_SYNC_MICROS)
         ));
+    }
+    if let Some(project) = of_run::theme(&current).filter(|_| current.call.is_none()) {
+        let name = name_of(cx, owner, project).await?;
+        let may = |grant: &str| action.grants.iter().any(|granted| granted == grant);
+        let edits = match (may(theme_tools::EDIT), may(theme_tools::APPLY)) {
+            (false, _) => "",
+            (true, false) => {
+                " It may edit them in a change set, which changes nothing until a person applies it."
+            }
+            (true, true) => {
+                " It may edit them and apply its edits, if the project lets assistants apply changes. Each can be reverted."
+            }
+        };
+        warnings
+            .push(format!("A run reads the theme of the project {name}, whose texts may be false.{edits}"));
     }
     warnings.extend(action.watches.iter().filter_map(Watch::url).map(|url| {
         format!("Before each scheduled run, the platform requests {url}. What it answers is shown to the run, and may be false.")

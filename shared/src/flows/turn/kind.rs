@@ -102,6 +102,7 @@ impl Turn {
             needs_provider_tools: false,
             rehearses: false,
             has_documents: agent.is_some_and(|agent| agent.docs_project_id.is_some()),
+            theme: agent.and_then(|agent| agent.theme_project_id),
         }
     }
 }

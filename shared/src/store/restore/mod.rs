@@ -30,7 +30,7 @@ use super::keys::{Key, RecordKind};
 use super::partitions::Partition;
 use super::record_kinds::{is_kind, records};
 use super::table::{Attributes, Extras, item};
-use crate::area::{self, Areas};
+use crate::area::{self, AllRules};
 use crate::blobs::BlobKey;
 
 /// The longest sort key that DynamoDB accepts, in bytes.
@@ -112,7 +112,7 @@ type KeptOrNot = Result<Option<Kept>, String>;
 ///
 /// # Errors
 /// What is wrong with the line.
-pub fn restore(owner: &Owner, line: Line, areas: Areas, now: Timestamp) -> Result<Restore, String> {
+pub fn restore(owner: &Owner, line: Line, rules: &AllRules, now: Timestamp) -> Result<Restore, String> {
     let Line { partition: place, key: sk, version, record } = line;
     let partition = Partition::parse(&place).filter(|found| found.of(owner) == format!("U#{owner}#{place}"));
     let partition = partition.ok_or_else(|| format!("the partition {place:?} is unknown"))?;
@@ -134,7 +134,7 @@ pub fn restore(owner: &Owner, line: Line, areas: Areas, now: Timestamp) -> Resul
     let told = |told: String| format!("the record {sk:?} of {:?} {told}", partition.kind());
     let kept = kept(&place, &record).map_err(told)?;
     let kind = RecordKind::of(&partition.of(owner), &sk);
-    area::check_record(areas, kind.map_or("", |kind| kind.name), &record).map_err(told)?;
+    area::check_record(rules, kind.map_or("", |kind| kind.name), &record).map_err(told)?;
     let thing = kind.and_then(|kind| kind.thing);
     let Some(Kept { key, item, objects, without, line, noted }) = kept else {
         return Ok(Restore::LeftOut { partition, thing });
@@ -287,7 +287,7 @@ mod tests {
         ] {
             let (partition, key) = (partition.to_owned(), key.to_owned());
             let line = Line { partition, key, version: None, record: Value::default() };
-            let restored = restore(&owner, line, &[], Timestamp::UNIX_EPOCH);
+            let restored = restore(&owner, line, &Vec::new(), Timestamp::UNIX_EPOCH);
             assert!(matches!(restored, Ok(Restore::LeftOut { .. })), "{restored:?}");
         }
     }

@@ -104,6 +104,7 @@ pub(super) fn terms(content: &ApprovalContent, agent_month: Option<i64>) -> Term
         needs_provider_tools: !content.max_uses.is_empty(),
         rehearses: false,
         has_documents: of_run::documents(content).is_some(),
+        theme: of_run::theme(content),
     }
 }
 

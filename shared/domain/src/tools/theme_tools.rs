@@ -1,0 +1,242 @@
+//! The tools of a theme: for agents that have a theme, and for MCP clients that ask for this set of tools. The area of themes performs
+//! them, and reads their arguments.
+
+use serde_json::{Value, json};
+
+use super::Effect::{self, Propose, Read, Write};
+use super::Surface::{self, AboutAction, Chat, Mcp, Run};
+use super::schema::{integer, object, string, text};
+use super::{Table, ToolDef};
+
+/// The grant of the tools that edit.
+pub const EDIT: &str = "edit_theme";
+
+/// The grant of the tool that applies edits.
+pub const APPLY: &str = "apply_theme_changes";
+
+/// In the order in which models see them. A new tool goes to the end.
+pub const TOOLS: Table = &[
+    &LIST_FILES,
+    &READ_FILE,
+    &READ_LINES,
+    &EXTRACT_REGION,
+    &GREP_CONTENT,
+    &SEARCH_FILES,
+    &THEME_CHECK,
+    &EDIT_LINES,
+    &SEARCH_REPLACE,
+    &WRITE_FILE,
+    &EDIT_NODE,
+    &CREATE_FILE,
+    &DELETE_FILE,
+    &RENAME_FILE,
+    &UNDO_EDIT,
+    &SHOW_CHANGES,
+    &APPLY_CHANGES,
+];
+
+const PLACES: &[Surface] = &[Chat, AboutAction, Run, Mcp];
+
+const fn tool(
+    name: &'static str,
+    description: &'static str,
+    effect: Effect,
+    granted_as: Option<&'static str>,
+    input: fn() -> Value,
+) -> ToolDef {
+    ToolDef { granted_as, ..ToolDef::new(name, description, effect, PLACES, input) }
+}
+
+const fn reads(name: &'static str, description: &'static str, input: fn() -> Value) -> ToolDef {
+    tool(name, description, Read, None, input)
+}
+
+const fn edits(name: &'static str, description: &'static str, input: fn() -> Value) -> ToolDef {
+    tool(name, description, Propose, Some(EDIT), input)
+}
+
+fn path() -> Value {
+    string("Such as sections/header.liquid.")
+}
+
+/// The version that an edit refers to.
+fn version() -> Value {
+    string("As the last read or edit of the file said. The edit is refused if the file has changed since.")
+}
+
+fn shrink() -> Value {
+    json!({
+        "type": "array", "items": range(),
+        "description": "If the file loses more than half: the lines that shall go.",
+    })
+}
+
+fn range() -> Value {
+    object(&json!({"start": {"type": "integer"}, "end": {"type": "integer"}}), &["start", "end"])
+}
+
+pub static LIST_FILES: ToolDef = reads("list_files", "Paths, sizes and kinds of the theme's files.", || {
+    let properties = json!({
+        "glob": string("Such as sections/*.liquid. Default: all."),
+        "after": string("The last path of the part before."),
+    });
+    object(&properties, &[])
+});
+
+pub static READ_FILE: ToolDef = reads(
+    "read_file",
+    "A file with line numbers and its version. Of a long one: its outline, to read lines of.",
+    || object(&json!({"path": path()}), &["path"]),
+);
+
+pub static READ_LINES: ToolDef =
+    reads("read_lines", "Lines of one or several files, with numbers and versions.", || {
+        let read = object(
+            &json!({"path": path(), "start": {"type": "integer"}, "end": {"type": "integer"}}),
+            &["path", "start", "end"],
+        );
+        let properties = json!({
+            "reads": {"type": "array", "minItems": 1, "maxItems": 20, "items": read},
+            "context": integer("Lines before and after each.", 0, Some(50)),
+        });
+        object(&properties, &["reads"])
+    });
+
+pub static EXTRACT_REGION: ToolDef = reads(
+    "extract_region",
+    "The lines of one named part of a file: a schema setting, a block, a rule, a function.",
+    || {
+        let properties = json!({"path": path(), "name": text("As the outline names it.", 200)});
+        object(&properties, &["path", "name"])
+    },
+);
+
+pub static GREP_CONTENT: ToolDef = reads("grep_content", "The lines that contain a text.", || {
+    let properties = json!({
+        "pattern": text("A text, or with regex a regular expression.", 1_000),
+        "regex": {"type": "boolean"},
+        "glob": string("Only in these files."),
+    });
+    object(&properties, &["pattern"])
+});
+
+pub static SEARCH_FILES: ToolDef = reads(
+    "search_files",
+    "The files and lines that a request is about, best match first. It compares words, not meanings.",
+    || object(&json!({"request": text("In the person's words.", 10_000)}), &["request"]),
+);
+
+pub static THEME_CHECK: ToolDef = reads(
+    "theme_check",
+    "What is wrong with the theme as it is with your edits; what Shopify would refuse comes first.",
+    || {
+        let properties = json!({"path": string("Only of this file."), "new_only": {
+            "type": "boolean", "description": "Only what your edits have added.",
+        }});
+        object(&properties, &[])
+    },
+);
+
+pub static EDIT_LINES: ToolDef = edits(
+    "edit_lines",
+    "Replaces or inserts lines. All numbers are those of the version that you read; all edits are made, or none.",
+    || {
+        let edit = object(
+            &json!({
+                "start": integer("First line to replace.", 1, None),
+                "end": integer("Last line to replace.", 1, None),
+                "after": integer("Instead of start and end: insert behind this line; 0 is the beginning.", 0, None),
+                "content": string("The new lines. Empty deletes."),
+                "old": string("The text that the lines have; it is compared."),
+            }),
+            &["content"],
+        );
+        let properties = json!({
+            "path": path(), "version": version(), "allow_shrink": shrink(),
+            "edits": {"type": "array", "minItems": 1, "maxItems": 50, "items": edit},
+        });
+        object(&properties, &["path", "edits"])
+    },
+);
+
+pub static SEARCH_REPLACE: ToolDef = edits(
+    "search_replace",
+    "Replaces texts. Each old text must stand in the file exactly once, or as often as expected_matches says.",
+    || {
+        let replacement = object(
+            &json!({
+                "old": text("Without line numbers.", 200_000),
+                "new": string("Empty deletes."),
+                "expected_matches": integer("All of them are replaced.", 1, None),
+            }),
+            &["old", "new"],
+        );
+        let properties = json!({
+            "path": path(), "version": version(), "allow_shrink": shrink(),
+            "replacements": {"type": "array", "minItems": 1, "maxItems": 50, "items": replacement},
+        });
+        object(&properties, &["path", "replacements"])
+    },
+);
+
+pub static WRITE_FILE: ToolDef = edits("write_file", "Replaces the whole text of a file.", || {
+    let properties = json!({
+        "path": path(), "version": version(), "content": string("All of it."), "allow_shrink": shrink(),
+    });
+    object(&properties, &["path", "content"])
+});
+
+pub static EDIT_NODE: ToolDef =
+    edits("edit_node", "Replaces one named part of a file, as the outline names it.", || {
+        let node = object(&json!({"kind": string(""), "name": string("")}), &["kind", "name"]);
+        let properties = json!({
+            "path": path(), "version": version(), "node": node, "content": string("The whole new part."),
+            "allow_shrink": shrink(),
+        });
+        object(&properties, &["path", "node", "content"])
+    });
+
+pub static CREATE_FILE: ToolDef = edits("create_file", "Makes a file. It never replaces one.", || {
+    object(&json!({"path": path(), "content": string("")}), &["path", "content"])
+});
+
+pub static DELETE_FILE: ToolDef =
+    edits("delete_file", "Deletes a file. One that others need only with force.", || {
+        let properties = json!({"path": path(), "version": version(), "force": {"type": "boolean"}});
+        object(&properties, &["path"])
+    });
+
+pub static RENAME_FILE: ToolDef = edits("rename_file", "Moves a file to a free path.", || {
+    let properties = json!({
+        "path": path(), "to": path(), "version": version(),
+        "update_references": {"type": "boolean", "description": "Also in the files that name it."},
+    });
+    object(&properties, &["path", "to"])
+});
+
+pub static UNDO_EDIT: ToolDef =
+    edits("undo_edit", "Takes back one edit, all edits of a file, or all. Give one argument.", || {
+        let properties = json!({
+            "edit": integer("The number that the edit's answer said.", 1, None),
+            "path": path(), "all": {"type": "boolean"},
+        });
+        object(&properties, &[])
+    });
+
+pub static SHOW_CHANGES: ToolDef = reads(
+    "show_changes",
+    "Your edits so far, which nobody sees until they are applied: a unified diff, its hash, and what they would break.",
+    || object(&json!({}), &[]),
+);
+
+pub static APPLY_CHANGES: ToolDef = ToolDef {
+    idempotent: true,
+    replaces: true,
+    ..tool(
+        "apply_changes",
+        "Puts your edits into the theme, all or none. Refused if the theme changed underneath. Otherwise a person applies them.",
+        Write,
+        Some(APPLY),
+        || object(&json!({"hash": text("As show_changes said.", 64)}), &["hash"]),
+    )
+};

@@ -1,0 +1,386 @@
+//! The edits of a change set: loaded over the theme, and stored again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use domain::projects::theme::ThemeFile;
+use domain::validate::FieldErrors;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use shared::blobs::{BlobError, BlobKey};
+use shared::error::{Error, Result};
+use theme_edit::{
+    Call, Compared, Draft, EditError, File, FileChange, LoadError, Outcome, StoredDraft, Tree, Version,
+};
+use uuid::Uuid;
+
+use super::record::{ChangedFile, FileChangeKind, Stored};
+use super::{Place, Resolve, Side, changes_of, conflicts};
+use crate::files;
+use crate::{AT_ONCE, state};
+
+/// The most bytes that the files of a change set may have together, before and after all edits.
+const MAX_BYTES: usize = 16 << 20;
+
+/// How often a call may ask for more files. Each time, all that it needs so far are loaded.
+const MAX_LOADS: usize = 20;
+
+/// The object of a change set.
+#[derive(Serialize, Deserialize)]
+struct Object {
+    draft: StoredDraft,
+    /// The contents by their version. What is no text is not in it.
+    contents: BTreeMap<Version, String>,
+    /// Contents that are no UTF-8, in hexadecimal.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    other_contents: BTreeMap<Version, String>,
+}
+
+/// A change set with its edits, over the theme.
+pub(super) struct Loaded {
+    pub stored: Stored,
+    pub draft: Draft,
+    /// The theme as it is now. `None`: the draft is over it.
+    now: Option<Tree>,
+    /// The sizes of the theme's files.
+    sizes: BTreeMap<String, u64>,
+}
+
+/// The texts that differ from the theme. `None` is a deleted file.
+pub(super) type Texts = BTreeMap<String, Option<Bytes>>;
+
+impl Loaded {
+    /// Reads the edits of a change set. What only others have changed since is taken over.
+    pub async fn read(place: Place<'_>, stored: Stored) -> Result<Self> {
+        let (now, sizes) = theme_of(place).await?;
+        let name = stored.set.change_set_id.to_string();
+        let Some(object) = stored.object else {
+            return Ok(Self { stored, draft: Draft::new(name, now), now: None, sizes });
+        };
+        let object = read_object(place, object).await?;
+        let base = base_of(&now, &object);
+        let is_current = base == now;
+        let mut draft = draft_of(object, base)?;
+        let mut behind = None;
+        if !is_current && draft.rebase(now.clone(), false).is_err() {
+            behind = Some(now);
+        }
+        Ok(Self { stored, draft, now: behind, sizes })
+    }
+
+    /// A change set that takes back an applied one. The inner error: the files that somebody has changed since, with three sides.
+    pub async fn reverting(
+        place: Place<'_>,
+        applied: Stored,
+        stored: Stored,
+    ) -> Result<std::result::Result<Self, Vec<Compared>>> {
+        let (mut now, sizes) = theme_of(place).await?;
+        let Some(object) = applied.object else {
+            return Err(Error::conflict("nothing_changed", "the change set has no edits"));
+        };
+        let object = read_object(place, object).await?;
+        let base = base_of(&now, &object);
+        let before = draft_of(object, base)?;
+        // The theme as it was right after the change set was applied, and in it, the files as they were before.
+        let mut draft = Draft::new(stored.set.change_set_id.to_string(), before.tree());
+        for FileChange { path, from, before, .. } in before.changes().files {
+            let bytes = |file: Option<File>| file.and_then(|file| file.bytes);
+            if let Some(from) = from {
+                draft.written_by_another("revert", &from, bytes(before));
+                draft.written_by_another("revert", &path, None);
+            } else {
+                draft.written_by_another("revert", &path, bytes(before));
+            }
+        }
+        let both: Vec<String> = draft
+            .changes()
+            .files
+            .iter()
+            .flat_map(|file| [Some(file.path.clone()), file.from.clone()])
+            .flatten()
+            .collect();
+        load_into(place, &mut now, &both).await?;
+        let open = conflicts(draft.compare(&now, true));
+        if !open.is_empty() {
+            return Ok(Err(open));
+        }
+        if draft.rebase(now, true).is_err() {
+            return Err(Error::internal("a merged change set has conflicts"));
+        }
+        Ok(Ok(Self { stored, draft, now: None, sizes }))
+    }
+
+    /// Makes calls. Files that they need are read from the bucket.
+    pub async fn apply(
+        &mut self,
+        place: Place<'_>,
+        calls: &[Call],
+    ) -> Result<std::result::Result<Outcome, EditError>> {
+        for _ in 0..MAX_LOADS {
+            let done = match calls {
+                [call] => self.draft.apply(call),
+                calls => self.draft.apply_all(calls),
+            };
+            match done.as_ref().err().and_then(not_loaded) {
+                Some(paths) => self.load(place, &paths.to_vec()).await?,
+                None => return Ok(done),
+            }
+        }
+        Err(Error::internal("an edit asks for files without end"))
+    }
+
+    /// Reads those of the files into the draft that are not there yet.
+    pub async fn load_all(&mut self, place: Place<'_>, paths: &[String]) -> Result<()> {
+        let is_missing = |path: &&String| self.draft.file(path).is_some_and(|file| file.bytes.is_none());
+        let missing: Vec<String> = paths.iter().filter(is_missing).cloned().collect();
+        self.load(place, &missing).await
+    }
+
+    /// The size of a file.
+    pub fn bytes_of(&self, path: &str) -> Option<u64> {
+        let file = self.draft.file(path)?;
+        file.bytes.as_ref().map(|bytes| bytes.len() as u64).or_else(|| self.sizes.get(path).copied())
+    }
+
+    /// Reads files of the theme into the draft.
+    pub async fn load(&mut self, place: Place<'_>, paths: &[String]) -> Result<()> {
+        let wanted = paths.iter().filter_map(|path| {
+            Some((path.clone(), self.draft.file(path).or_else(|| self.draft.base().get(path))?))
+        });
+        for (path, bytes) in contents_of(place, wanted).await? {
+            if !self.draft.load_file(&path, Arc::<[u8]>::from(&bytes[..])) {
+                return Err(files::changed_meanwhile(&path));
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that both the change set and others have changed.
+    pub async fn conflicts(&self, place: Place<'_>, merging: bool) -> Result<Vec<Compared>> {
+        let Some(now) = &self.now else { return Ok(Vec::new()) };
+        let mut now = now.clone();
+        self.load_changed(place, &mut now).await?;
+        Ok(conflicts(self.draft.compare(&now, merging)))
+    }
+
+    /// Reads the theme's own contents of the files that the draft changes.
+    async fn load_changed(&self, place: Place<'_>, now: &mut Tree) -> Result<()> {
+        let changed: Vec<String> = self.draft.changes().files.into_iter().map(|file| file.path).collect();
+        load_into(place, now, &changed).await
+    }
+
+    /// Puts the draft over the theme as it is now. Returns the conflicts that are not decided.
+    pub async fn resolve(&mut self, place: Place<'_>, input: &Resolve) -> Result<Vec<Compared>> {
+        let Some(mut now) = self.now.take() else { return Ok(Vec::new()) };
+        self.load_changed(place, &mut now).await?;
+        let open = conflicts(self.draft.compare(&now, input.merge));
+        let undecided: Vec<Compared> =
+            open.iter().filter(|file| !input.decisions.contains_key(&file.path)).cloned().collect();
+        if !undecided.is_empty() {
+            return Ok(undecided);
+        }
+        let side = |file: &Compared| {
+            let tree = self.draft.file(&file.path);
+            let chosen = match input.decisions.get(&file.path) {
+                Some(Side::Theirs) => now.get(&file.path),
+                _ => tree,
+            };
+            (file.path.clone(), chosen.and_then(|file| file.bytes.clone()))
+        };
+        let decisions = open.iter().map(side).collect();
+        self.draft
+            .resolve(now, input.merge, &decisions)
+            .map_err(|error| Error::conflict("theme_changed", error.to_string()))?;
+        Ok(Vec::new())
+    }
+
+    /// The texts that differ from the theme.
+    pub fn texts(&self) -> Texts {
+        let mut texts = Texts::new();
+        for FileChange { path, from, after, .. } in self.draft.changes().files {
+            if let Some(from) = from {
+                texts.insert(from, None);
+            }
+            let is_deleted = after.is_none();
+            let bytes = after.and_then(|file| file.bytes).map(|bytes| Bytes::copy_from_slice(&bytes));
+            if is_deleted || bytes.is_some() {
+                texts.insert(path, bytes);
+            }
+        }
+        texts
+    }
+
+    /// The changes of files that applying makes.
+    pub fn writes(&self) -> Result<Vec<files::FileChange>> {
+        changes_of(&self.draft, &self.sizes)
+    }
+
+    /// Stores the edits as a new object, and returns the record that names it.
+    pub async fn keep(self, place: Place<'_>) -> Result<Stored> {
+        // What can't be applied is not kept either.
+        self.writes()?;
+        let Self { mut stored, draft, .. } = self;
+        let (mut contents, mut other_contents, mut size) = (BTreeMap::new(), BTreeMap::new(), 0);
+        for (version, bytes) in draft.contents() {
+            size += bytes.len();
+            match std::str::from_utf8(bytes) {
+                Ok(text) => _ = contents.insert(version, text.to_owned()),
+                Err(_) => _ = other_contents.insert(version, domain::hex(bytes)),
+            }
+        }
+        if size > MAX_BYTES {
+            let told = format!(
+                "the files of a change set have at most {MAX_BYTES} bytes, before and after all edits; these have {size}"
+            );
+            return Err(FieldErrors::one("files", told).into());
+        }
+        let changes = draft.changes();
+        stored.set.hash = changes.hash();
+        stored.set.files = changes.files.iter().map(changed_file).collect();
+        stored.set.edits = draft.stored().edits;
+        stored.set.updated_at = place.cx.clock.now();
+        let object = Object { draft: draft.stored(), contents, other_contents };
+        let json = serde_json::to_vec(&object).map_err(|error| Error::internal(error.to_string()))?;
+        let id = place.cx.clock.uuid();
+        let key = BlobKey::change_set(place.owner, place.project, id);
+        place.cx.blobs.put_expiring(&key, json, "application/json").await?;
+        stored.object = Some(id);
+        Ok(stored)
+    }
+}
+
+/// The files that an edit needs and that are not in memory.
+fn not_loaded(error: &EditError) -> Option<&[String]> {
+    match error {
+        EditError::NotLoaded { paths } => Some(paths),
+        EditError::InBatch { error, .. } => not_loaded(error),
+        _ => None,
+    }
+}
+
+/// The theme as it is now, without contents, and the sizes of its files.
+async fn theme_of(place: Place<'_>) -> Result<(Tree, BTreeMap<String, u64>)> {
+    let generation = state(place.cx, place.owner, place.project).await?.generation;
+    let files = place.cx.store.all_theme_files(place.owner, place.project, generation).await?;
+    let (mut tree, mut sizes) = (Tree::default(), BTreeMap::new());
+    for ThemeFile { path, sha256, bytes, .. } in files {
+        let version = sha256.parse().map_err(|_| Error::internal(format!("{path} has no SHA-256")))?;
+        tree.insert(path.clone(), File::listed(version));
+        sizes.insert(path, bytes);
+    }
+    Ok((tree, sizes))
+}
+
+/// The theme that the draft was made for: as it is now, but with the files that the draft knows as they were.
+fn base_of(now: &Tree, object: &Object) -> Tree {
+    let mut base = now.clone();
+    for (path, version) in &object.draft.base {
+        match version {
+            Some(version) if now.get(path).map(|file| file.version) == Some(*version) => {}
+            Some(version) => {
+                let file = object.content(*version).map_or_else(|| File::listed(*version), File::new);
+                base.insert(path.clone(), file);
+            }
+            None => _ = base.0.remove(path),
+        }
+    }
+    // Their contents are at hand.
+    for file in base.0.values_mut().filter(|file| file.bytes.is_none()) {
+        if let Some(bytes) = object.content(file.version) {
+            *file = File::new(bytes);
+        }
+    }
+    base
+}
+
+impl Object {
+    fn content(&self, version: Version) -> Option<Arc<[u8]>> {
+        let text = self.contents.get(&version).map(|text| text.as_bytes().into());
+        text.or_else(|| unhex(self.other_contents.get(&version)?).map(Into::into))
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text.chars().map(|digit| Some(digit.to_digit(16)? as u8)).collect();
+    Some(digits?.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect())
+}
+
+fn draft_of(object: Object, base: Tree) -> Result<Draft> {
+    let contents = |version| object.content(version);
+    Draft::load(object.draft.clone(), base, contents)
+        .map_err(|error: LoadError| Error::internal(error.to_string()))
+}
+
+async fn read_object(place: Place<'_>, id: Uuid) -> Result<Object> {
+    let bytes = match place.cx.blobs.get(&BlobKey::change_set(place.owner, place.project, id)).await {
+        Ok(bytes) => bytes,
+        // It was replaced, deleted, or is a month old.
+        Err(BlobError::Missing { .. }) => return Err(Error::NotFound("change set")),
+        Err(error) => return Err(error.into()),
+    };
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Error::internal(format!("a change set can't be read: {error}")))
+}
+
+/// The contents of files that are not in memory.
+async fn contents_of(
+    place: Place<'_>,
+    wanted: impl Iterator<Item = (String, &File)>,
+) -> Result<Vec<(String, Bytes)>> {
+    let reads: Vec<_> = wanted
+        .filter(|(_, file)| file.bytes.is_none())
+        .map(|(path, file)| {
+            let key = BlobKey::theme_file(place.owner, place.project, &file.version.to_string());
+            async move {
+                match place.cx.blobs.get(&key).await {
+                    Ok(bytes) => Ok((path, bytes)),
+                    // An import has replaced the theme.
+                    Err(BlobError::Missing { .. }) => Err(files::changed_meanwhile(&path)),
+                    Err(error) => Err(Error::from(error)),
+                }
+            }
+        })
+        .collect();
+    stream::iter(reads).buffer_unordered(AT_ONCE).try_collect().await
+}
+
+/// Reads files into a tree.
+async fn load_into(place: Place<'_>, tree: &mut Tree, paths: &[String]) -> Result<()> {
+    let wanted: Vec<_> =
+        paths.iter().filter_map(|path| Some((path.clone(), tree.get(path)?.clone()))).collect();
+    let wanted = wanted.iter().map(|(path, file)| (path.clone(), file));
+    for (path, bytes) in contents_of(place, wanted).await? {
+        tree.insert(path, File::new(Arc::<[u8]>::from(&bytes[..])));
+    }
+    Ok(())
+}
+
+/// Deletes an object that no record names any more. If that fails, the bucket deletes it after a month.
+pub(super) async fn discard(place: Place<'_>, object: Option<Uuid>) {
+    let Some(object) = object else { return };
+    let key = BlobKey::change_set(place.owner, place.project, object);
+    if let Err(error) = place.cx.blobs.delete(&key).await {
+        tracing::warn!(%error, "the earlier edits of a change set were not deleted");
+    }
+}
+
+fn changed_file(file: &FileChange) -> ChangedFile {
+    let bytes = |file: &Option<File>| file.as_ref().and_then(|file| file.bytes.clone()).unwrap_or_default();
+    let (before, after) = (bytes(&file.before), bytes(&file.after));
+    let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (lines(&before), lines(&after));
+    let hunks = theme_edit::diff::hunks(&old, &new);
+    let added = hunks.iter().map(|hunk| hunk.new.len()).sum();
+    let removed = hunks.iter().map(|hunk| hunk.old.len()).sum();
+    let change = match (&file.before, &file.after, &file.from) {
+        (_, _, Some(_)) => FileChangeKind::Renamed,
+        (None, ..) => FileChangeKind::Created,
+        (_, None, _) => FileChangeKind::Deleted,
+        _ => FileChangeKind::Edited,
+    };
+    ChangedFile { path: file.path.clone(), change, from: file.from.clone(), added, removed }
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}

@@ -1,0 +1,510 @@
+//! Change sets: edits of a theme that nobody else sees until they are applied.
+//!
+//! A change set is a draft over the theme. Its edits are one object in the bucket, and its record names that object, so an edit is stored
+//! whole or not at all. Two writers of one change set meet at the record's version: the second one reads what the first one wrote. The
+//! theme below may change meanwhile. What only others have changed is taken over; what both have changed is a conflict, which a person
+//! decides.
+//!
+//! - `record`: what is stored and shown
+//! - `draft`: the edits, from the bucket and back
+//! - [`edit`], [`show`], [`apply`], [`revert`], [`resolve`]: what people, assistants and agents do with it
+
+mod draft;
+mod lint;
+mod reads;
+mod record;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use domain::ids::{ChangeSetId, Owner, ProjectId};
+use domain::validate::FieldErrors;
+use futures::FutureExt;
+use serde::{Deserialize, Serialize};
+use shared::context::Cx;
+use shared::error::{Error, Result};
+use shared::flows::existing;
+use shared::flows::page::{self, Page, PageQuery};
+use shared::store::table::{Extras, Order, Write, item};
+use shared::store::{Once, Tries, keys};
+use theme_edit::{Call, Compared, Draft, EditError, Lint, Outcome, Problem, State, Tree};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use self::draft::Loaded;
+pub use self::reads::{Reading, Shown, read};
+use self::record::Stored;
+pub use self::record::{ChangeSet, ChangeSetState, ChangedFile, FileChangeKind, MadeBy};
+use crate::files::{self, After, FileChange, MAX_WRITTEN};
+
+/// The most open change sets of a project. Old ones are deleted by themselves.
+const MAX_OPEN: usize = 200;
+
+/// The most calls of one edit.
+pub const MAX_CALLS: usize = 50;
+
+/// The most problems that an answer lists.
+const MAX_PROBLEMS: usize = 50;
+
+/// A new change set.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schema(example = json!({"title": "A larger header"}))]
+pub struct NewChangeSet {
+    /// What it is for. Up to 200 characters. Default: "Changes".
+    #[schema(max_length = 200)]
+    pub title: Option<String>,
+}
+
+/// Edits of a change set: all of them are made, or none.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"calls": [
+    {"tool": "search_replace", "path": "snippets/price.liquid", "version": "5f70bf18a086",
+     "replacements": [{"old": "| money }}", "new": "| money_with_currency }}"}]},
+]}))]
+pub struct Edits {
+    /// 1 to 50 calls. Line numbers and versions are those before all of them.
+    #[schema(min_items = 1, max_items = 50)]
+    pub calls: Vec<Call>,
+}
+
+/// What edits have done.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Edited {
+    pub change_set: ChangeSet,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// What the edits have made wrong, and was not wrong before. At most 50 problems; what Shopify would refuse comes first.
+    #[serde(flatten)]
+    pub lint: Lint,
+}
+
+/// A change set with its edits.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ChangeSetDetail {
+    #[serde(flatten)]
+    pub change_set: ChangeSet,
+    /// The edits as a unified diff. `git apply` takes it. Bytes that are no UTF-8 are shown as `�`; `…/diff` has them.
+    pub diff: String,
+    /// What the edits would make wrong. At most 50; what Shopify would refuse comes first.
+    pub problems: Vec<Problem>,
+    /// The files that both the change set and somebody else have changed. It can't be applied until each is decided.
+    pub conflicts: Vec<Compared>,
+}
+
+/// What to apply.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Apply {
+    /// The hash that the change set had when its diff was read.
+    pub hash: String,
+}
+
+/// What becomes of the files that somebody else has changed, too.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Resolve {
+    /// Join changes of one file that do not touch each other.
+    pub merge: bool,
+    /// For each other conflict, by path: what the file becomes.
+    pub decisions: BTreeMap<String, Side>,
+}
+
+/// Which text a file gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// As the change set has it.
+    Ours,
+    /// As the theme has it.
+    Theirs,
+}
+
+/// A project's theme, and who works on it.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub cx: &'a Cx,
+    pub owner: &'a Owner,
+    pub project: ProjectId,
+}
+
+/// Which change set a caller means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// This one.
+    Id(ChangeSetId),
+    /// This one. It begins with the first edit.
+    Own(ChangeSetId),
+    /// The newest open one of the same maker. The first edit begins one.
+    Newest,
+}
+
+/// Begins a change set.
+///
+/// # Errors
+/// 404 if the project does not exist, 400 if the title is too long, 409 if the project has too many open ones.
+pub async fn create(place: Place<'_>, once: &Once, input: NewChangeSet, by: MadeBy) -> Result<ChangeSet> {
+    let title = record::titled(input.title.as_deref())?;
+    existing::project(place.cx, place.owner, place.project).await?;
+    let stored = begin(place, ChangeSetId::from_uuid(place.cx.clock.uuid()), title, by).await?;
+    let write = write_of(place, &stored, 0)?;
+    if !place.cx.store.commit(once, vec![write]).await?.done() {
+        return Err(Error::internal("a new id was taken"));
+    }
+    Ok(stored.set)
+}
+
+/// An empty change set that is not stored yet.
+async fn begin(place: Place<'_>, id: ChangeSetId, title: String, by: MadeBy) -> Result<Stored> {
+    let range = keys::change_sets(place.owner, place.project);
+    let found = place.cx.store.query::<Stored>(&range, None, MAX_OPEN, Order::Newest).await?;
+    let now = place.cx.clock.now();
+    let is_open = |stored: &Stored| stored.is_open() && stored.expires_at() > now;
+    if found.items.iter().filter(|(_, stored)| is_open(&stored.value)).count() >= MAX_OPEN {
+        let told = format!("the project has {MAX_OPEN} open change sets: apply or delete some");
+        return Err(Error::conflict("too_many_change_sets", told));
+    }
+    let set = ChangeSet {
+        change_set_id: id,
+        title,
+        state: ChangeSetState::Open,
+        by,
+        created_at: now,
+        updated_at: now,
+        edits: 0,
+        files: Vec::new(),
+        hash: Draft::new("", Tree::default()).changes().hash(),
+        applied_at: None,
+        reverts: None,
+    };
+    Ok(Stored { set, object: None })
+}
+
+/// The write of a change set over the record that was read at `version`.
+fn write_of(place: Place<'_>, stored: &Stored, version: u64) -> Result<Write> {
+    let key = keys::change_set(place.owner, place.project, stored.set.change_set_id);
+    Ok(Write::over(key, version, item(stored, &Extras::expiring(stored.expires_at()))?))
+}
+
+/// Change sets, newest first.
+///
+/// # Errors
+/// 404 if the project does not exist, 400 if `limit` or `cursor` is invalid.
+pub async fn list(place: Place<'_>, query: &PageQuery) -> Result<Page<ChangeSet>> {
+    existing::project(place.cx, place.owner, place.project).await?;
+    let range = keys::change_sets(place.owner, place.project);
+    let now = place.cx.clock.now();
+    let newest = |after: Option<String>, limit| {
+        let range = range.clone();
+        async move { place.cx.store.query::<Stored>(&range, after.as_deref(), limit, Order::Newest).await }
+            .boxed()
+    };
+    let name = format!("change sets of {}", place.project);
+    let found = page::filtered(place.owner, &name, query, newest, |stored| stored.expires_at() > now).await?;
+    Ok(found.map(|stored| stored.value.set))
+}
+
+/// The stored change set that a caller means, with the version of its record. Version 0: it is not stored yet.
+async fn find(place: Place<'_>, target: Target, by: MadeBy) -> Result<(Stored, u64)> {
+    let now = place.cx.clock.now();
+    let (Target::Id(id) | Target::Own(id)) = target else {
+        let range = keys::change_sets(place.owner, place.project);
+        let found = place.cx.store.query::<Stored>(&range, None, MAX_OPEN, Order::Newest).await?;
+        let own = found.items.into_iter().map(|(_, stored)| stored).find(|stored| {
+            stored.value.set.by == by && stored.value.is_open() && stored.value.expires_at() > now
+        });
+        return match own {
+            Some(stored) => Ok((stored.value, stored.version)),
+            None => {
+                let id = ChangeSetId::from_uuid(place.cx.clock.uuid());
+                Ok((begin(place, id, record::titled(None)?, by).await?, 0))
+            }
+        };
+    };
+    let key = keys::change_set(place.owner, place.project, id);
+    let stored = place.cx.store.get::<Stored>(&key).await?.filter(|stored| stored.value.expires_at() > now);
+    match (stored, target) {
+        (Some(stored), _) => Ok((stored.value, stored.version)),
+        (None, Target::Own(id)) => {
+            existing::project(place.cx, place.owner, place.project).await?;
+            Ok((begin(place, id, record::titled(None)?, by).await?, 0))
+        }
+        (None, _) => Err(Error::NotFound("change set")),
+    }
+}
+
+/// What edits have done, and the write that stores it. `None`: nothing has to be stored.
+pub struct Prepared {
+    pub edited: Edited,
+    pub write: Option<Write>,
+    /// The object that the write makes unused.
+    old: Option<Uuid>,
+}
+
+/// Makes edits, without storing them. The inner error is the reason of the edit engine. Whoever stores the write later has to repeat this
+/// if it is refused, because another edit was faster.
+///
+/// # Errors
+/// 404 if the change set does not exist, 409 if it was applied, 400 if the edits break a limit.
+pub async fn prepare(
+    place: Place<'_>,
+    target: Target,
+    by: MadeBy,
+    calls: &[Call],
+) -> Result<std::result::Result<Prepared, EditError>> {
+    if !(1..=MAX_CALLS).contains(&calls.len()) {
+        let told = format!("must have 1 to {MAX_CALLS} entries, has {}", calls.len());
+        return Err(FieldErrors::one("calls", told).into());
+    }
+    let (stored, version) = find(place, target, by).await?;
+    must_be_open(&stored)?;
+    let mut loaded = Loaded::read(place, stored).await?;
+    let before = loaded.texts();
+    let outcome = match loaded.apply(place, calls).await? {
+        Ok(outcome) => outcome,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    if outcome.edit.is_none() {
+        let edited = Edited { change_set: loaded.stored.set, outcome, lint: Lint::default() };
+        return Ok(Ok(Prepared { edited, write: None, old: None }));
+    }
+    let old = loaded.stored.object;
+    let mut found = lint::added(place, before, loaded.draft.clone(), outcome.clone()).await?;
+    found.problems = worst(found.problems);
+    let stored = loaded.keep(place).await?;
+    let write = Some(write_of(place, &stored, version)?);
+    let edited = Edited { change_set: stored.set, outcome, lint: found };
+    Ok(Ok(Prepared { edited, write, old }))
+}
+
+/// Makes edits, and stores them.
+///
+/// # Errors
+/// As [`prepare`]; 409 if the edit engine refuses them, with what it says. Then nothing is stored.
+pub async fn edit(
+    place: Place<'_>,
+    once: &Once,
+    target: Target,
+    by: MadeBy,
+    calls: &[Call],
+) -> Result<Edited> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let Prepared { edited, write, old } = prepare(place, target, by, calls).await?.map_err(refused)?;
+        let mut writes: Vec<Write> = write.into_iter().collect();
+        writes.extend(shared::store::Store::project_exists(place.owner, place.project));
+        if place.cx.store.commit(once, writes).await?.done() {
+            draft::discard(place, old).await;
+            return Ok(edited);
+        }
+    }
+}
+
+/// The error of a refused edit.
+fn refused(error: EditError) -> Error {
+    Error::conflict_with("edit_refused", error.to_string(), &error)
+}
+
+fn must_be_open(stored: &Stored) -> Result<()> {
+    match stored.is_open() {
+        true => Ok(()),
+        false => Err(Error::conflict("change_set_applied", "the change set was applied already")),
+    }
+}
+
+/// The worst problems, and what Shopify would refuse first.
+fn worst(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| (!problem.refused, problem.severity));
+    problems.truncate(MAX_PROBLEMS);
+    problems
+}
+
+/// A change set with its edits.
+///
+/// # Errors
+/// 404 if it does not exist.
+pub async fn show(place: Place<'_>, target: Target, by: MadeBy) -> Result<ChangeSetDetail> {
+    let (stored, _) = find(place, target, by).await?;
+    let is_open = stored.is_open();
+    let loaded = Loaded::read(place, stored).await?;
+    let diff = String::from_utf8_lossy(&loaded.draft.changes().diff()).into_owned();
+    let (mut problems, mut conflicts) = (Vec::new(), Vec::new());
+    if is_open {
+        problems = worst(lint::of_draft(place, loaded.draft.clone(), loaded.texts(), false).await?);
+        conflicts = loaded.conflicts(place, false).await?;
+    }
+    Ok(ChangeSetDetail { change_set: loaded.stored.set, diff, problems, conflicts })
+}
+
+/// What the edits would make wrong, or with `whole`, everything that is wrong in the theme with them.
+///
+/// # Errors
+/// 404 if the change set does not exist, 409 if the theme is too large to be checked.
+pub async fn problems(place: Place<'_>, target: Target, by: MadeBy, whole: bool) -> Result<Vec<Problem>> {
+    let (stored, _) = find(place, target, by).await?;
+    let loaded = Loaded::read(place, stored).await?;
+    lint::of_draft(place, loaded.draft.clone(), loaded.texts(), whole).await
+}
+
+/// The edits as a unified diff.
+///
+/// # Errors
+/// 404 if the change set does not exist.
+pub async fn diff(place: Place<'_>, id: ChangeSetId) -> Result<Bytes> {
+    let (stored, _) = find(place, Target::Id(id), MadeBy::Person).await?;
+    Ok(Loaded::read(place, stored).await?.draft.changes().diff().into())
+}
+
+/// Puts the edits into the theme: all of them or none.
+///
+/// # Errors
+/// 404 if the change set does not exist; 409 if its edits are others than `hash` says, or if the theme has changed underneath, with all
+/// three sides of each file.
+pub async fn apply(
+    place: Place<'_>,
+    once: &Once,
+    target: Target,
+    by: MadeBy,
+    hash: &str,
+) -> Result<ChangeSet> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let (mut stored, version) = find(place, target, by).await?;
+        if !stored.is_open() && stored.set.hash == hash {
+            return Ok(stored.set);
+        }
+        must_be_open(&stored)?;
+        if stored.set.hash != hash {
+            let told = "the edits are not those that `hash` names: read them again";
+            return Err(Error::conflict_with("changes_differ", told, &stored.set));
+        }
+        let loaded = Loaded::read(place, stored.clone()).await?;
+        let conflicts = loaded.conflicts(place, false).await?;
+        if !conflicts.is_empty() {
+            let told = "the theme has changed underneath: decide each file that both have changed";
+            return Err(Error::conflict_with("theme_changed", told, &conflicts));
+        }
+        let changes = loaded.writes()?;
+        if changes.is_empty() {
+            return Err(Error::conflict("nothing_changed", "the change set has no edits"));
+        }
+        let now = place.cx.clock.now();
+        stored.set.state = ChangeSetState::Applied;
+        stored.set.applied_at = Some(now);
+        stored.set.updated_at = now;
+        let also = vec![write_of(place, &stored, version)?];
+        if files::write(place.cx, place.owner, place.project, changes, (once, also)).await? {
+            return Ok(stored.set);
+        }
+    }
+}
+
+/// Begins a change set that takes back an applied one. What others have changed since stays.
+///
+/// # Errors
+/// 404 if it does not exist; 409 if it was not applied, or if somebody has changed the same lines since.
+pub async fn revert(place: Place<'_>, once: &Once, id: ChangeSetId, by: MadeBy) -> Result<ChangeSet> {
+    let (applied, _) = find(place, Target::Id(id), by).await?;
+    if applied.is_open() {
+        return Err(Error::conflict("change_set_open", "the change set was not applied: delete it"));
+    }
+    let title = format!("Revert of {}", applied.set.title).chars().take(record::MAX_TITLE).collect();
+    let mut stored = begin(place, ChangeSetId::from_uuid(place.cx.clock.uuid()), title, by).await?;
+    stored.set.reverts = Some(id);
+    let reverted = Loaded::reverting(place, applied, stored).await?;
+    let stored = match reverted {
+        Ok(loaded) => loaded.keep(place).await?,
+        Err(conflicts) => {
+            let told = "somebody has changed the same lines since";
+            return Err(Error::conflict_with("theme_changed", told, &conflicts));
+        }
+    };
+    let mut writes = vec![write_of(place, &stored, 0)?];
+    writes.extend(shared::store::Store::project_exists(place.owner, place.project));
+    if !place.cx.store.commit(once, writes).await?.done() {
+        return Err(Error::NotFound("project"));
+    }
+    Ok(stored.set)
+}
+
+/// Puts the edits over the theme as it is now.
+///
+/// # Errors
+/// 404 if the change set does not exist; 409 if a conflict is not decided, with all three sides.
+pub async fn resolve(place: Place<'_>, once: &Once, id: ChangeSetId, input: Resolve) -> Result<ChangeSet> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let (stored, version) = find(place, Target::Id(id), MadeBy::Person).await?;
+        must_be_open(&stored)?;
+        let mut loaded = Loaded::read(place, stored).await?;
+        let open = loaded.resolve(place, &input).await?;
+        if !open.is_empty() {
+            let told = "these files are not decided: give each `ours` or `theirs` in `decisions`";
+            return Err(Error::conflict_with("theme_changed", told, &open));
+        }
+        let old = loaded.stored.object;
+        let stored = loaded.keep(place).await?;
+        if place.cx.store.commit(once, vec![write_of(place, &stored, version)?]).await?.done() {
+            draft::discard(place, old).await;
+            return Ok(stored.set);
+        }
+    }
+}
+
+/// Deletes a change set. The theme stays as it is.
+///
+/// # Errors
+/// 404 if it does not exist.
+pub async fn delete(place: Place<'_>, id: ChangeSetId) -> Result<()> {
+    let mut tries = Tries::default();
+    loop {
+        tries.next().await?;
+        let (stored, version) = find(place, Target::Id(id), MadeBy::Person).await?;
+        let key = keys::change_set(place.owner, place.project, id);
+        if place.cx.store.write_all(vec![Write::Remove { key, version }]).await?.done() {
+            draft::discard(place, stored.object).await;
+            return Ok(());
+        }
+    }
+}
+
+/// The changes of files that applying makes.
+fn changes_of(draft: &Draft, sizes: &BTreeMap<String, u64>) -> Result<Vec<FileChange>> {
+    let mut changes = Vec::new();
+    for file in draft.changes().files {
+        let before = file.before.as_ref().map(|before| before.version.to_string());
+        let old_path = file.from.clone().unwrap_or_else(|| file.path.clone());
+        let after = match &file.after {
+            None => None,
+            Some(after) => Some(match (&after.bytes, sizes.get(&old_path)) {
+                (Some(bytes), _) => After::Content(Bytes::copy_from_slice(bytes)),
+                (None, Some(bytes)) => After::Stored { sha256: after.version.to_string(), bytes: *bytes },
+                (None, None) => return Err(Error::internal(format!("{} has no content", file.path))),
+            }),
+        };
+        match file.from {
+            Some(from) => {
+                changes.push(FileChange { path: from, before, after: None });
+                changes.push(FileChange { path: file.path, before: None, after });
+            }
+            None => changes.push(FileChange { path: file.path, before, after }),
+        }
+    }
+    if changes.len() > MAX_WRITTEN {
+        let told = format!(
+            "at most {MAX_WRITTEN} files are changed at once, and a renamed one counts twice; this would change {}",
+            changes.len()
+        );
+        return Err(FieldErrors::one("files", told).into());
+    }
+    Ok(changes)
+}
+
+/// Only the conflicts.
+fn conflicts(compared: Vec<Compared>) -> Vec<Compared> {
+    compared.into_iter().filter(|file| matches!(file.state, State::Conflict { .. })).collect()
+}

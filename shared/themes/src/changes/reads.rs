@@ -1,0 +1,253 @@
+//! Reading a theme as a change set has it: files, lines, parts, and searches.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::json;
+use shared::error::Result;
+use shared::process::compute::Stop;
+use theme::path::FileKind;
+use theme_edit::{EditError, Opened};
+
+use super::draft::Loaded;
+use super::{MadeBy, Place, Target, find};
+use crate::glob::Glob;
+use crate::grep::{self, GrepQuery};
+
+/// The most files that a list shows.
+const MAX_LISTED: usize = 500;
+
+/// The most windows of one reading.
+const MAX_READS: usize = 20;
+
+/// The most lines before and after a window.
+const MAX_CONTEXT: u32 = 50;
+
+/// The most lines that a search shows.
+const MAX_HITS: usize = 200;
+
+/// The most bytes of text that one search reads.
+const MAX_SEARCHED: u64 = 64 << 20;
+
+/// What to read. The names are those of the tools.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "tool", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reading {
+    ListFiles {
+        #[serde(default)]
+        glob: Option<String>,
+        #[serde(default)]
+        after: Option<String>,
+    },
+    ReadFile {
+        path: String,
+    },
+    ReadLines {
+        reads: Vec<Lines>,
+        #[serde(default)]
+        context: u32,
+    },
+    ExtractRegion {
+        path: String,
+        name: String,
+    },
+    GrepContent {
+        pattern: String,
+        #[serde(default)]
+        regex: bool,
+        #[serde(default)]
+        glob: Option<String>,
+    },
+}
+
+/// Some lines of a file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lines {
+    pub path: String,
+    pub start: u32,
+    pub end: u32,
+}
+
+/// A text for a model, or why there is none.
+pub type Shown = std::result::Result<String, String>;
+
+/// Reads a theme with the edits of a change set. Without edits, it is the theme as it is stored.
+///
+/// # Errors
+/// 404 if the project or the change set does not exist.
+pub async fn read(place: Place<'_>, target: Target, by: MadeBy, reading: Reading) -> Result<Shown> {
+    let (stored, _) = find(place, target, by).await?;
+    let mut loaded = Loaded::read(place, stored).await?;
+    match reading {
+        Reading::ListFiles { glob, after } => list(place, &loaded, glob, after).await,
+        Reading::ReadFile { path } => open(place, &mut loaded, &path).await,
+        Reading::ReadLines { reads, context } => lines(place, &mut loaded, reads, context).await,
+        Reading::ExtractRegion { path, name } => region(place, &mut loaded, &path, &name).await,
+        Reading::GrepContent { pattern, regex, glob } => {
+            search(place, &mut loaded, pattern, regex, glob).await
+        }
+    }
+}
+
+/// The paths that match a pattern.
+async fn matching(
+    place: Place<'_>,
+    paths: Vec<String>,
+    pattern: Option<String>,
+) -> Result<std::result::Result<Vec<String>, String>> {
+    let Some(pattern) = pattern else { return Ok(Ok(paths)) };
+    let sift = move |stop: &Stop| {
+        let mut glob = match Glob::new("glob", &pattern) {
+            Ok(glob) => glob,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let mut kept = Vec::new();
+        for path in paths {
+            if glob.is_match(&path, stop)? {
+                kept.push(path);
+            }
+        }
+        Ok(Ok(kept))
+    };
+    place.cx.compute.searches.run(sift).await
+}
+
+async fn list(
+    place: Place<'_>,
+    loaded: &Loaded,
+    glob: Option<String>,
+    after: Option<String>,
+) -> Result<Shown> {
+    let paths = loaded.draft.paths().map(str::to_owned).collect();
+    let paths = match matching(place, paths, glob).await? {
+        Ok(paths) => paths,
+        Err(why) => return Ok(Err(why)),
+    };
+    let total = paths.len();
+    let rest: Vec<String> =
+        paths.into_iter().filter(|path| after.as_ref().is_none_or(|after| path > after)).collect();
+    let row = |path: &String| {
+        let bytes = loaded.bytes_of(path).map_or_else(|| "?".to_owned(), |bytes| bytes.to_string());
+        format!("{path}\t{bytes}\t{}\n", json!(FileKind::of(path)).as_str().unwrap_or_default())
+    };
+    let mut text = format!("{total} files: path, bytes, kind\n");
+    text.extend(rest.iter().take(MAX_LISTED).map(row));
+    if let Some(last) = rest.get(MAX_LISTED - 1).filter(|_| rest.len() > MAX_LISTED) {
+        text.push_str(&format!("({} more: after {last})\n", rest.len() - MAX_LISTED));
+    }
+    Ok(Ok(text))
+}
+
+async fn open(place: Place<'_>, loaded: &mut Loaded, path: &str) -> Result<Shown> {
+    loaded.load_all(place, &[path.to_owned()]).await?;
+    Ok(match loaded.draft.open(path) {
+        Ok(Opened::Whole(window)) => Ok(window.to_string()),
+        Ok(Opened::Outline(outline)) => Ok(outline.to_string()),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+async fn lines(place: Place<'_>, loaded: &mut Loaded, reads: Vec<Lines>, context: u32) -> Result<Shown> {
+    if !(1..=MAX_READS).contains(&reads.len()) {
+        return Ok(Err(format!("`reads` must have 1 to {MAX_READS} entries, has {}", reads.len())));
+    }
+    if context > MAX_CONTEXT {
+        return Ok(Err(format!("`context` must be at most {MAX_CONTEXT}, is {context}")));
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for Lines { path, start, end } in reads {
+        loaded.load_all(place, &[path.clone()]).await?;
+        let (first, last) = (start.saturating_sub(context).max(1), end.saturating_add(context));
+        let length: usize = parts.iter().map(String::len).sum();
+        if length > theme_edit::WINDOW_CHARACTERS {
+            parts.push(format!("({path}, lines {start}–{end}: not shown, the answer is long enough)"));
+            continue;
+        }
+        match loaded.draft.read(&path, first, last) {
+            Ok(window) => parts.push(window.to_string()),
+            Err(error) => parts.push(error.to_string()),
+        }
+    }
+    Ok(Ok(parts.join("\n\n")))
+}
+
+async fn region(place: Place<'_>, loaded: &mut Loaded, path: &str, name: &str) -> Result<Shown> {
+    loaded.load_all(place, &[path.to_owned()]).await?;
+    let Some(bytes) = loaded.draft.file(path).and_then(|file| file.bytes.clone()) else {
+        return open(place, loaded, path).await;
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let nodes = theme_edit::nodes(path, &text);
+    let wanted = name.trim().to_lowercase();
+    let is_exact = |node: &&theme_edit::Node| node.name.to_lowercase() == wanted;
+    let mut found: Vec<_> = nodes.iter().filter(is_exact).collect();
+    if found.is_empty() {
+        found = nodes.iter().filter(|node| node.name.to_lowercase().contains(&wanted)).collect();
+    }
+    let [node] = found[..] else {
+        let names: Vec<String> = found
+            .iter()
+            .take(20)
+            .map(|node| {
+                format!("{} {} (lines {}–{})", node.kind, node.name, node.lines.start, node.lines.end)
+            })
+            .collect();
+        let missing = EditError::BadCall {
+            reason: format!("{path} has no part named {name}; read_file shows its parts"),
+        };
+        return Ok(Err(match names.is_empty() {
+            true => missing.to_string(),
+            false => format!("several parts have that name: {}; read_lines reads them", names.join(", ")),
+        }));
+    };
+    let (kind, full, start, end) = (node.kind, node.name.clone(), node.lines.start, node.lines.end);
+    Ok(match loaded.draft.read(path, start, end) {
+        Ok(window) => Ok(format!("{kind} {full}\n{window}")),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+async fn search(
+    place: Place<'_>,
+    loaded: &mut Loaded,
+    pattern: String,
+    regex: bool,
+    glob: Option<String>,
+) -> Result<Shown> {
+    let paths = loaded.draft.paths().filter(|path| grep::is_text(path)).map(str::to_owned).collect();
+    let paths = match matching(place, paths, glob).await? {
+        Ok(paths) => paths,
+        Err(why) => return Ok(Err(why)),
+    };
+    let bytes: u64 = paths.iter().filter_map(|path| loaded.bytes_of(path)).sum();
+    if bytes > MAX_SEARCHED {
+        let told = format!(
+            "these files have {bytes} bytes, and at most {MAX_SEARCHED} are searched at once: give a `glob`"
+        );
+        return Ok(Err(told));
+    }
+    loaded.load_all(place, &paths).await?;
+    let texts: Vec<(String, Bytes)> = paths
+        .into_iter()
+        .filter_map(|path| {
+            let bytes = loaded.draft.file(&path)?.bytes.clone()?;
+            Some((path, Bytes::copy_from_slice(&bytes)))
+        })
+        .collect();
+    let query = GrepQuery { q: pattern, regex, limit: Some(MAX_HITS), ..GrepQuery::default() };
+    let found = place.cx.compute.searches.run(move |stop| grep::in_texts(&query, &texts, stop)).await?;
+    Ok(found.map_err(|errors| errors.to_string()).map(|answer| {
+        let mut text: String =
+            answer.matches.iter().map(|hit| format!("{}:{}: {}\n", hit.path, hit.line, hit.text)).collect();
+        match (text.is_empty(), answer.next_path) {
+            (true, _) => text.push_str("no line has it"),
+            (_, Some(_)) => {
+                text.push_str(&format!(
+                    "(only the first {MAX_HITS} lines: give a `glob` or a longer pattern)"
+                ));
+            }
+            _ => {}
+        }
+        text
+    }))
+}
