@@ -372,6 +372,30 @@ fn liquid_in_json_is_mended_with_the_schemas_of_the_theme() {
 }
 
 #[test]
+fn what_shopify_accepts_is_mended_on_request() {
+    let bed = Bed::new(DOWN);
+    let section = "{% include 'icon' %}{% include 'box' %}";
+    let locale = "{\"a\": \"b\",\n\"a\": \"b\",}";
+    let folder = theme(&[
+        ("sections/a.liquid", section),
+        ("snippets/icon.liquid", "<svg></svg>"),
+        ("snippets/box.liquid", "{{ size }}"),
+        ("locales/en.default.json", locale),
+    ]);
+    bed.run(&of(&folder, &["fix"])).printed("# Strict Liquid refuses nothing.\n");
+    let fixed = bed.run(&of(&folder, &["fix", "--write", "--also", "DeprecatedTag", "--also", "ValidJSON"]));
+    assert_eq!((fixed.code, fixed.err.as_str()), (0, ""), "an `include` that is left is accepted: {fixed:?}");
+    assert!(fixed.out.contains("the snippet reads `size`, which is no argument\n"), "{fixed:?}");
+    assert!(fixed.out.ends_with("# 2 places mended, 1 left to a person, in 2 files\n"), "{fixed:?}");
+    let text = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
+    assert_eq!(text("sections/a.liquid"), "{% render 'icon' %}{% include 'box' %}");
+    assert_eq!(text("locales/en.default.json"), locale.replace(",}", "}"));
+    assert_ne!(bed.run(&of(&folder, &["fix", "--also", "ImgAlt"])).code, 0);
+    bed.run(&["theme", "fix", "default", "--also", "ValidJSON"])
+        .failed("`--also` mends the files of a folder");
+}
+
+#[test]
 fn the_theme_of_a_project_is_mended_by_the_server() {
     let answer = json!({
         "files": [{

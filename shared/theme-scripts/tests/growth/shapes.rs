@@ -9,12 +9,13 @@ pub type Row = (&'static [&'static str], &'static str, &'static str, &'static st
 const SCRIPTS: &[&str] = &["script", "module"];
 const SCRIPT_FILES: &[&str] = &["check js", "check js.liquid", "index js"];
 const STYLES: &[&str] = &["check css", "check css.liquid", "change css", "index css"];
-const LIQUID: &[&str] = &["check liquid", "change liquid", "index liquid", "fix"];
-const FIX: &[&str] = &["fix"];
+const LIQUID: &[&str] = &["check liquid", "change liquid", "index liquid", "fix liquid"];
+const FIX: &[&str] = &["fix liquid"];
 const JSON: &[&str] = &[
     "check template",
     "change template",
     "check settings",
+    "fix settings",
     "check data",
     "check locale",
     "index template",

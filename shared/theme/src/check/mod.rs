@@ -47,7 +47,7 @@ pub use self::refused::is_refused;
 use self::schema::Schema;
 use self::script::{ScriptFacts, ScriptReader};
 use self::settings::Setting;
-pub(crate) use self::syntax::CODE as STRICT_CODE;
+pub use self::syntax::CODE as STRICT_CODE;
 use self::templates::Translation;
 use self::words::FileWords;
 use super::path::FileKind;
@@ -58,6 +58,11 @@ use super::text::{Lines, Span};
 /// Whether Shopify has a filter of this name.
 pub(crate) fn is_filter(name: &str) -> bool {
     names::NAMES.filters.contains(name)
+}
+
+/// Whether Shopify has a variable of this name, in all templates or in some.
+pub(crate) fn is_global(name: &str) -> bool {
+    names::NAMES.globals.contains_key(name)
 }
 
 /// How bad a finding is.

@@ -13,27 +13,33 @@ pub enum Also {
     DuplicateKey,
     /// A comma before the end of an object or array. Shopify reads it, and other programs refuse it.
     ValidJson,
+    /// An `include` whose snippet shows the same with `render`.
+    DeprecatedTag,
 }
 
 impl Also {
     /// The names of the findings.
-    pub const NAMES: [&str; 2] = [Self::DuplicateKey.name(), Self::ValidJson.name()];
+    pub const NAMES: [&str; 3] =
+        [Self::DuplicateKey.name(), Self::ValidJson.name(), Self::DeprecatedTag.name()];
 
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::DuplicateKey => "DuplicateKey",
             Self::ValidJson => "ValidJSON",
+            Self::DeprecatedTag => "DeprecatedTag",
         }
     }
 
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
-        [Self::DuplicateKey, Self::ValidJson].into_iter().find(|also| also.name() == name)
+        [Self::DuplicateKey, Self::ValidJson, Self::DeprecatedTag]
+            .into_iter()
+            .find(|also| also.name() == name)
     }
 }
 
-/// The mends, in the order of their places.
+/// The mends of JSON, in the order of their places.
 pub fn read(path: &str, text: &str, also: &[Also]) -> Vec<(Edit, MendedPlace)> {
     let Some(Parsed { root, doubts }) = stored::of_file(path, text).filter(|_| !also.is_empty()) else {
         return Vec::new();

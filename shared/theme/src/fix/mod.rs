@@ -7,6 +7,7 @@
 //! - `meant`: what was meant
 //! - `branches`: `else if`, which Liquid accepts and does not read as it was meant
 //! - `also`: what Shopify accepts and what is mended on request
+//! - `includes`: of that, `include` where `render` shows the same
 //! - `stored`: Liquid in JSON, whose places are escaped
 //! - `theme`: the files of a theme, some of which say where others have Liquid
 //! - `choices`: what a person can do where nothing is safe
@@ -18,6 +19,7 @@ mod also;
 mod branches;
 mod choices;
 mod diff;
+mod includes;
 mod meant;
 mod places;
 mod stored;
@@ -82,7 +84,7 @@ pub struct MendedPlace {
     pub output: Option<String>,
 }
 
-/// A place that is still refused.
+/// A place that is still refused, or a finding that was to be mended and has no certain mend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct LeftPlace {
     /// The line in the old text.

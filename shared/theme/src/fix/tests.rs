@@ -165,7 +165,62 @@ fn what_shopify_accepts_is_mended_by_name() {
     let template = r#"{"a": "x", "a": "x", "b": {"a": 1, /* why */ "a": 1}}"#;
     let fixed = Mender::new(How::AsShown).also(vec![Also::DuplicateKey]).mend("locales/en.json", template);
     assert_eq!(fixed.expect("one key").text, r#"{"a": "x", "b": {"a": 1, /* why */ "a": 1}}"#);
-    assert_eq!(Also::NAMES.map(Also::of), [Some(Also::DuplicateKey), Some(Also::ValidJson)]);
+    assert_eq!(
+        Also::NAMES.map(Also::of),
+        [Some(Also::DuplicateKey), Some(Also::ValidJson), Some(Also::DeprecatedTag)]
+    );
+}
+
+#[test]
+fn an_include_becomes_a_render_where_both_show_the_same() {
+    let mut mender = Mender::new(How::AsShown).also(vec![Also::DeprecatedTag]);
+    let section =
+        "{% include 'icon' %}{%- include \"box\", class: a.b, size: 1 -%}{% liquid\n  include 'icon'\n%}";
+    let listed = [
+        ("{% include 'box' %}", "the snippet reads `class`, which is no argument"),
+        ("{% include 'icon' with a %}", "it has more than the name of the snippet in quotes, and arguments"),
+        ("{% include icon_name %}", "it has more than the name of the snippet in quotes, and arguments"),
+        ("{% include 'none' %}", "there is no snippet `none`"),
+        ("{% include 'sets' %}", "the snippet has the tag `assign`"),
+        ("{% include 'loop' %}", "the snippet reads `forloop`, which is no argument"),
+        ("{% include 'product' %}", "the snippet is repeated if the variable `product` is a list"),
+        ("{% include 'images' %}", "the snippet is repeated if the variable `images` is a list"),
+        ("{% include 'wrong' %}", "strict Liquid refuses a place of it"),
+        ("{% include 'money' %}", "the snippet has the filter `money_with_currency`"),
+    ];
+    for (path, text) in [
+        ("sections/a.liquid", section),
+        ("sections/b.liquid", "{% assign images = a.b %}{% render 'outer' %}"),
+        ("snippets/icon.liquid", "<svg>{% comment %}{{ a }}{% endcomment %}{{ 'icons.cart' | t }}</svg>"),
+        (
+            "snippets/box.liquid",
+            "<p class='{{ class | escape }}'>{% if size > 1 and class.c == blank %}x{% endif %}</p>",
+        ),
+        ("snippets/sets.liquid", "{% assign x = 1 %}"),
+        ("snippets/loop.liquid", "{{ forloop.index }}"),
+        ("snippets/product.liquid", "x"),
+        ("snippets/images.liquid", "x"),
+        ("snippets/wrong.liquid", "{{ 1 2 }}"),
+        ("snippets/money.liquid", "{{ 1 | money_with_currency }}"),
+        ("snippets/outer.liquid", "{% include 'inner' %}"),
+        ("snippets/inner.liquid", "{% include 'icon' %}"),
+    ] {
+        mender.learn(path, text);
+    }
+    let fixed = mender.mend("sections/a.liquid", section).expect("three tags");
+    assert_eq!(fixed.text, section.replace("include", "render"));
+    assert_eq!((fixed.changes.len(), fixed.left.len(), fixed.was_refused()), (3, 0, false));
+    for (tag, why) in listed {
+        let fixed = mender.mend("sections/c.liquid", tag).expect("it is listed");
+        assert_eq!((fixed.text.as_str(), fixed.is_refused()), (tag, false));
+        let [left] = fixed.left.as_slice() else { panic!("{fixed:?}") };
+        assert!(left.reason.ends_with(&format!(": {why}")), "{left:?}");
+    }
+    // In a file that is rendered, also through another one, `include` shows an error.
+    for path in ["snippets/outer.liquid", "snippets/inner.liquid", "blocks/a.liquid"] {
+        let fixed = mender.mend(path, "{% include 'icon' %}").expect("it is listed");
+        assert!(fixed.changes.is_empty() && fixed.left[0].reason.contains("shows an error"), "{fixed:?}");
+    }
 }
 
 fn check(how: How, old: &str, new: &str) {

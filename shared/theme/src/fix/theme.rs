@@ -3,8 +3,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::includes::{Includes, Scopes};
+use super::places::Edit;
 use super::stored::{self, Settings};
 use super::{Also, Fixed, How, LeftPlace, MendedPlace, also, file_of, places};
+use crate::check::STRICT_CODE;
 use crate::path::FileKind;
 
 /// Mends the files of a theme.
@@ -13,6 +16,7 @@ pub struct Mender {
     pub(super) how: How,
     settings: Settings,
     also: Vec<Also>,
+    scopes: Scopes,
 }
 
 /// A file with changes, or with something left.
@@ -36,23 +40,23 @@ impl FixedFile {
     /// Whether Shopify refused the file before. It accepts an `else if`, which has a mend, too.
     #[must_use]
     pub fn was_refused(&self) -> bool {
-        !self.left.is_empty() || self.changes.iter().any(|change| change.code == crate::check::STRICT_CODE)
+        self.is_refused() || self.changes.iter().any(|change| change.code == STRICT_CODE)
     }
 
     /// Whether Shopify still refuses it.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        !self.left.is_empty()
+        self.left.iter().any(|left| left.code == STRICT_CODE)
     }
 }
 
 impl Mender {
     #[must_use]
     pub fn new(how: How) -> Self {
-        Self { how, settings: Settings::default(), also: Vec::new() }
+        Self { how, settings: Settings::default(), also: Vec::new(), scopes: Scopes::default() }
     }
 
-    /// The same that mends these findings, too.
+    /// The same that mends these findings, too. It has learnt nothing yet.
     #[must_use]
     pub fn also(self, also: Vec<Also>) -> Self {
         Self { also, ..self }
@@ -71,6 +75,9 @@ impl Mender {
     /// Learns which settings a file defines. Before the first file is mended, the mender must have seen all files of the theme.
     pub fn learn(&mut self, path: &str, text: &str) {
         self.settings.learn(path, text);
+        if self.also.contains(&Also::DeprecatedTag) {
+            self.scopes.learn(path, text);
+        }
     }
 
     /// Mends a file. None if there is nothing to mend and nothing is refused.
@@ -88,7 +95,13 @@ impl Mender {
 
     /// Adds what is mended on request, where nothing else is mended.
     fn add(&self, path: &str, text: &str, fixed: &mut Fixed) {
-        for (edit, change) in also::read(path, text, &self.also) {
+        let mut found: Vec<(Edit, MendedPlace)> = also::read(path, text, &self.also);
+        if path.ends_with(".liquid") && self.also.contains(&Also::DeprecatedTag) {
+            let Includes { mended, left } = self.scopes.fix(path, text);
+            found.extend(mended);
+            fixed.left.extend(left);
+        }
+        for (edit, change) in found {
             let at = fixed.edits.partition_point(|other| other.span.end <= edit.span.start);
             if fixed.edits.get(at).is_none_or(|next| edit.span.end <= next.span.start) {
                 fixed.edits.insert(at, edit);

@@ -13,6 +13,7 @@ use fs_err as fs;
 use serde_json::{Value, json};
 use tempfile::TempPath;
 use theme::answers::MAX_READ;
+use theme::check::STRICT_CODE;
 use theme::fix::Mender;
 
 use super::super::screen::{Look, Screen, block, line, print_json};
@@ -132,7 +133,10 @@ pub fn print(screen: Screen, answer: &Value, writes: bool, is_for_people: bool) 
         output::note("more files are to be mended; name some of them");
     }
     let refused = |places| counted(places, "place is", "places are");
-    match (writes, places(answer, "changes"), places(answer, "left")) {
+    // What was to be mended on request and is left is accepted.
+    let left = answer.items("files").iter().flat_map(|file| file.items("left"));
+    let left = left.filter(|left| left.text("code") == STRICT_CODE).count() as i64;
+    match (writes, places(answer, "changes"), left) {
         (_, 0, 0) | (true, _, 0) => Ok(()),
         (true, _, left) => Err(Failure::Message(format!("{} still refused", refused(left)))),
         (false, 0, left) => {
