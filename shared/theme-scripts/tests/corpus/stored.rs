@@ -102,7 +102,7 @@ pub const TEMPLATES: &[Fault] = &[
     fault("templates", Silent, INDEX, "\"rating\": 40", "\"rating\": \"many\""),
     fault("templates", Refused, INDEX, "\"rating\": 40", "\"rating\": 400"),
     fault("templates", Refused, INDEX, "\"rating\": 40", "\"rating\": 42"),
-    fault("templates", Refused, INDEX, "\"size\": \"large\"", "\"size\": \"huge\""),
+    fault("templates", Silent, INDEX, "\"size\": \"large\"", "\"size\": \"huge\""),
     fault("templates", Silent, INDEX, "\"show_rating\": true", "\"show_rating\": \"yes\""),
     fault("templates", Silent, INDEX, "\"show_rating\": true", "\"show_ratings\": true"),
     fault("templates", Refused, INDEX, "\"text\": \"<p>Light for every room</p>\"", "\"text\": \"Light for every room\""),

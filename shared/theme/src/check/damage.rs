@@ -1,7 +1,7 @@
 //! Damage that editing tools leave behind: placeholders, fences, diff signs, escaped text, wrong encodings.
 
-use super::Notes;
 use super::Severity::{Error, Warning};
+use super::{Notes, script};
 use crate::path::FileKind;
 use crate::scan::liquid;
 
@@ -29,7 +29,11 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     }
     if text.trim().is_empty() {
         let severity = match kind {
-            FileKind::Script | FileKind::Stylesheet | FileKind::Snippet => Warning,
+            FileKind::Script
+            | FileKind::Stylesheet
+            | FileKind::Snippet
+            | FileKind::Section
+            | FileKind::Block => Warning,
             _ => Error,
         };
         notes.add(0, severity, "EmptyFile", "the file is empty");
@@ -37,6 +41,7 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     }
     line_ends(text, notes);
     let is_json = path.ends_with(".json");
+    let is_library = kind == FileKind::Script && script::is_library(path, text);
     escaped_text(kind, text, is_json, notes);
     let is_liquid = is_liquid(kind);
     let mut at = 0;
@@ -123,7 +128,7 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     if lines >= 3 && numbered * 10 >= lines * 8 {
         notes.add(0, Error, CODE, "the lines begin with the line numbers of a listing");
     }
-    characters(kind, text, notes);
+    characters(kind, is_library, text, notes);
     repeated(text, notes);
 }
 
@@ -301,7 +306,9 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
     let first = |needle: &str| memchr::memmem::find(text.as_bytes(), needle.as_bytes()).unwrap_or(0);
     let (line_ends, quotes) = (count("\\n"), count("\\\""));
     if !is_json && kind != FileKind::Script {
-        if line_ends >= 3 && line_ends > breaks * 2 {
+        // The lines of a minified script are longer, and have line ends in their strings.
+        let is_text = text.len() < line_ends * 400;
+        if line_ends >= 3 && line_ends > breaks * 2 && is_text {
             notes.add(first("\\n"), Error, CODE, "line ends are escaped: the file contains `\\n` as text");
         } else if line_ends >= 2 {
             // One line with several escaped line ends, outside of scripts.
@@ -309,6 +316,7 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
             for line in text.split_inclusive('\n') {
                 let found = memchr::memmem::find_iter(line.as_bytes(), b"\\n").count();
                 if found >= 2
+                    && line.len() < 2_000
                     && line.contains(['<', '{'])
                     && (line.contains("\\n<") || line.contains("\\n  ") || line.contains("\\n{"))
                     && !line.contains("split")
@@ -325,6 +333,8 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
     if kind == FileKind::Script
         && line_ends >= 5
         && breaks <= 2
+        // Most line ends are behind statements and braces, and not in strings.
+        && (count(";\\n") + count("{\\n") + count("}\\n")) * 2 > line_ends
         && (text.contains("\\n  ") || text.contains(";\\n"))
     {
         notes.add(first("\\n"), Error, CODE, "line ends are escaped: the file contains `\\n` as text");
@@ -560,7 +570,7 @@ fn has_wrong_encoding(bytes: &[u8]) -> bool {
     })
 }
 
-fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
+fn characters(kind: FileKind, is_library: bool, text: &str, notes: &mut Notes) {
     if text.is_ascii() {
         return;
     }
@@ -589,7 +599,7 @@ fn characters(kind: FileKind, text: &str, notes: &mut Notes) {
             break;
         }
     }
-    if (kind == FileKind::Script || kind == FileKind::Stylesheet)
+    if (kind == FileKind::Script && !is_library || kind == FileKind::Stylesheet)
         && let Some(found) = text.find(['\u{200b}', '\u{200c}'])
     {
         notes.add(found, Error, "InvisibleCharacter", "an invisible character stands in the code");

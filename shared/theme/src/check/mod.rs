@@ -429,12 +429,15 @@ impl CheckedFile {
             return Content::Script(facts);
         }
         let before = notes.list.len();
-        self.static_liquid(whole, "script", notes);
+        let is_library = script::is_library(path, &self.text);
+        if !is_library {
+            self.static_liquid(whole, "script", notes);
+        }
         let mut facts = reader.read(&self.text, false);
         let is_static = notes.list.len() == before;
         note_unread(&facts, 0, notes);
         // A library looks for names that only some browsers or pages have.
-        if script::is_library(path, &self.text) {
+        if is_library {
             facts.unresolved.clear();
         }
         if is_static {
@@ -683,7 +686,9 @@ fn stray_ends(text: &str, tokens: &[liquid::Token], markup: &Markup, notes: &mut
                 };
                 let in_liquid_tag =
                     text[..place].rfind("{%").is_some_and(|open| !text[open..place].contains("%}"));
-                if is_liquid && !in_liquid_tag {
+                let in_comment =
+                    || text[..place].rfind("<!--").is_some_and(|open| !text[open..place].contains("-->"));
+                if is_liquid && !in_liquid_tag && !in_comment() {
                     notes.add(place, Severity::Error, "StrayEnd", what);
                 }
             }

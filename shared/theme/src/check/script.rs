@@ -66,6 +66,30 @@ pub fn bodies(text: &str, markup: &Markup) -> Vec<Body> {
     markup.scripts.iter().filter_map(script).collect()
 }
 
+/// Replaces a part of the text that begins at `start` by blanks.
+fn blank(bytes: &mut [u8], start: usize, part: Span) {
+    for byte in &mut bytes[part.start as usize - start..part.end as usize - start] {
+        if *byte != b'\n' {
+            *byte = b' ';
+        }
+    }
+}
+
+/// Whether a condition holds only between the rounds of a loop, of which the text has one.
+fn is_between(word: &str, condition: &str) -> bool {
+    const ENDS: [&str; 4] = ["forloop.first", "forloop.last", "forloop.index == 1", "forloop.index0 == 0"];
+    const BETWEEN: [&str; 6] = [
+        "forloop.first == false",
+        "forloop.last == false",
+        "forloop.index > 1",
+        "forloop.index != 1",
+        "forloop.index0 > 0",
+        "forloop.index0 != 0",
+    ];
+    let condition = condition.trim();
+    if word == "unless" { ENDS.contains(&condition) } else { word == "if" && BETWEEN.contains(&condition) }
+}
+
 /// A text of the same length without the Liquid in `within`. Outputs become a name, so that they are a value where one
 /// is expected. With `first_only`, only the first branch of each condition is kept.
 pub fn without_liquid(text: &str, within: Span, tokens: &[Token], first_only: bool) -> (String, bool) {
@@ -74,6 +98,8 @@ pub fn without_liquid(text: &str, within: Span, tokens: &[Token], first_only: bo
     let mut has_control = false;
     let mut depth = 0_u32;
     let mut hidden_from: Option<(u32, usize)> = None;
+    // Whether a `case` is hidden until its first `when`.
+    let mut first_when = false;
     let mut covered = start;
     // The tokens are in order. A file can have many parts, so each looks only at its own.
     let first = tokens.partition_point(|token| (token.span.start as usize) < start);
@@ -86,6 +112,13 @@ pub fn without_liquid(text: &str, within: Span, tokens: &[Token], first_only: bo
             continue;
         }
         covered = to;
+        // What stands in `raw` is printed as it is.
+        if let TokenKind::Raw { body } = token.kind {
+            for span in [Span::new(from, body.start as usize), Span::new(body.end as usize, to)] {
+                blank(&mut bytes, start, span);
+            }
+            continue;
+        }
         let is_output = matches!(token.kind, TokenKind::Output { .. });
         let fill = if is_output { b'_' } else { b' ' };
         for byte in &mut bytes[from - start..to - start] {
@@ -104,25 +137,27 @@ pub fn without_liquid(text: &str, within: Span, tokens: &[Token], first_only: bo
                 }
             }
         }
-        let TokenKind::Tag { name, .. } = token.kind else { continue };
-        let mut hide = |hidden_from: &mut Option<(u32, usize)>, until: usize| {
-            if let Some((_, since)) = hidden_from.take() {
-                for byte in &mut bytes[since - start..until - start] {
-                    if *byte != b'\n' {
-                        *byte = b' ';
-                    }
-                }
-            }
-        };
+        let TokenKind::Tag { name, markup } = token.kind else { continue };
         match name.of(text) {
-            "if" | "unless" | "case" | "for" => {
+            word @ ("if" | "unless" | "case" | "for" | "capture") => {
                 depth += 1;
                 has_control = true;
+                // What is captured is printed elsewhere.
+                let is_hidden = word == "capture" || is_between(word, markup.of(text));
+                if hidden_from.is_none() && (is_hidden || word == "case" && first_only) {
+                    hidden_from = Some((depth, to));
+                    first_when = word == "case";
+                }
             }
-            "else" | "elsif" if first_only && hidden_from.is_none() => hidden_from = Some((depth, to)),
-            "endif" | "endunless" | "endcase" | "endfor" => {
-                if hidden_from.is_some_and(|(level, _)| level == depth) {
-                    hide(&mut hidden_from, from);
+            "when" if first_only && first_when && hidden_from.is_some_and(|(level, _)| level == depth) => {
+                (hidden_from, first_when) = (None, false);
+            }
+            "else" | "elsif" | "when" if first_only && hidden_from.is_none() => {
+                hidden_from = Some((depth, to));
+            }
+            "endif" | "endunless" | "endcase" | "endfor" | "endcapture" => {
+                if let Some((_, since)) = hidden_from.take_if(|(level, _)| *level == depth) {
+                    blank(&mut bytes, start, Span::new(since, from));
                 }
                 depth = depth.saturating_sub(1);
             }

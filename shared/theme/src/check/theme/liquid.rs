@@ -15,14 +15,16 @@ use crate::path::{FileKind, handle};
 impl<'a> Whole<'a> {
     pub(super) fn liquid_file(&self, path: &str, file: &CheckedFile, liquid: &LiquidFile, notes: &mut Notes) {
         let facts = &liquid.facts;
-        self.renders(facts, notes);
+        self.renders(&file.text, facts, notes);
         for (asset, at) in &facts.assets {
             let compiled = asset.strip_suffix(".css").is_some_and(|stem| self.assets.contains(stem));
             let prefix = format!("{asset}.");
             // `inline_asset_content` finds a file whose extension is left out.
             let has_extension = asset.rsplit('/').next().unwrap_or(asset).contains('.');
             let is_short = !has_extension && self.assets.iter().any(|known| known.starts_with(&prefix));
-            if !self.assets.contains(asset.as_str()) && !compiled && !is_short {
+            // `icon-[name].svg`: a script completes the name.
+            let is_name = has_extension && !asset.contains(['[', '{', '%']);
+            if !self.assets.contains(asset.as_str()) && !compiled && !is_short && is_name {
                 notes.add(*at, Error, "MissingAsset", format!("there is no asset `{asset}`"));
             }
         }
@@ -92,7 +94,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    fn renders(&self, facts: &Facts, notes: &mut Notes) {
+    fn renders(&self, text: &str, facts: &Facts, notes: &mut Notes) {
         for render in &facts.renders {
             let Some(name) = render.name.as_deref() else { continue };
             let (kind, what) = match render.kind {
@@ -108,7 +110,8 @@ impl<'a> Whole<'a> {
             if !self.has(kind, name) {
                 let code =
                     if render.kind == RenderKind::Layout { "MissingLayout" } else { "MissingTemplate" };
-                notes.add(render.at, Error, code, format!("there is no {what} `{name}`"));
+                let severity = if is_probe(text, render.at) { Warning } else { Error };
+                notes.add(render.at, severity, code, format!("there is no {what} `{name}`"));
                 continue;
             }
             if kind == FileKind::Block
@@ -332,8 +335,22 @@ fn argument_types(render: &Render, name: &str, doc: &Doc, code: &'static str, no
     }
 }
 
+/// Whether the tag at a place stands first in a `capture`. So the code of apps looks whether a snippet is there.
+fn is_probe(text: &str, at: usize) -> bool {
+    let start = if text[at..].starts_with("{%") { Some(at) } else { text[..at].rfind("{%") };
+    let Some(before) = start.map(|start| text[..start].trim_end()).filter(|before| before.ends_with("%}"))
+    else {
+        return false;
+    };
+    let tag = before.rfind("{%").map(|open| before[open + 2..].trim_start_matches(['-', ' ']));
+    tag.is_some_and(|tag| tag.starts_with("capture "))
+}
+
 fn has_id_input(text: &str) -> bool {
+    // A form of several products has `items[][id]`.
     text.contains("name=\"id\"")
+        || text.contains("[id]\"")
+        || text.contains("[id]'")
         || text.contains("name='id'")
         || text.contains("name=id")
         || text.contains("'id'") && text.contains("name:")

@@ -147,9 +147,6 @@ impl<'a> Whole<'a> {
                 };
                 refused_liquid(setting, &member.node, notes);
                 if let Some((severity, message)) = wrong_value(setting, &member.node, false) {
-                    // A choice that the schema has lost: the page shows another one.
-                    let is_choice = matches!(setting.kind.as_str(), "select" | "radio");
-                    let severity = if is_choice { severity.max(Warning) } else { severity };
                     notes.add(member.node.at, severity, "ValidSettingValue", message);
                 }
             }
