@@ -14,6 +14,8 @@ pub struct PlacedBlock<'a> {
     pub id: &'a str,
     pub kind: Cow<'a, str>,
     pub line: u32,
+    /// The line of its `type`.
+    pub type_line: u32,
     pub is_disabled: bool,
     /// Whether `block_order` has it, if there is a `block_order`.
     pub is_ordered: bool,
@@ -24,6 +26,8 @@ pub struct Placed<'a> {
     pub id: &'a str,
     pub kind: Cow<'a, str>,
     pub line: u32,
+    /// The line of its `type`.
+    pub type_line: u32,
     pub is_disabled: bool,
     /// Its place in `order`, from 0. `None` if it is not there.
     pub place: Option<usize>,
@@ -110,6 +114,7 @@ fn sections<'a>(json: &Json<'a>, root: usize, place: impl Fn(&str) -> Option<usi
             id: json.key(node),
             kind: json.text_of(node, "type").unwrap_or_default(),
             line: json.line(node),
+            type_line: json.get(node, "type").map_or(0, |kind| json.line(kind)),
             is_disabled: json.is_true(node, "disabled"),
             place: place(json.key(node)),
             blocks: placed,
@@ -130,6 +135,7 @@ fn blocks<'a>(json: &Json<'a>, holder: usize, depth: usize, found: &mut Vec<Plac
             id: json.key(node),
             kind: json.text_of(node, "type").unwrap_or_default(),
             line: json.line(node),
+            type_line: json.get(node, "type").map_or(0, |kind| json.line(kind)),
             is_disabled: json.is_true(node, "disabled"),
             is_ordered: order.is_none() || is_static || names.contains(json.key(node)),
             settings: json.get(node, "settings").filter(|&settings| json.is_object(settings)),

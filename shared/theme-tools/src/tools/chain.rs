@@ -69,6 +69,7 @@ struct Finder<'t, 'a> {
     tree: &'t Tree<'a>,
     stored: FxHashMap<String, Stored<'a>>,
     layouts: FxHashMap<String, Option<String>>,
+    places: FxHashMap<String, FxHashMap<(u32, String), (usize, Option<usize>)>>,
     edges: FxHashMap<String, Vec<Edge>>,
     ways: Vec<String>,
     steps: usize,
@@ -81,6 +82,7 @@ pub fn run(call: &RenderingChain, tree: &Tree<'_>) -> Result<String, ToolError> 
         tree,
         stored: FxHashMap::default(),
         layouts: FxHashMap::default(),
+        places: FxHashMap::default(),
         edges: FxHashMap::default(),
         ways: Vec::new(),
         steps: 0,
@@ -152,6 +154,23 @@ impl<'a> Finder<'_, 'a> {
         layout
     }
 
+    /// The first section or block with each type on each line of a JSON file.
+    fn places(&mut self, path: &str) -> &FxHashMap<(u32, String), (usize, Option<usize>)> {
+        if !self.places.contains_key(path) {
+            let mut places = FxHashMap::default();
+            for (index, section) in
+                self.stored(path).iter().flat_map(|stored| stored.sections.iter().enumerate())
+            {
+                places.entry((section.type_line, section.kind.to_string())).or_insert((index, None));
+                for (at, block) in section.blocks.iter().enumerate() {
+                    places.entry((block.type_line, block.kind.to_string())).or_insert((index, Some(at)));
+                }
+            }
+            self.places.insert(path.to_owned(), places);
+        }
+        self.places.entry(path.to_owned()).or_default()
+    }
+
     fn templates_of(&mut self, path: &str) {
         let templates: Vec<&str> =
             self.tree.index.paths().filter(|path| path.starts_with("templates/")).collect();
@@ -194,7 +213,9 @@ impl<'a> Finder<'_, 'a> {
             let line = edge.lines.start;
             match steps.last_mut() {
                 Some((last, lines)) if last.from == edge.from && !edge.from.ends_with(".json") => {
-                    lines.push(line);
+                    if lines.last() != Some(&line) {
+                        lines.push(line);
+                    }
                 }
                 _ => steps.push((edge, vec![line])),
             }
@@ -235,32 +256,28 @@ impl<'a> Finder<'_, 'a> {
             _ => String::new(),
         };
         let is_json = matches!(FileKind::of(&edge.from), FileKind::JsonTemplate | FileKind::SectionGroup);
-        let Some(stored) = is_json.then(|| self.stored(&edge.from)).flatten() else {
+        if !is_json || self.stored(&edge.from).is_none() {
+            return format!(":{lines}{what}");
+        }
+        let place = self.places(&edge.from).get(&(line, edge.via.clone())).copied();
+        let (Some((section, block)), Some(stored)) = (place, self.stored(&edge.from)) else {
             return format!(":{lines}{what}");
         };
-        let ordered = stored.ordered;
-        // The line of the type is within the section, so it is the last that begins before it.
-        let at = stored.sections.partition_point(|section| section.line <= line);
-        let Some(section) = at.checked_sub(1).map(|at| &stored.sections[at]) else {
-            return format!(":{lines}{what}");
-        };
+        let section = &stored.sections[section];
         let mut notes = vec![match section.place {
-            Some(place) => format!("section {}, {} of {ordered}", short(section.id, 60), place + 1),
+            Some(place) => format!("section {}, {} of {}", short(section.id, 60), place + 1, stored.ordered),
             None => format!("section {}, NOT IN order", short(section.id, 60)),
         }];
         if section.is_disabled {
             notes.push("DISABLED".to_owned());
         }
-        if edge.kind == EdgeKind::Block {
-            let at = section.blocks.partition_point(|block| block.line <= line);
-            if let Some(block) = at.checked_sub(1).map(|at| &section.blocks[at]) {
-                notes.push(format!("block {}", short(block.id, 60)));
-                if block.is_disabled {
-                    notes.push("block DISABLED".to_owned());
-                }
-                if !block.is_ordered {
-                    notes.push("block NOT IN block_order".to_owned());
-                }
+        if let Some(block) = block.map(|block| &section.blocks[block]) {
+            notes.push(format!("block {}", short(block.id, 60)));
+            if block.is_disabled {
+                notes.push("block DISABLED".to_owned());
+            }
+            if !block.is_ordered {
+                notes.push("block NOT IN block_order".to_owned());
             }
         }
         format!(":{line} ({})", notes.join(", "))

@@ -1,11 +1,11 @@
 //! `run_command`: a few commands on the files of a theme, without a shell.
 
 use theme::ThemeIndex;
-use theme::path::FileKind;
+use theme::path::{FileKind, check_path};
 
 use super::diff;
 use crate::answer::{Page, Report, short};
-use crate::arguments::{self, RunCommand};
+use crate::arguments::RunCommand;
 use crate::call::{Needs, Outcome};
 use crate::error::ToolError;
 use crate::tree::Tree;
@@ -155,7 +155,8 @@ fn theme_path(word: &Word) -> Result<Option<String>, ToolError> {
         }
         return Ok(None);
     }
-    arguments::path("command", path)?;
+    check_path(path)
+        .map_err(|problem| refused(&format!("`{}` is not a path of a theme: {problem}", short(path, 80))))?;
     Ok(Some(path.to_owned()))
 }
 

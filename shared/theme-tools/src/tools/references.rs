@@ -97,7 +97,8 @@ fn of_file(call: &References, path: &str, tree: &Tree<'_>) -> Result<String, Too
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Hit {
     at: u32,
-    /// A known meaning comes before a mention.
+    /// At one place, a known meaning comes before a call, and a call before a mention.
+    is_call: bool,
     is_mention: bool,
     what: &'static str,
 }
@@ -136,10 +137,16 @@ fn of_symbol(call: &References, symbol: &str, tree: &Tree<'_>) -> String {
         let known: FxHashSet<u32> =
             found.iter().filter(|hit| !hit.is_mention).map(|hit| line_of(&lines, hit.at)).collect();
         let mut last = None;
+        let mut defined = None;
         for hit in &found {
             let line = line_of(&lines, hit.at);
-            if (hit.is_mention && known.contains(&line)) || last == Some((line, hit.what)) {
+            // A definition with brackets looks like a call.
+            let is_defined = hit.what == "call" && defined == Some(hit.at);
+            if is_defined || (hit.is_mention && known.contains(&line)) || last == Some((line, hit.what)) {
                 continue;
+            }
+            if hit.what.starts_with("defines") {
+                defined = Some(hit.at);
             }
             last = Some((line, hit.what));
             definitions += usize::from(hit.what.starts_with("defines"));
@@ -176,7 +183,8 @@ fn hits(
     found: &mut Vec<Hit>,
 ) {
     let is = |sort: SymbolSort| wanted.is_none_or(|wanted| wanted == sort);
-    let mut add = |at: u32, what: &'static str| found.push(Hit { at, is_mention: false, what });
+    let mut add =
+        |at: u32, what: &'static str| found.push(Hit { at, is_call: false, is_mention: false, what });
     if kind.is_locale() {
         if is(SymbolSort::Translation) {
             let key = symbol.strip_prefix("t:").unwrap_or(symbol);
@@ -301,7 +309,12 @@ fn mentions(
         }
         let is_call =
             bytes.get(end) == Some(&b'(') && wanted.is_none_or(|wanted| wanted == SymbolSort::Function);
-        let hit = Hit { at: at as u32, is_mention: !is_call, what: if is_call { "call" } else { "mention" } };
+        let hit = Hit {
+            at: at as u32,
+            is_call,
+            is_mention: !is_call,
+            what: if is_call { "call" } else { "mention" },
+        };
         found.push(hit);
     }
 }

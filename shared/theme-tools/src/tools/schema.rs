@@ -101,7 +101,7 @@ fn all(path: &str, shown: &Shown<'_, '_>, report: &mut Report) {
             let blocks = json.get(preset, "blocks").map_or(0, |blocks| json.children(blocks).count());
             let values = json.get(preset, "settings").map_or(0, |values| json.children(values).count());
             let line = json.line(preset);
-            format!("{line}: preset {}: {blocks} blocks, {values} settings", shown.label(&name))
+            format!("{line}: preset {}, blocks: {blocks}, settings: {values}", shown.label(&name))
         });
     }
     if schema.groups.is_empty() && presets.is_none() && path.starts_with("sections/") {

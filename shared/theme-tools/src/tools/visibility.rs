@@ -103,7 +103,8 @@ impl<'s, 'a> Values<'s, 'a> {
                 return stored(context.json, node);
             }
             let schema = self.own.filter(|_| !self.is_block_file)?;
-            return default(schema, schema.setting(id)?);
+            // The platform gives nothing for a setting that is not declared.
+            return schema.setting(id).map_or(Some(Value::Nil), |setting| default(schema, setting));
         }
         let (block, values) = context.block.as_ref()?;
         if path == "block.type" {
@@ -115,9 +116,9 @@ impl<'s, 'a> Values<'s, 'a> {
         }
         let schema = self.own?;
         if self.is_block_file {
-            return default(schema, schema.setting(id)?);
+            return schema.setting(id).map_or(Some(Value::Nil), |setting| default(schema, setting));
         }
-        default(schema, self.blocks.get(&*block.kind)?.get(id)?)
+        self.blocks.get(&*block.kind)?.get(id).map_or(Some(Value::Nil), |setting| default(schema, setting))
     }
 }
 
