@@ -1,5 +1,6 @@
 """Themes: a person imports one, finds lines in it, and walks its graph."""
 
+import hashlib
 import io
 import json
 import os
@@ -41,6 +42,12 @@ def imported(owner, files=FILES, project="default"):
     with urllib.request.urlopen(request, timeout=30) as answer:
         assert json.load(answer)["state"] == "done"
     owner.wait(lambda: owner.get(f"/projects/{project}/map/status")["state"] == "ready")
+
+
+def written(owner, path, text):
+    address = f"http://127.0.0.1:{owner.platform.port}/projects/default/files/{path}"
+    request = urllib.request.Request(address, data=text.encode(), headers={"content-type": "text/plain"}, method="PUT")
+    urllib.request.urlopen(request, timeout=30).close()
 
 
 def fits(page):
@@ -296,3 +303,39 @@ def test_narrow_and_dark_pages_fit(owner):
             axe(page)
             shot(page, f"theme-{width}-{theme_name}-{address.split('?')[0].strip('/').replace('/', '-')}")
             page.context.close()
+
+
+def test_changes_are_read_applied_and_taken_back(owner):
+    imported(owner)
+    written(owner, "snippets/price.liquid", "<p>\n  {{ price | money }}\n</p>\n")
+    text = owner.get("/projects/default/files/snippets/price.liquid")
+    made = owner.post("/projects/default/changes", {"title": "Prices with their currency"})
+    version = hashlib.sha256(text.encode()).hexdigest()[:12]
+    call = {"tool": "search_replace", "path": "snippets/price.liquid", "version": version, "replacements": [{"old": "| money }}", "new": "| money_with_currency }}"}]}
+    edits = f"/projects/default/changes/{made['change_set_id']}/edits"
+    owner.post(edits, {"calls": [call]})
+    owner.post(edits, {"calls": [{"tool": "create_file", "path": "snippets/broken.liquid", "content": "{% if true %}\n"}]})
+    page = owner.page("/themes/default/changes")
+    page.get_by_role("link", name="Prices with their currency").click()
+    diff = page.get_by_role("list", name="What changes in snippets/price.liquid")
+    expect(diff).to_contain_text("{{ price | money_with_currency }}")
+    expect(page.get_by_text("Shopify would refuse snippets/broken.liquid.")).to_be_visible()
+    axe(page)
+    shot(page, "theme-changes")
+    page.get_by_role("region", name="snippets/broken.liquid").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("region", name="snippets/broken.liquid")).to_have_count(0)
+    # Somebody else changes the same line.
+    written(owner, "snippets/price.liquid", "<p>\n  {{ price | money_without_currency }}\n</p>\n")
+    page.reload()
+    expect(page.get_by_text("Somebody else has changed snippets/price.liquid meanwhile.")).to_be_visible()
+    expect(page.get_by_role("button", name="Apply", exact=True)).to_be_disabled()
+    axe(page)
+    page.get_by_role("radio", name="As these edits have it").check()
+    page.get_by_role("button", name="Use what I have chosen").click()
+    page.get_by_role("button", name="Apply", exact=True).click()
+    expect(page.get_by_role("status").filter(has_text="Applied: 1 file of the theme changed.")).to_be_visible()
+    assert "money_with_currency" in owner.get("/projects/default/files/snippets/price.liquid")
+    page.get_by_role("button", name="Take back").click()
+    expect(page.get_by_role("region", name="Revert of Prices with their currency")).to_be_visible()
+    page.get_by_role("button", name="Apply", exact=True).click()
+    owner.wait(lambda: "money_without_currency" in owner.get("/projects/default/files/snippets/price.liquid"))

@@ -2,14 +2,12 @@
 
 use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
-use domain::projects::theme::ThemeFile;
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use theme::answers::{MAX_CHANGED, MAX_READ};
 use theme::check::is_read;
-use theme::fix::{self, How, LeftPlace, MendedPlace};
+use theme::fix::{FixedFile, How, Mender};
 use theme::path::check_path;
-use theme::strict;
 use utoipa::ToSchema;
 
 use super::files::{self, After, FileChange, MAX_WRITTEN};
@@ -49,19 +47,6 @@ pub struct FixAnswer {
     pub written: usize,
 }
 
-/// A file with changes, or with something left.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct FixedFile {
-    #[schema(example = "snippets/price.liquid")]
-    pub path: String,
-    /// The changes as a unified diff. Empty if nothing was changed.
-    pub diff: String,
-    /// Each tag or output that was changed.
-    pub changes: Vec<MendedPlace>,
-    /// What is still refused, with what a person can do.
-    pub left: Vec<LeftPlace>,
-}
-
 /// Mends a theme. Without `write`, nothing is stored.
 ///
 /// # Errors
@@ -75,17 +60,19 @@ pub async fn fix(cx: &Cx, owner: &Owner, project: ProjectId, ask: FixAsk) -> Res
         let told = format!("there is no file {unknown}");
         return Err(FieldErrors::one("paths", told).into());
     }
-    let is_asked = |file: &ThemeFile| ask.paths.is_empty() || ask.paths.contains(&file.path);
-    stored.retain(|file| file.path.ends_with(".liquid") && is_read(&file.path, file.bytes) && is_asked(file));
+    // All files are read, also if only some are mended: a schema says which settings are Liquid.
+    stored.retain(|file| is_read(&file.path, file.bytes));
     let bytes: u64 = stored.iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
     if bytes > MAX_READ {
-        let told = format!("these files have {bytes} bytes, and at most {MAX_READ} can be mended at once");
+        let told = format!("the theme has {bytes} bytes of text, and at most {MAX_READ} can be mended");
         return Err(Error::conflict("theme_not_checkable", told));
     }
     let mut texts = contents(cx, owner, project, stored.iter()).await?;
     texts.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     let how = if ask.as_meant { How::AsMeant } else { How::AsShown };
-    let (mut answer, mended) = cx.compute.checks.run(move |stop| run(&texts, how, stop)).await?;
+    let paths = ask.paths.clone();
+    let mend = move |stop: &Stop| run(&texts, &paths, how, stop);
+    let (mut answer, mended) = cx.compute.checks.run(mend).await?;
     if ask.write && !mended.is_empty() {
         if mended.len() > MAX_WRITTEN {
             let told = format!(
@@ -110,29 +97,35 @@ pub async fn fix(cx: &Cx, owner: &Owner, project: ProjectId, ask: FixAsk) -> Res
 /// The answer, and the new texts.
 fn run(
     texts: &[(String, Bytes)],
+    paths: &[String],
     how: How,
     stop: &Stop,
 ) -> Result<(FixAnswer, Vec<(String, String)>), Stopped> {
+    let mut mender = Mender::new(how);
+    let read = texts.iter().filter_map(|(path, bytes)| Some((path, std::str::from_utf8(bytes).ok()?)));
+    for (path, text) in read.clone() {
+        mender.learn(path, text);
+        stop.check()?;
+    }
+    let is_asked = |path: &String| match paths.is_empty() {
+        true => mender.looks_at(path, false),
+        false => paths.contains(path) && mender.looks_at(path, true),
+    };
     let (mut files, mut mended) = (Vec::new(), Vec::new());
     let (mut refused_before, mut refused_after, mut has_more) = (0, 0, false);
-    for (path, bytes) in texts {
+    for (path, text) in read.filter(|(path, _)| is_asked(path)) {
         stop.check()?;
-        let Ok(text) = std::str::from_utf8(bytes) else { continue };
-        if strict::refusals(text).is_empty() {
-            continue;
-        }
-        refused_before += 1;
-        let fixed = fix::file(path, text, how);
-        refused_after += usize::from(!fixed.left.is_empty());
+        let Some(fixed) = mender.mend(path, text) else { continue };
+        refused_before += usize::from(fixed.was_refused());
+        refused_after += usize::from(fixed.is_refused());
         if files.len() == MAX_CHANGED {
             has_more = true;
             continue;
         }
-        let diff = fixed.diff(path, text);
         if fixed.text != text {
-            mended.push((path.clone(), fixed.text));
+            mended.push((path.clone(), fixed.text.clone()));
         }
-        files.push(FixedFile { path: path.clone(), diff, changes: fixed.changes, left: fixed.left });
+        files.push(fixed);
     }
     Ok((FixAnswer { files, refused_before, refused_after, has_more, written: 0 }, mended))
 }

@@ -5,6 +5,7 @@ import { flash, optional } from "./app.js";
 import { bytes, capital, counted, figure, listed, spaced } from "./format.js";
 import { button, confirmation, dialog, dialogActs, draftOf, empty, failureOf, field, head, link, press, problem, section, tabs, when } from "./parts.js";
 import { codeSpans } from "./prose.js";
+import { changesReads, changesView, diffLines } from "./theme-changes.js";
 import { archiveFault, archiveInput, sendArchiveTo, sendingState } from "./upload.js";
 import { h } from "./view.js";
 
@@ -52,7 +53,7 @@ function openHref(ctx, file, ranges) {
   return themeHref(ctx.params.project_id, themeView(ctx), { ...rest, file, lines: rangesText(ranges) });
 }
 
-const THEME_VIEWS = ["lookup", "files", "graph", "findings"];
+const THEME_VIEWS = ["lookup", "files", "graph", "findings", "changes"];
 const themeView = (ctx) => ctx.params.view ?? "lookup";
 
 /**
@@ -257,6 +258,7 @@ export const themePage = {
     project: projectPath(ctx.params.project_id),
     status: `${projectPath(ctx.params.project_id)}/map/status`,
     limits: "/limits",
+    ...(themeView(ctx) === "changes" && changesReads(ctx)),
   }),
   every: (ctx) => {
     const { status } = ctx.data;
@@ -285,11 +287,14 @@ export const themePage = {
           ["Files", themeHref(id, "files"), view === "files", status.files],
           ["Graph", themeHref(id, "graph"), view === "graph"],
           ["Findings", themeHref(id, "findings"), view === "findings"],
+          ["Changes", themeHref(id, "changes"), view === "changes"],
         ]),
       !isEmpty && wrong > 0 && view !== "findings" && h("p", { class: "pad warn", key: "degraded" }, h("a", { href: themeHref(id, "findings") }, `${counted(wrong, "place")} could not be understood`), ". The rest of these files is indexed."),
       !isEmpty &&
         (THEME_VIEWS.includes(view)
-          ? withReader(ctx, { lookup: lookupView, files: filesView, graph: graphView, findings: findingsView }[view](ctx))
+          ? view === "changes"
+            ? changesView(ctx)
+            : withReader(ctx, { lookup: lookupView, files: filesView, graph: graphView, findings: findingsView }[view](ctx))
           : empty("There is no such view of a theme.", link("Look something up", themeHref(id, "lookup"), { kind: "" }))),
     );
   },
@@ -928,17 +933,11 @@ function mendsSection(ctx, check) {
 }
 
 function mendedFile(one) {
-  const lines = one.diff.split("\n").slice(2, -1);
-  const kinds = { "+": ["add", "added"], "-": ["del", "removed"] };
-  const row = (line) => {
-    const [kind, word] = kinds[line[0]] ?? ["", ""];
-    return h("li", { class: kind }, h("span", { class: "sign", "aria-hidden": "true" }, kind ? line[0] : ""), word && h("span", { class: "vh" }, `${word}: `), h("span", { class: "line" }, line.startsWith("@@") ? line : line.slice(1)));
-  };
   return h(
     "li",
     { key: one.path },
     h("p", {}, h("b", {}, one.path)),
-    one.diff && h("ul", { class: "diff", "aria-label": `What changes in ${one.path}` }, lines.map(row)),
+    one.diff && diffLines(one.diff, `What changes in ${one.path}`),
     one.changes.map((change) => h("p", { class: "muted" }, `Line ${change.line}: ${change.output ?? change.reason}`)),
     one.left.map((left) => [h("p", { class: "bad" }, `Line ${left.line}: ${left.reason}`), h("ul", { class: "plain" }, left.choices.map((choice) => h("li", { class: "muted" }, capital(choice))))]),
   );
