@@ -44,7 +44,7 @@ pub enum Call {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         allow_shrink: Vec<LineRange>,
     },
-    /// Replaces one named part of a file: see [`crate::outline`].
+    /// Replaces one named part of a file: see [`crate::outline()`].
     EditNode {
         path: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]

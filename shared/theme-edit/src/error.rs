@@ -111,11 +111,16 @@ pub(crate) fn in_words(lines: &[LineRange]) -> String {
 
 /// "a, b and c".
 fn list(parts: impl Iterator<Item = String>) -> String {
+    joined(parts, "and")
+}
+
+/// "a, b or c", with any word before the last part.
+fn joined(parts: impl Iterator<Item = String>, word: &str) -> String {
     let parts: Vec<String> = parts.collect();
     match &parts[..] {
         [] => String::new(),
         [one] => one.clone(),
-        [all @ .., last] => format!("{} and {last}", all.join(", ")),
+        [all @ .., last] => format!("{} {word} {last}", all.join(", ")),
     }
 }
 
@@ -129,11 +134,7 @@ impl fmt::Display for EditError {
                 write!(f, "{path} does not exist: list the files, or make it with create_file")
             }
             Self::NoSuchFile { path, near } => {
-                write!(
-                    f,
-                    "{path} does not exist: did you mean {}?",
-                    list(near.iter().cloned()).replace(" and ", " or ")
-                )
+                write!(f, "{path} does not exist: did you mean {}?", joined(near.iter().cloned(), "or"))
             }
             Self::FileExists { path } => {
                 write!(f, "{path} exists, and nothing was overwritten: edit it, or take another path")

@@ -10,7 +10,7 @@
 //! - [`Entry`], [`StoredDraft`]: the journal, and a draft as it is stored
 //! - [`Changes`]: what a draft changes, as a diff for `git apply`, with a hash
 //! - [`Draft::compare`], [`Draft::rebase`]: the theme changed meanwhile
-//! - [`outline`], [`nodes`]: the named parts of a file, with their lines
+//! - [`outline()`], [`nodes()`]: the named parts of a file, with their lines
 //! - [`decide`]: whether a tool may run at all
 //!
 //! `tests/edits` has the rules as folders: files, a call, and the files or the refusal that follow.

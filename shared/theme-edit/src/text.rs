@@ -1,5 +1,6 @@
 //! The lines of a file as bytes, each with the line end that it has.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use memchr::{memchr_iter, memmem};
@@ -41,6 +42,8 @@ pub(crate) struct Text<'a> {
     pub bytes: &'a [u8],
     /// Where each line begins. The first begins behind a byte order mark.
     starts: Vec<usize>,
+    /// The line end that most lines have, once it was asked for.
+    usual: OnceCell<&'static [u8]>,
 }
 
 impl<'a> Text<'a> {
@@ -51,7 +54,7 @@ impl<'a> Text<'a> {
         if starts.len() > 1 && starts.last() == Some(&bytes.len()) {
             starts.pop();
         }
-        Self { bytes, starts }
+        Self { bytes, starts, usual: OnceCell::new() }
     }
 
     pub fn count(&self) -> usize {
@@ -101,7 +104,7 @@ impl<'a> Text<'a> {
         }
         match line.checked_sub(1) {
             Some(before) => self.end(before),
-            None => usual_end(self.bytes),
+            None => self.usual.get_or_init(|| usual_end(self.bytes)),
         }
     }
 

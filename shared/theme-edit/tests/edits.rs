@@ -1,5 +1,8 @@
 //! Runs the rules in `tests/edits`. Its README says what the folders mean.
 
+#![allow(clippy::unwrap_used, reason = "a test's helpers panic as its body does")]
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

@@ -355,7 +355,7 @@ fn with_ends(text: &Text, splice: Splice) -> Splice {
     let mut new = Vec::with_capacity(splice.new.len() + splice.new.len() / 16);
     for line in splice.new.split_inclusive(|b| *b == b'\n') {
         match line.strip_suffix(b"\n") {
-            Some(line) => new.extend([line, &end[..]].concat()),
+            Some(line) => new.extend([line, end].concat()),
             None => new.extend_from_slice(line),
         }
     }

@@ -108,7 +108,7 @@ pub(super) fn read(finder: &mut Finder) {
         finder.css(&blocks.masked, Span::new(style.start, style.end));
     }
     let mut bytes = std::mem::take(&mut blocks.masked).into_bytes();
-    for byte in blocks.styles.iter().flat_map(|style| style.clone()) {
+    for byte in blocks.styles.iter().cloned().flatten() {
         if bytes[byte] != b'\n' {
             bytes[byte] = b' ';
         }
