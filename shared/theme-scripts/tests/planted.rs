@@ -12,11 +12,12 @@ use theme_scripts::Oxc;
 
 fn all() -> Vec<Fault> {
     use corpus::{code, damage, liquid, stored};
-    let lists: [&[Fault]; 10] = [
+    let lists: [&[Fault]; 11] = [
         liquid::SYNTAX,
         liquid::REFERENCES,
         liquid::MARKUP,
         stored::SCHEMA,
+        stored::ATTRIBUTES,
         stored::TEMPLATES,
         stored::SETTINGS,
         stored::LOCALES,

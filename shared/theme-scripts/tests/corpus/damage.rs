@@ -1,7 +1,7 @@
 //! Damage of editing tools.
 
 use super::Grade::{Broken, Refused, Silent};
-use super::{Fault, fault};
+use super::{DELETED, Fault, fault};
 
 const HERO: &str = "sections/hero.liquid";
 const CSS: &str = "assets/hero.css";
@@ -54,4 +54,15 @@ pub const DAMAGE: &[Fault] = &[
     fault("damage", Broken, "templates/page.liquid", "<div class=\"page\">", "<file_content>\n<div class=\"page\">"),
     fault("damage", Broken, CSS, "", "/* The hero. */\n.hero {\n  position: relative;\n}\n\n.hero__title {\n  font-size: 2rem;\n}\n\n.hero__bo").at(CSS, ".hero__bo"),
     fault("damage", Silent, "sections/main-collection.liquid", "            <span>{{ product.title | escape }}</span>", "            <span>{{ product.title | escape }}</span>\n            // TODO: implement\n            [... truncated ...]").at("sections/main-collection.liquid", "[... truncated"),
+    fault("damage", Broken, PRICE, "<div class=\"price\">", ">>>>\n<div class=\"price\">"),
+    fault("damage", Broken, PRICE, "<div class=\"price\">", "  <<<<<<\n<div class=\"price\">"),
+    fault("damage", Broken, "templates/page.liquid", "{{ page.content }}\n</div>\n", "{{ page.content }}\n</div>\n```\n").at("templates/page.liquid", "```"),
+    fault("damage", Broken, "templates/page.liquid", "{{ page.content }}\n</div>\n", "{{ page.content }}\n</div>\nEOF\n").at("templates/page.liquid", "EOF"),
+    fault("damage", Broken, "templates/page.liquid", "{{ page.content }}\n</div>\n", "{{ page.content }}\n</div>\n// end of file\n").at("templates/page.liquid", "// end"),
+    fault("damage", Broken, CSS, "/* The hero. */", "/* The hero. */\n/* the rest of the styles */"),
+    fault("damage", Broken, JS, "function updateCount(parts) {", "// the rest of the code\nfunction updateCount(parts) {"),
+    fault("files", Refused, "config/settings_schema.json", "", DELETED),
+    fault("files", Silent, "config/settings_data.json", "", DELETED),
+    fault("files", Broken, "templates/product.json", "", DELETED),
+    fault("files", Broken, "templates/page.liquid", "", DELETED),
 ];

@@ -88,6 +88,40 @@ pub const SCHEMA: &[Fault] = &[
     fault("schema", Silent, "sections/header.liquid", "\"settings\": { \"message\": \"Hello\" }", "\"settings\": { \"text\": \"Hello\" }"),
 ];
 
+/// Newer attributes of schemas.
+pub const ATTRIBUTES: &[Fault] = &[
+    fault(
+        "schema",
+        Refused,
+        "blocks/column.liquid",
+        "\"name\": \"Column\",\n",
+        "\"name\": \"Column\",\n  \"tag\": \"a b\",\n",
+    )
+    .at("blocks/column.liquid", "\"tag\""),
+    fault(
+        "schema",
+        Silent,
+        "blocks/column.liquid",
+        "\"presets\": [{ \"name\": \"Column\",",
+        "\"presets\": [{ \"name\": \"Column\", \"group\": \"Layout\",",
+    ),
+    fault(
+        "settings",
+        Refused,
+        THEME,
+        "\"theme_author\": \"The authors\"",
+        "\"theme_author\": \"The authors of the whole Lantern theme\"",
+    ),
+    fault(
+        "locales",
+        Silent,
+        LOCALE,
+        "\"one\": \"{{ count }} point\",\n        \"other\": \"{{ count }} points\"",
+        "\"one\": \"{{ count }} point\"",
+    )
+    .at(LOCALE, "\"rating\""),
+];
+
 pub const TEMPLATES: &[Fault] = &[
     fault("templates", Refused, INDEX, "\"order\": [\"hero\", \"second\"]", "\"order\": [\"hero\", \"third\", \"second\"]"),
     fault("templates", Silent, INDEX, "\"order\": [\"hero\", \"second\"]", "\"order\": [\"hero\"]").at(INDEX, "\"second\": {"),

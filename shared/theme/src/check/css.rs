@@ -442,7 +442,7 @@ impl Scanner<'_, '_> {
             return; // a custom property holds anything
         }
         // In `@property`, `@font-face` and the like, other rules hold.
-        let is_style = self.open.last().is_some_and(|block| block.is_rule);
+        let is_style = self.open.iter().any(|block| block.is_rule);
         if !self.quiet && is_style && !property.contains("__") {
             if let Some(known) = properties::meant(property) {
                 let message = format!("there is no property `{}`: `{known}` is meant", clip(property));

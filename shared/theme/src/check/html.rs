@@ -362,6 +362,8 @@ impl Reader<'_, '_> {
         }
         if self.bytes.get(self.at) == Some(&b'>') {
             self.at += 1;
+        } else if name.contains("{%") {
+            self.markup.is_odd = true; // a name that branches choose
         } else {
             self.notes.add(at, Error, "HtmlSyntax", format!("`</{name}` has no `>`"));
         }

@@ -259,8 +259,8 @@ impl<'a, 'n> Pairing<'a, 'n> {
                     let other = other.clone();
                     let message = format!("`</{name}>` does not close `<{other}>`");
                     let severity = match () {
-                        // The browser ignores the end of a cell outside of a table.
-                        () if OPTIONAL.contains(&name) && name != "p" => Info,
+                        // The browser ignores the end of a cell outside of a table, and a `</p>` is an empty paragraph.
+                        () if OPTIONAL.contains(&name) => Info,
                         () if self.is_snippet => Warning,
                         () => Error,
                     };

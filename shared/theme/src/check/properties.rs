@@ -12,6 +12,9 @@ static NAMES: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| {
 
 /// The property that a misspelt name means: one letter is missing, one too many, or two are swapped.
 pub fn meant(name: &str) -> Option<&'static str> {
+    if NAMES.contains(name) {
+        return None;
+    }
     let name = name.to_ascii_lowercase();
     if name.len() < 5
         || NAMES.contains(name.as_str())
@@ -88,6 +91,10 @@ const UNITS: &str = "px em rem ex rex ch rch cap rcap ic ric lh rlh vw vh vi vb 
 
 /// What is wrong with the value of a property, if that is certain.
 pub fn wrong_value(name: &str, value: &str) -> Option<String> {
+    let words = WORDS.iter().find(|(known, _)| *known == name).map(|(_, words)| words);
+    if words.is_none() && !LENGTHS.contains(&name) {
+        return None;
+    }
     let value = value.trim();
     let value = value.strip_suffix("!important").unwrap_or(value).trim();
     // What Liquid, a variable or a function gives is not known, and a backslash is a trick for old browsers.
@@ -99,13 +106,10 @@ pub fn wrong_value(name: &str, value: &str) -> Option<String> {
     if WIDE.contains(&lower.as_str()) {
         return None;
     }
-    if let Some((_, words)) = WORDS.iter().find(|(known, _)| *known == name) {
+    if let Some(words) = words {
         let is_word = !lower.is_empty() && lower.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
         let is_known = words.split_whitespace().any(|word| word == lower);
         return (is_word && !is_known).then(|| format!("`{name}` has no value `{lower}`"));
-    }
-    if !LENGTHS.contains(&name) {
-        return None;
     }
     for word in lower.split_whitespace() {
         let digits = word.trim_start_matches(['+', '-']);

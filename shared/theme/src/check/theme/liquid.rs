@@ -268,6 +268,16 @@ impl<'a> Whole<'a> {
         })
     }
 
+    /// Whether the theme has an input for the variant that names its form.
+    fn has_outer_variant(&self) -> bool {
+        self.theme.files.values().any(|file| match &file.content {
+            Content::Liquid(liquid) => liquid.markup.elements.iter().any(|element| {
+                element.value(&file.text, "name") == Some("id") && element.attribute("form").is_some()
+            }),
+            _ => false,
+        })
+    }
+
     /// Whether the form at `at`, or a snippet that is rendered within it, has an input for the variant.
     fn gives_variant(&self, file: &CheckedFile, liquid: &LiquidFile, at: usize) -> bool {
         let text = &file.text[at..];
@@ -293,8 +303,8 @@ impl<'a> Whole<'a> {
                 open.extend(liquid.facts.renders.iter().filter_map(|render| render.name.as_deref()));
             }
         }
-        // Only a form that can be sent needs the variant.
-        !body.contains("submit")
+        // Only a form that can be sent needs the variant. An input elsewhere can belong to it.
+        !body.contains("submit") || self.has_outer_variant()
     }
 }
 
