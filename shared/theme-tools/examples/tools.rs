@@ -1,4 +1,5 @@
 //! Runs a tool on the theme in a folder: `tools FOLDER TOOL 'ARGUMENTS AS JSON'`, or `tools FOLDER times` for the time of each tool.
+#![allow(clippy::disallowed_methods, reason = "an example reads a folder and measures")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -169,13 +169,13 @@ fn now() -> Duration {
 }
 
 struct Theme {
-    files: Vec<(&'static str, String)>,
+    files: Vec<(String, String)>,
     index: ThemeIndex,
 }
 
 impl Theme {
     fn new(shape: &Shape, bytes: usize) -> Self {
-        let mut files: Vec<(&str, String)> = vec![
+        let files: Vec<(&str, String)> = vec![
             ("sections/a.liquid", "<p class=\"a\">{% render 'a' %}{{ section.settings.a }}".into()),
             ("snippets/a.liquid", "<p class=\"a\">{{ settings.a }}".into()),
             ("templates/index.json", "{\"sections\":{\"s\":{\"type\":\"a\"}},\"order\":[\"s\"]}".into()),
@@ -184,18 +184,43 @@ impl Theme {
             ("assets/a.css", ".a{display:none}".into()),
             ("assets/a.js", "a()".into()),
         ];
-        for (path, text) in &mut files {
-            if *path == shape.path {
-                *text = shape.text(bytes);
-            }
+        let hostile = |path| (path == shape.path).then(|| shape.text(bytes));
+        let files = files.into_iter().map(|(path, text)| (path.to_owned(), hostile(path).unwrap_or(text)));
+        let files: Vec<(String, String)> = files.collect();
+        let index = ThemeIndex::build(files.iter().map(|(path, text)| (path, text))).expect("a theme");
+        Self { files, index }
+    }
+
+    /// Many files that use each other.
+    fn many(count: usize) -> Self {
+        let mut files: Vec<(String, String)> = Vec::new();
+        for number in 0..count {
+            let next = number + 1;
+            files.push((
+                format!("snippets/s{number}.liquid"),
+                format!("{{% render 'a' %}}{{% render 's{next}' %}}<p class=\"a\">{{{{ settings.a }}}}"),
+            ));
+            files.push((
+                format!("sections/t{number}.liquid"),
+                "{% render 's1' %}{{ section.settings.a }}".into(),
+            ));
+            files.push((
+                format!("templates/t{number}.json"),
+                format!("{{\"sections\":{{\"s\":{{\"type\":\"t{number}\",\"settings\":{{\"a\":1}}}}}},\"order\":[\"s\"]}}"),
+            ));
         }
-        let index = ThemeIndex::build(files.iter().map(|(path, text)| (*path, text))).expect("a theme");
+        files.push(("snippets/a.liquid".into(), "<p class=\"a\">{% render 's1' %}".into()));
+        files.push(("sections/a.liquid".into(), "{% render 'a' %}".into()));
+        files.push(("templates/index.json".into(), "{}".into()));
+        files.push(("config/settings_schema.json".into(), "[]".into()));
+        files.push(("assets/a.css".into(), ".a{display:none}".into()));
+        let index = ThemeIndex::build(files.iter().map(|(path, text)| (path, text))).expect("a theme");
         Self { files, index }
     }
 
     fn cost(&self, call: &Call) -> Duration {
-        let texts = self.files.iter().map(|(path, text)| (*path, text.as_str()));
-        let sizes = self.files.iter().map(|(path, text)| (*path, text.len() as u64));
+        let texts = self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+        let sizes = self.files.iter().map(|(path, text)| (path.as_str(), text.len() as u64));
         let tree = Tree::new(&self.index, sizes, texts);
         let began = now();
         drop(call.run(&tree));
@@ -206,10 +231,15 @@ impl Theme {
 #[test]
 fn twice_the_length_takes_about_twice_the_time() {
     let mut wrong = Vec::new();
-    for shape in &SHAPES {
-        let themes = [1, 2, 4].map(|times| Theme::new(shape, BYTES * times));
+    let shapes = SHAPES.iter().map(|shape| {
+        let name = format!("{}: {:?} {:?}", shape.path, shape.before, shape.unit);
+        (name, [1, 2, 4].map(|times| Theme::new(shape, BYTES * times)))
+    });
+    let many =
+        std::iter::once_with(|| ("many files".to_owned(), [1, 2, 4].map(|times| Theme::many(200 * times))));
+    for (shape, themes) in shapes.chain(many) {
         for (tool, arguments) in calls() {
-            let name = format!("{tool} {arguments} on {}: {:?} {:?}", shape.path, shape.before, shape.unit);
+            let name = format!("{tool} {arguments} on {shape}");
             let call = Call::parse(tool, arguments).expect("fine arguments");
             let mut times = [0, 1, 2].map(|index| themes[index].cost(&call));
             for attempt in 0.. {

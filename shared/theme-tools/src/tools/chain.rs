@@ -1,6 +1,7 @@
 //! `trace_rendering_chain`: how a file comes onto a page, and what it brings along.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use theme::ThemeIndex;
@@ -65,14 +66,20 @@ pub fn needs(call: &RenderingChain, index: &ThemeIndex) -> Needs {
     Needs::Paths(paths)
 }
 
+/// The section, and perhaps the block, whose type stands on a line of a JSON file.
+type Places = FxHashMap<(u32, String), (usize, Option<usize>)>;
+
+/// A reference, and its lines.
+type Step = (Edge, Vec<u32>);
+
 struct Finder<'t, 'a> {
     tree: &'t Tree<'a>,
     stored: FxHashMap<String, Stored<'a>>,
     layouts: FxHashMap<String, Option<String>>,
-    places: FxHashMap<String, FxHashMap<(u32, String), (usize, Option<usize>)>>,
-    edges: FxHashMap<String, Vec<Edge>>,
+    places: FxHashMap<String, Places>,
+    known: FxHashMap<String, Rc<Vec<Step>>>,
     ways: Vec<String>,
-    steps: usize,
+    taken: usize,
     is_cut: bool,
 }
 
@@ -83,9 +90,9 @@ pub fn run(call: &RenderingChain, tree: &Tree<'_>) -> Result<String, ToolError> 
         stored: FxHashMap::default(),
         layouts: FxHashMap::default(),
         places: FxHashMap::default(),
-        edges: FxHashMap::default(),
+        known: FxHashMap::default(),
         ways: Vec::new(),
-        steps: 0,
+        taken: 0,
         is_cut: false,
     };
     let mut report = Report::new(call.page(), "way", "ways");
@@ -155,7 +162,7 @@ impl<'a> Finder<'_, 'a> {
     }
 
     /// The first section or block with each type on each line of a JSON file.
-    fn places(&mut self, path: &str) -> &FxHashMap<(u32, String), (usize, Option<usize>)> {
+    fn places(&mut self, path: &str) -> &Places {
         if !self.places.contains_key(path) {
             let mut places = FxHashMap::default();
             for (index, section) in
@@ -181,13 +188,31 @@ impl<'a> Finder<'_, 'a> {
         }
     }
 
-    fn edges(&mut self, path: &str) -> Vec<Edge> {
-        if !self.edges.contains_key(path) {
-            let edges = self.tree.index.needed_by(path);
-            let edges = edges.into_iter().filter(|edge| renders(edge.kind) && edge.kind != EdgeKind::Layout);
-            self.edges.insert(path.to_owned(), edges.collect());
+    /// The references to a file, with the lines of each.
+    fn steps(&mut self, path: &str) -> Rc<Vec<Step>> {
+        if let Some(steps) = self.known.get(path) {
+            return Rc::clone(steps);
         }
-        self.edges.get(path).cloned().unwrap_or_default()
+        let edges = self.tree.index.needed_by(path).into_iter();
+        let mut edges: Vec<Edge> =
+            edges.filter(|edge| renders(edge.kind) && edge.kind != EdgeKind::Layout).collect();
+        edges.sort_by(|a, b| (&a.from, a.lines).cmp(&(&b.from, b.lines)));
+        // Several references in one file of code are one step. In a JSON file, each is another section or block.
+        let mut steps: Vec<Step> = Vec::new();
+        for edge in edges {
+            let line = edge.lines.start;
+            match steps.last_mut() {
+                Some((last, lines)) if last.from == edge.from && !edge.from.ends_with(".json") => {
+                    if lines.last() != Some(&line) {
+                        lines.push(line);
+                    }
+                }
+                _ => steps.push((edge, vec![line])),
+            }
+        }
+        let steps = Rc::new(steps);
+        self.known.insert(path.to_owned(), Rc::clone(&steps));
+        steps
     }
 
     /// Follows the references upwards. `way` has the files from the given one up, and `text` what stands behind the first of them.
@@ -205,25 +230,10 @@ impl<'a> Finder<'_, 'a> {
             }
             _ => {}
         }
-        let mut edges = self.edges(&path);
-        edges.sort_by(|a, b| (&a.from, a.lines).cmp(&(&b.from, b.lines)));
-        // Several references in one file of code are one step. In a JSON file, each is another section or block.
-        let mut steps: Vec<(Edge, Vec<u32>)> = Vec::new();
-        for edge in edges {
-            let line = edge.lines.start;
-            match steps.last_mut() {
-                Some((last, lines)) if last.from == edge.from && !edge.from.ends_with(".json") => {
-                    if lines.last() != Some(&line) {
-                        lines.push(line);
-                    }
-                }
-                _ => steps.push((edge, vec![line])),
-            }
-        }
         let mut used = false;
-        for (edge, lines) in steps {
-            self.steps += 1;
-            if self.steps > MAX_STEPS || way.len() >= MAX_LENGTH {
+        for (edge, lines) in self.steps(&path).iter() {
+            self.taken += 1;
+            if self.taken > MAX_STEPS || way.len() >= MAX_LENGTH {
                 self.is_cut = true;
                 break;
             }
@@ -231,7 +241,7 @@ impl<'a> Finder<'_, 'a> {
                 continue;
             }
             used = true;
-            let place = self.place(&edge, &lines);
+            let place = self.place(edge, lines);
             let name = if way.len() == 1 { way[0].clone() } else { path.clone() };
             way.push(edge.from.clone());
             self.up(way, format!("{place} > {name}{text}"));

@@ -247,7 +247,12 @@ fn hits(
             add(label.start, "label");
         }
     }
-    mentions(path, kind, text, symbol, wanted, found);
+    // A name with another meaning is no mention.
+    let references = result.references.iter().map(|reference| reference.name);
+    let names = references.chain(result.symbols.iter().map(|symbol| symbol.name));
+    let others: FxHashSet<u32> =
+        names.filter(|name| name.of(text) == symbol).map(|name| name.start).collect();
+    mentions(path, kind, text, symbol, wanted, &others, found);
 }
 
 /// The keys of `settings` objects.
@@ -274,6 +279,7 @@ fn mentions(
     text: &str,
     symbol: &str,
     wanted: Option<SymbolSort>,
+    others: &FxHashSet<u32>,
     found: &mut Vec<Hit>,
 ) {
     if wanted.is_some_and(|wanted| {
@@ -304,7 +310,10 @@ fn mentions(
         while skipped.get(next).is_some_and(|span| (span.end as usize) <= at) {
             next += 1;
         }
-        if is_part || skipped.get(next).is_some_and(|span| (span.start as usize) <= at) {
+        if is_part
+            || others.contains(&(at as u32))
+            || skipped.get(next).is_some_and(|span| (span.start as usize) <= at)
+        {
             continue;
         }
         let is_call =

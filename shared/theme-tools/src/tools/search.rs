@@ -86,7 +86,7 @@ impl Query {
             return None;
         }
         let wrong = distance(&query, &name);
-        let allowed = query.len() / 4;
+        let allowed = (query.len() + 1) / 4;
         if wrong <= allowed {
             return Some(600 - 20 * wrong as u32 + bonus);
         }

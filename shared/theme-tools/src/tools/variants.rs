@@ -236,7 +236,10 @@ fn inputs(element: &Element, text: &str, add: &mut impl FnMut(Part, u32, &'stati
         return true;
     }
     let lower = field.to_ascii_lowercase();
-    let is_option = lower.contains("option") || lower.contains("variant") || lower.contains("swatch");
+    // `options[prefix]` and its like belong to the search.
+    let is_search = lower.starts_with("options[prefix") || lower.starts_with("options[unavailable");
+    let is_option =
+        !is_search && (lower.contains("option") || lower.contains("variant") || lower.contains("swatch"));
     let has_data = element.attributes.iter().any(|attribute| {
         let name = attribute.name.of(text);
         name.starts_with("data-") && (name.contains("variant") || name.contains("option"))
