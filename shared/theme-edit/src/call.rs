@@ -12,6 +12,7 @@ use crate::node::NodeRef;
 /// [`Draft`](crate::Draft) and it has not changed since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "tool", rename_all = "snake_case", deny_unknown_fields)]
+#[schema(as = ThemeEdit)]
 pub enum Call {
     /// Replaces, deletes or inserts lines. All line numbers are those of the version read.
     EditLines {
@@ -89,6 +90,7 @@ pub enum Call {
 /// A text, and what takes its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ThemeReplacement)]
 pub struct Replacement {
     /// The text in the file. Without the line numbers of a listing.
     pub old: String,
@@ -102,6 +104,7 @@ pub struct Replacement {
 /// A change of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "RawLineEdit", into = "RawLineEdit")]
+#[schema(as = ThemeLineEdit)]
 pub enum LineEdit {
     /// Puts `content` in the place of the lines `start` to `end`. Empty content deletes them.
     Replace {

@@ -216,6 +216,7 @@ fn write_hunks(diff: &mut Vec<u8>, old: &[&[u8]], new: &[&[u8]], changed: &[Hunk
 
 /// A file in a draft, beside the theme below as it is by now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ComparedFile)]
 pub struct Compared {
     /// The file.
     pub path: String,
@@ -226,6 +227,7 @@ pub struct Compared {
 /// Who changed a file since the draft began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
+#[schema(as = ComparedState)]
 pub enum State {
     /// Only this draft.
     OursOnly,

@@ -91,6 +91,7 @@ pub enum EditError {
 
 /// A place where a file is named.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[schema(as = FileMention)]
 pub struct Mention {
     /// The file that names the other one.
     pub path: String,

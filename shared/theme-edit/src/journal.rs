@@ -32,6 +32,7 @@ pub struct Entry {
 /// What happened to a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[schema(as = EditedHow)]
 pub enum Change {
     /// It was made.
     Created,

@@ -13,6 +13,7 @@ use crate::tree::Tree;
 
 /// A problem that an edit added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = EditProblem)]
 pub struct Problem {
     /// The file.
     pub path: String,
@@ -32,6 +33,7 @@ pub struct Problem {
 
 /// A changed part of a file that Shopify would refuse, before and after the edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = EditExcerpt)]
 pub struct Shown {
     /// The file.
     pub path: String,
@@ -47,6 +49,7 @@ pub struct Shown {
 
 /// The problems that an edit added. Problems that the theme had before are not among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = EditLint)]
 pub struct Lint {
     /// By path and line.
     pub problems: Vec<Problem>,

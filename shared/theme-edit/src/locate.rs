@@ -20,6 +20,7 @@ use crate::text::{Splice, Text, bom_len, excerpt};
 /// How the text of a call was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = EditFit)]
 pub enum Fit {
     /// Byte by byte, apart from line ends.
     #[default]

@@ -47,6 +47,7 @@ pub struct Draft {
 
 /// What a call, or a batch of calls, did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = EditOutcome)]
 pub struct Outcome {
     /// The number of the edit, for `undo_edit`. `None` if nothing changed.
     pub edit: Option<u64>,
@@ -60,6 +61,7 @@ pub struct Outcome {
 
 /// What happened to a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = EditedFile)]
 pub struct FileOutcome {
     /// The file.
     pub path: String,
@@ -82,6 +84,7 @@ pub struct FileOutcome {
 
 /// What became of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = EditCallOutcome)]
 pub struct CallOutcome {
     /// Whether nothing had to be done, because the files are already as the call wants them.
     pub already_there: bool,

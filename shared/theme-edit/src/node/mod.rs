@@ -21,6 +21,7 @@ use crate::text::Splice;
 /// What a part of a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ThemeNodeKind)]
 pub enum NodeKind {
     /// A tag with its end, such as `{% if … %}…{% endif %}`. Its name is the tag without its braces: `if product.available`.
     LiquidBlock,
@@ -61,6 +62,7 @@ impl fmt::Display for NodeKind {
 /// Names a part of a file in a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ThemeNodeRef)]
 pub struct NodeRef {
     /// What it is.
     pub kind: NodeKind,

@@ -15,7 +15,7 @@ use theme_edit::{
 };
 use uuid::Uuid;
 
-use super::record::{ChangedFile, FileChangeKind, Stored};
+use super::record::{ChangeSetFile, FileChangeKind, Stored};
 use super::{Place, Resolve, Side, changes_of, conflicts};
 use crate::files;
 use crate::{AT_ONCE, state};
@@ -59,6 +59,7 @@ impl Loaded {
             return Ok(Self { stored, draft: Draft::new(name, now), now: None, sizes });
         };
         let object = read_object(place, object).await?;
+        let now = object.filled(now);
         let base = base_of(&now, &object);
         let is_current = base == now;
         let mut draft = draft_of(object, base)?;
@@ -75,11 +76,12 @@ impl Loaded {
         applied: Stored,
         stored: Stored,
     ) -> Result<std::result::Result<Self, Vec<Compared>>> {
-        let (mut now, sizes) = theme_of(place).await?;
+        let (now, sizes) = theme_of(place).await?;
         let Some(object) = applied.object else {
             return Err(Error::conflict("nothing_changed", "the change set has no edits"));
         };
         let object = read_object(place, object).await?;
+        let mut now = object.filled(now);
         let base = base_of(&now, &object);
         let before = draft_of(object, base)?;
         // The theme as it was right after the change set was applied, and in it, the files as they were before.
@@ -285,16 +287,20 @@ fn base_of(now: &Tree, object: &Object) -> Tree {
             None => _ = base.0.remove(path),
         }
     }
-    // Their contents are at hand.
-    for file in base.0.values_mut().filter(|file| file.bytes.is_none()) {
-        if let Some(bytes) = object.content(file.version) {
-            *file = File::new(bytes);
-        }
-    }
     base
 }
 
 impl Object {
+    /// A theme with the contents that are at hand.
+    fn filled(&self, mut theme: Tree) -> Tree {
+        for file in theme.0.values_mut().filter(|file| file.bytes.is_none()) {
+            if let Some(bytes) = self.content(file.version) {
+                *file = File::new(bytes);
+            }
+        }
+        theme
+    }
+
     fn content(&self, version: Version) -> Option<Arc<[u8]>> {
         let text = self.contents.get(&version).map(|text| text.as_bytes().into());
         text.or_else(|| unhex(self.other_contents.get(&version)?).map(Into::into))
@@ -365,7 +371,7 @@ pub(super) async fn discard(place: Place<'_>, object: Option<Uuid>) {
     }
 }
 
-fn changed_file(file: &FileChange) -> ChangedFile {
+fn changed_file(file: &FileChange) -> ChangeSetFile {
     let bytes = |file: &Option<File>| file.as_ref().and_then(|file| file.bytes.clone()).unwrap_or_default();
     let (before, after) = (bytes(&file.before), bytes(&file.after));
     let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (lines(&before), lines(&after));
@@ -378,7 +384,7 @@ fn changed_file(file: &FileChange) -> ChangedFile {
         (_, None, _) => FileChangeKind::Deleted,
         _ => FileChangeKind::Edited,
     };
-    ChangedFile { path: file.path.clone(), change, from: file.from.clone(), added, removed }
+    ChangeSetFile { path: file.path.clone(), change, from: file.from.clone(), added, removed }
 }
 
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {

@@ -34,7 +34,7 @@ use uuid::Uuid;
 use self::draft::Loaded;
 pub use self::reads::{Reading, Shown, read};
 use self::record::Stored;
-pub use self::record::{ChangeSet, ChangeSetState, ChangedFile, FileChangeKind, MadeBy};
+pub use self::record::{ChangeSet, ChangeSetState, ChangeSetFile, FileChangeKind, MadeBy};
 use crate::files::{self, After, FileChange, MAX_WRITTEN};
 
 /// The most open change sets of a project. Old ones are deleted by themselves.

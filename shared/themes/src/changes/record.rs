@@ -57,7 +57,7 @@ pub enum FileChangeKind {
 
 /// A file that a change set changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ChangedFile {
+pub struct ChangeSetFile {
     #[schema(example = "sections/header.liquid")]
     pub path: String,
     pub change: FileChangeKind,
@@ -82,7 +82,7 @@ pub struct ChangeSet {
     /// The number of the last edit. Each edit has a number of its own, for `undo_edit`.
     pub edits: u64,
     /// The files that differ from the theme, by path. At most 90.
-    pub files: Vec<ChangedFile>,
+    pub files: Vec<ChangeSetFile>,
     /// A SHA-256 of the edits, in hexadecimal. Whoever applies the change set names it, so that they apply what they have seen.
     pub hash: String,
     /// When it was applied.
