@@ -8,8 +8,8 @@ use crate::node::NodeRef;
 
 /// One edit. As JSON, its field `tool` is the name of the tool, and the other fields are the tool's arguments.
 ///
-/// `version` is the version of the file that the caller read. It may be left out if this run read the file through
-/// [`Draft`](crate::Draft) and it has not changed since.
+/// `version` is the version of the file that the caller read. It may be left out if the file has not changed since the run's own last reading or
+/// edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "tool", rename_all = "snake_case", deny_unknown_fields)]
 #[schema(as = ThemeEdit)]
@@ -19,6 +19,8 @@ pub enum Call {
         path: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<String>,
+        /// The changes of lines, in any order. They must not overlap.
+        #[schema(value_type = Vec<RawLineEdit>)]
         edits: Vec<LineEdit>,
         /// The lines that shall go, if the file gets less than half as long.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -29,6 +31,7 @@ pub enum Call {
         path: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<String>,
+        /// The replacements, in any order. They must not overlap.
         replacements: Vec<Replacement>,
         /// The lines that shall go, if the file gets less than half as long.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,12 +48,14 @@ pub enum Call {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         allow_shrink: Vec<LineRange>,
     },
-    /// Replaces one named part of a file: see [`crate::outline()`].
+    /// Replaces one named part of a file, as the outline of a long file names it.
     EditNode {
         path: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<String>,
+        /// The part.
         node: NodeRef,
+        /// The whole new part.
         content: String,
         /// The lines that shall go, if the file gets less than half as long.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -63,12 +68,14 @@ pub enum Call {
         path: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<String>,
+        /// Delete it although other files name it, or a theme needs it.
         #[serde(default)]
         force: bool,
     },
     /// Gives a file another path, which must be free.
     RenameFile {
         path: String,
+        /// The new path.
         to: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<String>,
@@ -79,9 +86,11 @@ pub enum Call {
     /// Takes back an edit, all edits of a file, or all edits of this run. Exactly one of the fields is given.
     UndoEdit {
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// The number of one edit.
         edit: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
+        /// All edits.
         #[serde(default)]
         all: bool,
     },
@@ -102,9 +111,8 @@ pub struct Replacement {
 }
 
 /// A change of lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawLineEdit", into = "RawLineEdit")]
-#[schema(as = ThemeLineEdit)]
 pub enum LineEdit {
     /// Puts `content` in the place of the lines `start` to `end`. Empty content deletes them.
     Replace {
@@ -118,17 +126,23 @@ pub enum LineEdit {
     Insert { after: u32, content: String },
 }
 
-/// The fields of a [`LineEdit`] as they are written.
-#[derive(Serialize, Deserialize, Default)]
+/// A change of lines: `start` and `end` to replace lines, or `after` to insert lines.
+#[derive(Serialize, Deserialize, Default, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ThemeLineEdit)]
 struct RawLineEdit {
+    /// The first line to replace, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start: Option<u32>,
+    /// The last line to replace. Default: `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<u32>,
+    /// Insert behind this line; 0 is the beginning of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     after: Option<u32>,
+    /// The new lines. Empty content deletes lines.
     content: String,
+    /// The text that the lines have. If it is given, it is compared first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     old: Option<String>,
 }

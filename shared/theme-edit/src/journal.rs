@@ -41,11 +41,20 @@ pub enum Change {
     /// It was deleted.
     Deleted,
     /// It has this path since it was renamed.
-    MovedFrom { from: String },
+    MovedFrom {
+        /// The path before.
+        from: String,
+    },
     /// It left this path when it was renamed.
-    MovedTo { to: String },
+    MovedTo {
+        /// The new path.
+        to: String,
+    },
     /// These edits were taken back.
-    Undone { edits: Vec<u64> },
+    Undone {
+        /// The numbers of the edits.
+        edits: Vec<u64>,
+    },
     /// Somebody else wrote it.
     Outside,
     /// The theme below the draft changed, and the file was merged with it or taken from it.

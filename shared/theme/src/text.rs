@@ -34,7 +34,9 @@ impl Span {
 /// Lines `start..=end` of a file. The first line is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct LineRange {
+    /// The first line.
     pub start: u32,
+    /// The last line.
     pub end: u32,
 }
 

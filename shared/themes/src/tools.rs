@@ -22,7 +22,7 @@ use theme_edit::{Call, Change, FileOutcome, Outcome, Problem};
 
 use crate::answers::{self, Ask};
 use crate::changes::{
-    self, ChangeSetDetail, ChangeSetState, Edited, MadeBy, Place, Prepared, Reading, Target,
+    self, ChangeSetDetail, ChangeSetState, Edited, Looked, MadeBy, Place, Prepared, Reading, Target,
 };
 
 /// The longest diff that a model is shown, in bytes.
@@ -43,7 +43,9 @@ macro_rules! loop_tools {
 /// The tools, for agents that have a theme.
 pub const OF_LOOP: &[AreaTool] = loop_tools!(
     LIST_FILES READ_FILE READ_LINES EXTRACT_REGION GREP_CONTENT SEARCH_FILES THEME_CHECK EDIT_LINES SEARCH_REPLACE WRITE_FILE
-    EDIT_NODE CREATE_FILE DELETE_FILE RENAME_FILE UNDO_EDIT SHOW_CHANGES APPLY_CHANGES
+    EDIT_NODE CREATE_FILE DELETE_FILE RENAME_FILE UNDO_EDIT SHOW_CHANGES APPLY_CHANGES GET_DEPENDENCY_GRAPH FIND_REFERENCES
+    TRACE_RENDERING_CHAIN GET_SCHEMA_SETTINGS CHECK_THEME_SETTING DIAGNOSE_VISIBILITY ANALYZE_VARIANTS CHECK_PERFORMANCE
+    GENERATE_PLACEHOLDER RUN_COMMAND
 );
 
 /// The text for the model, or why nothing was done.
@@ -115,6 +117,7 @@ pub const fn may_apply(project: &Project) -> bool {
 /// What a call asks for.
 enum Asked {
     Read(Reading),
+    Look(theme_tools::Call),
     Search(Search),
     Check(Check),
     Edit(Call),
@@ -165,6 +168,9 @@ impl Asked {
             "theme_check" => parsed(input).map(Self::Check),
             "show_changes" => Ok(Self::Show),
             "apply_changes" => parsed(input).map(Self::Apply),
+            name if theme_tools::TOOLS.iter().any(|tool| tool.name == name) => {
+                theme_tools::Call::parse(name, input).map(Self::Look).map_err(|error| error.to_string())
+            }
             _ if def.granted_as == Some(defs::EDIT) => parsed(tagged(input)).map(Self::Edit),
             _ => parsed(tagged(input)).map(Self::Read),
         }
@@ -178,15 +184,15 @@ fn parsed<T: DeserializeOwned>(input: Value) -> std::result::Result<T, String> {
 async fn perform(place: Place<'_>, once: &Once, target: Target, by: MadeBy, asked: Asked) -> Result<Told> {
     match asked {
         Asked::Read(reading) => changes::read(place, target, by, reading).await,
+        Asked::Look(call) => match changes::look(place, target, by, call).await? {
+            Looked::Text(told) => Ok(told),
+            Looked::Check(path) => check(place, target, by, path, true).await,
+        },
         Asked::Edit(call) => {
             changes::edit(place, once, target, by, &[call]).await.map(|edited| Ok(edit_in_words(&edited)))
         }
         Asked::Show => changes::show(place, target, by).await.map(|detail| Ok(changes_in_words(&detail))),
-        Asked::Check(Check { path, new_only }) => {
-            let problems = changes::problems(place, target, by, !new_only).await?;
-            let of_path = |problem: &Problem| path.as_ref().is_none_or(|path| problem.path == *path);
-            Ok(Ok(check_in_words(problems.into_iter().filter(of_path).collect())))
-        }
+        Asked::Check(Check { path, new_only }) => check(place, target, by, path, !new_only).await,
         Asked::Search(Search { request }) => {
             let ask = Ask { request, active_file: None, limit: Some(MAX_FOUND) };
             let found = answers::lookup(place.cx, place.owner, place.project, &ask).await?;
@@ -202,6 +208,19 @@ async fn perform(place: Place<'_>, once: &Once, target: Target, by: MadeBy, aske
             Ok(Ok(format!("applied: {} files of the theme have changed", set.files.len())))
         }
     }
+}
+
+/// What is wrong in the theme as a change set has it, or with `whole` not set, only what its edits have added.
+async fn check(
+    place: Place<'_>,
+    target: Target,
+    by: MadeBy,
+    path: Option<String>,
+    whole: bool,
+) -> Result<Told> {
+    let problems = changes::problems(place, target, by, whole).await?;
+    let of_path = |problem: &Problem| path.as_ref().is_none_or(|path| problem.path == *path);
+    Ok(Ok(check_in_words(problems.into_iter().filter(of_path).collect())))
 }
 
 /// "line 3" or "lines 3–5".

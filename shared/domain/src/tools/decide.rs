@@ -186,6 +186,16 @@ mod tests {
             ("undo_edit", "raapaa"),
             ("show_changes", "raaaaa"),
             ("apply_changes", "raappa"),
+            ("get_dependency_graph", "raaaaa"),
+            ("find_references", "raaaaa"),
+            ("trace_rendering_chain", "raaaaa"),
+            ("get_schema_settings", "raaaaa"),
+            ("check_theme_setting", "raaaaa"),
+            ("diagnose_visibility", "raaaaa"),
+            ("analyze_variants", "raaaaa"),
+            ("check_performance", "raaaaa"),
+            ("generate_placeholder", "raaaaa"),
+            ("run_command", "raaaaa"),
         ];
         let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();
         let invented: &[Row] = &[("writes", "aaaaaa"), ("acts_outside", "ppppap")];

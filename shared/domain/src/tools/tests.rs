@@ -93,8 +93,9 @@ fn granted_tools_are_bound_by_their_schemas() {
         let tools = approved(&grants, of_projects(false, true));
         tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>().join(" ")
     };
-    let reads =
-        "list_files read_file read_lines extract_region grep_content search_files theme_check show_changes";
+    let reads = "list_files read_file read_lines extract_region grep_content search_files theme_check show_changes \
+        get_dependency_graph find_references trace_rendering_chain get_schema_settings check_theme_setting diagnose_visibility \
+        analyze_variants check_performance generate_placeholder run_command";
     let has = |grants: &[&str], name: &str| of_theme(grants).split(' ').any(|tool| tool == name);
     assert_eq!(of_theme(&[]), reads);
     assert!(has(&["edit_theme"], "edit_lines") && !has(&["edit_theme"], "apply_changes"));

@@ -33,6 +33,16 @@ pub const TOOLS: Table = &[
     &UNDO_EDIT,
     &SHOW_CHANGES,
     &APPLY_CHANGES,
+    &GET_DEPENDENCY_GRAPH,
+    &FIND_REFERENCES,
+    &TRACE_RENDERING_CHAIN,
+    &GET_SCHEMA_SETTINGS,
+    &CHECK_THEME_SETTING,
+    &DIAGNOSE_VISIBILITY,
+    &ANALYZE_VARIANTS,
+    &CHECK_PERFORMANCE,
+    &GENERATE_PLACEHOLDER,
+    &RUN_COMMAND,
 ];
 
 const PLACES: &[Surface] = &[Chat, AboutAction, Run, Mcp];
@@ -240,3 +250,109 @@ pub static APPLY_CHANGES: ToolDef = ToolDef {
         || object(&json!({"hash": text("As show_changes said.", 64)}), &["hash"]),
     )
 };
+
+/// Where the list of an answer begins. The answer before says the next one.
+fn offset() -> Value {
+    integer("As an answer says.", 0, None)
+}
+
+pub static GET_DEPENDENCY_GRAPH: ToolDef =
+    reads("get_dependency_graph", "What a file uses, and what uses it, with lines.", || {
+        let direction = json!({"type": "string", "enum": ["uses", "used_by", "both"]});
+        let properties = json!({
+            "path": path(), "direction": direction, "depth": integer("", 1, Some(5)), "offset": offset(),
+        });
+        object(&properties, &["path"])
+    });
+
+pub static FIND_REFERENCES: ToolDef = reads(
+    "find_references",
+    "Where a file or a symbol is defined and used. Give path or symbol.",
+    || {
+        let kinds = [
+            "snippet",
+            "section",
+            "block",
+            "setting",
+            "css_class",
+            "custom_element",
+            "translation",
+            "function",
+        ];
+        let properties = json!({
+            "path": path(), "symbol": string("A name."), "kind": {"type": "string", "enum": kinds}, "offset": offset(),
+        });
+        object(&properties, &[])
+    },
+);
+
+pub static TRACE_RENDERING_CHAIN: ToolDef = reads(
+    "trace_rendering_chain",
+    "All ways from the layouts and templates to a file, and what it renders itself.",
+    || object(&json!({"path": path(), "offset": offset()}), &["path"]),
+);
+
+pub static GET_SCHEMA_SETTINGS: ToolDef = reads(
+    "get_schema_settings",
+    "Settings, blocks, presets and limits of a section, a block or config/settings_schema.json.",
+    || {
+        let properties =
+            json!({"path": path(), "setting": string("Only the one with this id."), "offset": offset()});
+        object(&properties, &["path"])
+    },
+);
+
+pub static CHECK_THEME_SETTING: ToolDef = reads(
+    "check_theme_setting",
+    "Where a setting is declared, stored and read, and what is wrong with it.",
+    || {
+        let properties = json!({"id": string("x, settings.x, section.settings.x or block.settings.x."), "offset": offset()});
+        object(&properties, &["id"])
+    },
+);
+
+pub static DIAGNOSE_VISIBILITY: ToolDef = reads(
+    "diagnose_visibility",
+    "Static causes why something may not show. Nothing is rendered, so none is proven. Give path or section.",
+    || {
+        let properties = json!({
+            "path": path(), "section": string("The type of a section."),
+            "selector": string("Such as .price or #cart."), "offset": offset(),
+        });
+        object(&properties, &[])
+    },
+);
+
+pub static ANALYZE_VARIANTS: ToolDef = reads(
+    "analyze_variants",
+    "How the theme handles product options and variants, and what looks wrong.",
+    || object(&json!({"path": string("Default: the theme."), "offset": offset()}), &[]),
+);
+
+pub static CHECK_PERFORMANCE: ToolDef =
+    reads("check_performance", "What makes pages slow: images, loops, scripts, large assets.", || {
+        object(&json!({"path": string("Default: the theme."), "offset": offset()}), &[])
+    });
+
+pub static GENERATE_PLACEHOLDER: ToolDef = reads(
+    "generate_placeholder",
+    "The SVG of a placeholder image, to create a file of.",
+    || {
+        let side = || integer("", 1, Some(8_000));
+        let properties = json!({
+            "width": side(), "height": side(), "text": string("Default: the size."), "colour": string("#rrggbb"),
+        });
+        object(&properties, &["width", "height"])
+    },
+);
+
+pub static RUN_COMMAND: ToolDef = reads(
+    "run_command",
+    "ls, cat, head, tail, wc, grep, find, diff or theme check on the theme. There is no shell.",
+    || {
+        object(
+            &json!({"command": text("Such as head -20 sections/header.liquid.", 1_000), "offset": offset()}),
+            &["command"],
+        )
+    },
+);

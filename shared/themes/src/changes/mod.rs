@@ -32,9 +32,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use self::draft::Loaded;
-pub use self::reads::{Reading, Shown, read};
+pub use self::reads::{Looked, Reading, Shown, look, read};
 use self::record::Stored;
-pub use self::record::{ChangeSet, ChangeSetState, ChangeSetFile, FileChangeKind, MadeBy};
+pub use self::record::{ChangeSet, ChangeSetFile, ChangeSetState, FileChangeKind, MadeBy};
 use crate::files::{self, After, FileChange, MAX_WRITTEN};
 
 /// The most open change sets of a project. Old ones are deleted by themselves.
@@ -72,6 +72,7 @@ pub struct Edits {
 /// What edits have done.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Edited {
+    /// The change set after the edits.
     pub change_set: ChangeSet,
     #[serde(flatten)]
     pub outcome: Outcome,

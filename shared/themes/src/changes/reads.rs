@@ -1,5 +1,8 @@
 //! Reading a theme as a change set has it: files, lines, parts, and searches.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
@@ -7,11 +10,13 @@ use shared::error::Result;
 use shared::process::compute::Stop;
 use theme::path::FileKind;
 use theme_edit::{EditError, Opened};
+use theme_tools::{Needs, Outcome};
 
 use super::draft::Loaded;
 use super::{MadeBy, Place, Target, find};
 use crate::glob::Glob;
 use crate::grep::{self, GrepQuery};
+use crate::{current, unfit};
 
 /// The most files that a list shows.
 const MAX_LISTED: usize = 500;
@@ -207,6 +212,95 @@ async fn region(place: Place<'_>, loaded: &mut Loaded, path: &str, name: &str) -
     })
 }
 
+/// What a look at a theme leads to.
+pub enum Looked {
+    Text(Shown),
+    /// The caller checks the theme, or one file.
+    Check(Option<String>),
+}
+
+/// Answers a question about the theme as a change set has it.
+///
+/// # Errors
+/// 404 if the project or the change set does not exist.
+pub async fn look(place: Place<'_>, target: Target, by: MadeBy, call: theme_tools::Call) -> Result<Looked> {
+    let (stored, _) = find(place, target, by).await?;
+    let mut loaded = Loaded::read(place, stored).await?;
+    let warm = current(place.cx, place.owner, place.project).await?;
+    let texts = loaded.texts();
+    let index = if texts.is_empty() {
+        warm.index
+    } else {
+        let base = warm.index;
+        let update = move |_: &Stop| {
+            let removed: Vec<String> =
+                texts.iter().filter(|(_, text)| text.is_none()).map(|(path, _)| path.clone()).collect();
+            let changed = texts.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)));
+            Ok(base.updated(changed, &removed))
+        };
+        Arc::new(place.cx.compute.builds.run(update).await?.map_err(unfit)?)
+    };
+    let paths = match call.needs(&index) {
+        Needs::Nothing => Vec::new(),
+        Needs::AllText => {
+            loaded.draft.paths().filter(|path| grep::is_text(path)).map(str::to_owned).collect()
+        }
+        Needs::Paths(paths) => paths,
+    };
+    let bytes: u64 = paths.iter().filter_map(|path| loaded.bytes_of(path)).sum();
+    if bytes > MAX_SEARCHED {
+        let told = format!(
+            "the files have {bytes} bytes, and at most {MAX_SEARCHED} are read at once: name one file"
+        );
+        return Ok(Looked::Text(Err(told)));
+    }
+    loaded.load_all(place, &paths).await?;
+    let texts: Vec<(String, String)> = paths
+        .into_iter()
+        .filter_map(|path| {
+            let bytes = loaded.draft.file(&path)?.bytes.clone()?;
+            Some((path, String::from_utf8_lossy(&bytes).into_owned()))
+        })
+        .collect();
+    let sizes: Vec<(String, u64)> = loaded
+        .draft
+        .paths()
+        .map(|path| (path.to_owned(), loaded.bytes_of(path).unwrap_or_default()))
+        .collect();
+    let run = move |_: &Stop| {
+        let sizes = sizes.iter().map(|(path, bytes)| (path.as_str(), *bytes));
+        let texts = texts.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+        Ok(call.run(&theme_tools::Tree::new(&index, sizes, texts)))
+    };
+    let outcome = match place.cx.compute.answers.run(run).await? {
+        Ok(outcome) => outcome,
+        Err(error) => return Ok(Looked::Text(Err(error.to_string()))),
+    };
+    Ok(match outcome {
+        Outcome::Text(text) => Looked::Text(Ok(text)),
+        Outcome::ThemeCheck { path } => Looked::Check(path),
+        Outcome::Grep(grep) => {
+            let query = GrepQuery {
+                q: grep.pattern,
+                regex: !grep.is_fixed,
+                ignore_case: grep.ignore_case,
+                ..GrepQuery::default()
+            };
+            let (wanted, show) = (grep.paths, (grep.names_only, grep.count_only));
+            let is_wanted = |path: &str| {
+                let is_in = |folder: &String| {
+                    path.strip_prefix(folder.trim_end_matches('/'))
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                };
+                wanted.is_empty() || wanted.iter().any(is_in)
+            };
+            let paths = loaded.draft.paths().filter(|path| grep::is_text(path) && is_wanted(path));
+            let paths = paths.map(str::to_owned).collect();
+            Looked::Text(find_lines(place, &mut loaded, paths, query, show).await?)
+        }
+    })
+}
+
 async fn search(
     place: Place<'_>,
     loaded: &mut Loaded,
@@ -219,10 +313,22 @@ async fn search(
         Ok(paths) => paths,
         Err(why) => return Ok(Err(why)),
     };
+    let query = GrepQuery { q: pattern, regex, ..GrepQuery::default() };
+    find_lines(place, loaded, paths, query, (false, false)).await
+}
+
+/// The lines of these files that a query finds; or only the files' names, or how many lines each has.
+async fn find_lines(
+    place: Place<'_>,
+    loaded: &mut Loaded,
+    paths: Vec<String>,
+    query: GrepQuery,
+    (names_only, count_only): (bool, bool),
+) -> Result<Shown> {
     let bytes: u64 = paths.iter().filter_map(|path| loaded.bytes_of(path)).sum();
     if bytes > MAX_SEARCHED {
         let told = format!(
-            "these files have {bytes} bytes, and at most {MAX_SEARCHED} are searched at once: give a `glob`"
+            "these files have {bytes} bytes, and at most {MAX_SEARCHED} are searched at once: name fewer files"
         );
         return Ok(Err(told));
     }
@@ -234,16 +340,25 @@ async fn search(
             Some((path, Bytes::copy_from_slice(&bytes)))
         })
         .collect();
-    let query = GrepQuery { q: pattern, regex, limit: Some(MAX_HITS), ..GrepQuery::default() };
+    let query = GrepQuery { limit: Some(MAX_HITS), ..query };
     let found = place.cx.compute.searches.run(move |stop| grep::in_texts(&query, &texts, stop)).await?;
     Ok(found.map_err(|errors| errors.to_string()).map(|answer| {
-        let mut text: String =
-            answer.matches.iter().map(|hit| format!("{}:{}: {}\n", hit.path, hit.line, hit.text)).collect();
-        match (text.is_empty(), answer.next_path) {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        answer.matches.iter().for_each(|hit| *counts.entry(&hit.path).or_default() += 1);
+        let mut text: String = match (names_only, count_only) {
+            (true, _) => counts.keys().map(|path| format!("{path}\n")).collect(),
+            (_, true) => counts.iter().map(|(path, count)| format!("{path}:{count}\n")).collect(),
+            _ => answer
+                .matches
+                .iter()
+                .map(|hit| format!("{}:{}: {}\n", hit.path, hit.line, hit.text))
+                .collect(),
+        };
+        match (text.is_empty(), &answer.next_path) {
             (true, _) => text.push_str("no line has it"),
             (_, Some(_)) => {
                 text.push_str(&format!(
-                    "(only the first {MAX_HITS} lines: give a `glob` or a longer pattern)"
+                    "(only the first {MAX_HITS} lines: name fewer files or a longer pattern)"
                 ));
             }
             _ => {}

@@ -76,6 +76,7 @@ pub struct ChangeSet {
     pub change_set_id: ChangeSetId,
     pub title: String,
     pub state: ChangeSetState,
+    /// Who made it.
     pub by: MadeBy,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
