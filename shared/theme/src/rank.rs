@@ -103,12 +103,21 @@ impl Weights {
         query: QueryWeights { weak: 0.3, context: 0.5, synonym: 0.6, pair: 0.5 },
         features: [
             1.0, 0.5, 0.6, 0.45, 0.35, 0.1, 0.1, 0.1, 0.5, 0.35, 0.55, 0.35, 0.25, 0.45, 0.15, 0.25, 0.1,
-            1.0, 1.1, 0.3, 0.4, 0.9, 0.1, 0.15, 0.3, -0.4, 1.2, 0.25, 0.9,
+            1.0, 1.1, 0.3, 0.4, 0.9, 0.2, 0.2, 0.3, -0.4, 1.8, 0.3, 0.9,
         ],
         trust: 0.75,
         active: 0.4,
         mentioned: 3.0,
-        ranges: RangeWeights { neighbour: 0.15, saturation: 1.0, budget: 5.4, density: 0.9 },
+        ranges: RangeWeights {
+            neighbour: 0.15,
+            saturation: 1.0,
+            budget: 5.4,
+            density: 0.9,
+            edited: 0.6,
+            edited_lines: 10,
+            edits: 12,
+            edited_budget: 0.9,
+        },
     };
 }
 
@@ -317,13 +326,7 @@ impl Ranker<'_> {
         }
     }
 
-    fn scores(
-        &mut self,
-        query: &Query,
-        active: Option<u32>,
-        mass: f32,
-        recalled: &Recalled,
-    ) -> Vec<Ranked> {
+    fn scores(&mut self, query: &Query, active: Option<u32>, mass: f32, recalled: &Recalled) -> Vec<Ranked> {
         // Two rare words say more than two common ones. If a request says little, the kind of file and the files that
         // are edited most often decide more.
         let trust = (mass / USUAL_MASS).powf(self.weights.trust);

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use theme::{History, ThemeIndex};
 use theme::lookup::Lookup;
 use theme::path::FileKind;
+use theme::{History, ThemeIndex};
 
 use crate::Result;
 use crate::figures::{Figures, milliseconds};
@@ -222,8 +222,7 @@ pub fn run(file: &Path, histories: &Histories, split: &str, out: Option<&Path>) 
         if let Some(history) = histories.get(&question.id) {
             let stored = serde_json::to_string(history)?;
             read_history_ms.push(timed(|| serde_json::from_str::<History>(&stored).is_ok()).1);
-            let (lookup, took) =
-                timed(|| index.lookup_with_history(&question.query, None, LIMIT, history));
+            let (lookup, took) = timed(|| index.lookup_with_history(&question.query, None, LIMIT, history));
             lookup_with_history_ms.push(took);
             answer = BenchAnswer::of(&question, &lookup, Some(took));
             rows[5].1.add(&question, &answer, line_counts);

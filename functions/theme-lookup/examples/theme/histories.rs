@@ -96,7 +96,8 @@ fn history(question: &Question, before: &[String], commits: &HashMap<String, Com
 fn commits(clone: &Path, ids: &HashSet<String>) -> Result<HashMap<String, Commit>> {
     let input: String = ids.iter().flat_map(|id| [id, "\n"]).collect();
     let format = "--format=commit %H %at %s";
-    let log = git(clone, &["log", "--no-walk=unsorted", "--stdin", "--no-renames", "-p", "-U0", format], &input)?;
+    let log =
+        git(clone, &["log", "--no-walk=unsorted", "--stdin", "--no-renames", "-p", "-U0", format], &input)?;
     let mut commits = HashMap::new();
     let mut current: Option<(String, Commit)> = None;
     // Lines of the patch that belong to a hunk could look like anything else.
