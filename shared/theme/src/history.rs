@@ -133,9 +133,7 @@ impl History {
                     files.push((number, joined(file.lines)));
                 }
             }
-            // Without the digits that nobody reads, the stored form is shorter. Data without a time is old.
-            let hours = if change.hours.is_nan() { f32::MAX } else { change.hours.max(0.0) };
-            let hours = if hours < 1e6 { (hours * 100.0).round() / 100.0 } else { 1e6 };
+            let hours = rounded(change.hours);
             let request = beginning(&change.request, MAX_REQUEST_BYTES).into();
             history.changes.push(Past { request, hours, files, length: 0.0 });
         }
@@ -340,6 +338,19 @@ fn joined(mut lines: Vec<LineRange>) -> Box<[LineRange]> {
         }
     }
     apart.into()
+}
+
+/// Hours without the digits that nobody reads, so that the stored form is short. Rounding twice changes nothing. Data
+/// without a time is old.
+fn rounded(hours: f32) -> f32 {
+    const OLDEST: f32 = 1e6;
+    if hours.is_nan() || hours > OLDEST {
+        OLDEST
+    } else if hours > 1_000.0 {
+        hours.round()
+    } else {
+        ((f64::from(hours.max(0.0)) * 100.0).round() / 100.0) as f32
+    }
 }
 
 fn beginning(text: &str, bytes: usize) -> &str {

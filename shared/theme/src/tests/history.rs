@@ -169,8 +169,9 @@ fn another_history_does_not_push_a_named_file_away() {
     let index = harbour();
     let requests = [
         ("change focus.js", "assets/focus.js"),
+        ("add youtube to the social icons snippet", "snippets/social-icons.liquid"),
         ("the cart drawer snippet has no heading", "snippets/cart-drawer.liquid"),
-        ("newsletter in the footer section", FOOTER),
+        ("newsletter in sections/footer.liquid", FOOTER),
     ];
     const OTHERS: [&str; 5] = [
         PRICE,
