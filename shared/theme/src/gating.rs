@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::describe::Feature;
+use super::history::History;
 use super::index::ThemeIndex;
+use super::lookup::Lookup;
 use super::path::FileKind;
 use super::text::LineRange;
 
@@ -57,7 +59,22 @@ pub enum Passed {
 impl ThemeIndex {
     /// The files to show for a request, at most `limit`. Files that the request names are targets of the lookup.
     pub fn gate(&self, request: &str, active_file: Option<&str>, limit: usize) -> Gate {
-        let lookup = self.lookup(request, active_file, limit);
+        self.gate_of(self.lookup(request, active_file, limit), active_file, limit)
+    }
+
+    /// [`gate`](Self::gate) that knows what was asked and edited before.
+    pub fn gate_with_history(
+        &self,
+        request: &str,
+        active_file: Option<&str>,
+        limit: usize,
+        history: &History,
+    ) -> Gate {
+        let lookup = self.lookup_with_history(request, active_file, limit, history);
+        self.gate_of(lookup, active_file, limit)
+    }
+
+    fn gate_of(&self, lookup: Lookup, active_file: Option<&str>, limit: usize) -> Gate {
         let mut files: Vec<GatedFile> = Vec::new();
         let targets = lookup.targets.into_iter().map(|target| (target.path, Passed::Target, target.ranges));
         let active = active_file.map(|path| (path.to_owned(), Passed::Active, Vec::new()));
@@ -87,6 +104,7 @@ impl ThemeIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::{Change, EditedFile};
     use crate::tests::{harbour, harbour::FILES};
 
     #[test]
@@ -101,6 +119,13 @@ mod tests {
         assert_eq!(gate.left_out, FILES.len() - gate.files.len());
         assert!(gate.files.iter().all(|file| file.outline.is_none()), "all are short");
         assert_eq!(index.gate("cart", Some("no/such.liquid"), 2).files.len(), 2);
+        let change = Change {
+            request: "darker".into(),
+            files: vec![EditedFile { path: "sections/footer.liquid".into(), lines: Vec::new() }],
+            hours: 0.0,
+        };
+        let again = index.gate_with_history("a bit more", None, 5, &History::new([change]));
+        assert_eq!(again.files[0].path, "sections/footer.liquid");
         let nothing = index.gate("xyzzy", None, 5);
         assert_eq!((nothing.files.len(), nothing.confident), (0, false));
     }

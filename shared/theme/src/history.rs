@@ -4,10 +4,12 @@
 //! an earlier one. So the changes of a theme are an argument of a lookup, as the open file is; the index itself stays a
 //! function of the theme's files.
 
+use std::sync::LazyLock;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::index::ThemeIndex;
+use super::index::{ThemeIndex, hash_of_path};
 use super::plain_words::{WordClass, word_class};
 use super::text::LineRange;
 use super::words;
@@ -29,6 +31,19 @@ const STICK_FILES: usize = 10;
 const STICK_DISTANCE: usize = 8;
 /// Ranges with at most this many lines between them are joined.
 const JOINED_LINES: u32 = 2;
+
+/// How much each place in a history counts, and how much of a change's meaning falls to each of its files.
+static CURVES: LazyLock<Curves> = LazyLock::new(|| Curves {
+    recent: std::array::from_fn(|at| 1.0 / (1.0 + (1.0 + at as f32).log2())),
+    busy: std::array::from_fn(|at| (-(at as f32) / 40.0).exp()),
+    shared: std::array::from_fn(|files| 1.0 / (files.max(1) as f32).sqrt()),
+});
+
+struct Curves {
+    recent: [f32; MAX_CHANGES],
+    busy: [f32; MAX_CHANGES],
+    shared: [f32; MAX_FILES + 1],
+}
 
 /// One request, and what was edited for it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,6 +70,8 @@ pub struct EditedFile {
 pub struct History {
     /// Each path once.
     paths: Vec<Box<str>>,
+    /// Their hashes, see [`super::index::hash_of_path`].
+    hashes: Vec<u64>,
     /// The newest first.
     changes: Vec<Past>,
     /// The stems of all requests, with their numbers.
@@ -63,6 +80,8 @@ pub struct History {
     said: Vec<(f32, Vec<u8>)>,
     /// The weight of a stem that no change has.
     unsaid: f32,
+    /// For each path, the changes that edited it, newest first, each with the place among the change's files.
+    edits: Vec<Vec<(u8, u8)>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -107,17 +126,22 @@ impl History {
                 let paths = &mut history.paths;
                 let number = *numbers.entry(file.path.into()).or_insert_with_key(|path| {
                     paths.push(path.clone());
+                    history.hashes.push(hash_of_path(path));
                     paths.len() as u32 - 1
                 });
                 if files.iter().all(|&(other, _)| other != number) {
                     files.push((number, joined(file.lines)));
                 }
             }
-            // Without the digits that nobody reads, the stored form is shorter. Data without a time is old.
-            let hours = if change.hours.is_nan() { f32::MAX } else { change.hours.max(0.0) };
-            let hours = if hours < 1e6 { (hours * 100.0).round() / 100.0 } else { 1e6 };
+            let hours = rounded(change.hours);
             let request = beginning(&change.request, MAX_REQUEST_BYTES).into();
             history.changes.push(Past { request, hours, files, length: 0.0 });
+        }
+        history.edits = vec![Vec::new(); history.paths.len()];
+        for (at, change) in history.changes.iter().enumerate() {
+            for (place, (path, _)) in change.files.iter().enumerate() {
+                history.edits[*path as usize].push((at as u8, place as u8));
+            }
         }
         history.read_requests();
         history
@@ -192,33 +216,37 @@ impl History {
         let files: Vec<Option<u32>> = self
             .paths
             .iter()
-            .map(|path| index.file(path).filter(|&file| index.files[file as usize].kind.is_target()))
+            .zip(&self.hashes)
+            .map(|(path, &hash)| {
+                index.file_of_hash(path, hash).filter(|&file| index.files[file as usize].kind.is_target())
+            })
             .collect();
         let similar = self.similarities(stems.iter().map(String::as_str));
         let mut found: Vec<RecalledFile> = files
             .iter()
-            .map(|&file| RecalledFile { file: file.unwrap_or(u32::MAX), ..RecalledFile::default() })
+            .zip(0_u32..)
+            .map(|(&file, path)| RecalledFile {
+                file: file.unwrap_or(u32::MAX),
+                path,
+                ..RecalledFile::default()
+            })
             .collect();
         for (at, (change, &similar)) in self.changes.iter().zip(&similar).enumerate() {
             let existing = change.files.iter().filter(|(path, _)| files[*path as usize].is_some()).count();
             if existing == 0 {
                 continue;
             }
-            let size = existing as f32;
             let recent = if existing <= MAX_RECENT_FILES {
-                size.powf(-0.25) / (1.0 + (1.0 + at as f32).log2())
+                CURVES.shared[existing].sqrt() * CURVES.recent[at]
             } else {
                 0.0
             };
-            let busy = (-(at as f32) / 40.0).exp() / size.sqrt();
-            for (path, lines) in &change.files {
+            let busy = CURVES.busy[at] * CURVES.shared[existing];
+            for (path, _) in &change.files {
                 let found = &mut found[*path as usize];
                 found.recent = found.recent.max(recent);
                 found.busy += busy;
                 found.asked = found.asked.max(similar);
-                if found.edit.is_none() && !lines.is_empty() {
-                    found.edit = Some((at as u8, *path));
-                }
             }
         }
         found.retain(|found| found.file != u32::MAX);
@@ -257,10 +285,10 @@ impl History {
         0.3 + 0.7 * (-hours / 72.0).exp()
     }
 
-    /// The lines of [`RecalledFile::edit`].
-    pub(super) fn lines(&self, (change, path): (u8, u32)) -> &[LineRange] {
-        let files = &self.changes[change as usize].files;
-        files.iter().find(|(other, _)| *other == path).map_or(&[], |(_, lines)| lines)
+    /// The lines that each change edited in the file with this number of a path, newest first.
+    pub(super) fn edits(&self, path: u32) -> impl Iterator<Item = &[LineRange]> + Clone {
+        let edits = self.edits[path as usize].iter();
+        edits.map(|&(change, place)| &*self.changes[change as usize].files[place as usize].1)
     }
 }
 
@@ -278,14 +306,14 @@ pub(super) struct Recalled {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RecalledFile {
     pub file: u32,
+    /// The number of its path in the history.
+    pub path: u32,
     /// Whether one of the last changes edited it.
     pub recent: f32,
     /// How many of the last changes edited it.
     pub busy: f32,
     /// How much one of the requests for which it was edited says the same as the request.
     pub asked: f32,
-    /// The newest change that tells the lines it edited in the file, and the number of the file's path.
-    pub edit: Option<(u8, u32)>,
 }
 
 impl Recalled {
@@ -310,6 +338,19 @@ fn joined(mut lines: Vec<LineRange>) -> Box<[LineRange]> {
         }
     }
     apart.into()
+}
+
+/// Hours without the digits that nobody reads, so that the stored form is short. Rounding twice changes nothing. Data
+/// without a time is old.
+fn rounded(hours: f32) -> f32 {
+    const OLDEST: f32 = 1e6;
+    if hours.is_nan() || hours > OLDEST {
+        OLDEST
+    } else if hours > 1_000.0 {
+        hours.round()
+    } else {
+        ((f64::from(hours.max(0.0)) * 100.0).round() / 100.0) as f32
+    }
 }
 
 fn beginning(text: &str, bytes: usize) -> &str {

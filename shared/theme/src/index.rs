@@ -1,6 +1,8 @@
 //! The theme index. It is built from files, updated file by file, and answers requests.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -50,6 +52,8 @@ pub struct ThemeIndex {
     pub(super) files: Vec<FileRecord>,
     pub(super) postings: Postings,
     pub(super) graph: Graph,
+    /// Files by the hash of their path.
+    by_hash: FxHashMap<u64, u32>,
     pub(super) texts: TextKeys,
     /// The words of each target's own name, each with how well it distinguishes this name from the others.
     pub(super) own_names: Vec<Vec<(TermId, f32)>>,
@@ -90,6 +94,11 @@ fn own_names(files: &[FileRecord]) -> Vec<Vec<(TermId, f32)>> {
     let all = files.len() as f32;
     let weight = |&term: &TermId| (term, (1.0 + all / (counts[&term] + 1.0)).ln());
     files.iter().map(|file| file.own_name.iter().map(weight).collect()).collect()
+}
+
+/// A hash of a path. It is not stored.
+pub(super) fn hash_of_path(path: &str) -> u64 {
+    FxBuildHasher.hash_one(path)
 }
 
 fn suffixes(files: &[FileRecord], tables: &Tables) -> Vec<(u32, Vec<TermId>)> {
@@ -139,11 +148,13 @@ impl ThemeIndex {
     pub(super) fn assemble(tables: Tables, files: Vec<FileRecord>) -> Self {
         let postings = Postings::build(&files, &tables);
         let graph = Graph::build(&files, &tables);
+        let by_hash =
+            (0_u32..).zip(&files).map(|(file, record)| (hash_of_path(&record.path), file)).collect();
         let texts = TextKeys::of(&files);
         let own_names = own_names(&files);
         let suffixes = suffixes(&files, &tables);
         let priors = (0_u32..).zip(&files).map(|(file, record)| Priors::of(file, record, &graph)).collect();
-        Self { tables, files, postings, graph, texts, own_names, suffixes, priors }
+        Self { tables, files, postings, graph, by_hash, texts, own_names, suffixes, priors }
     }
 
     /// Computes the derived parts again. This takes less time than reading one large file.
@@ -207,6 +218,13 @@ impl ThemeIndex {
 
     pub(super) fn file(&self, path: &str) -> Option<u32> {
         self.place(path).ok().map(|at| at as u32)
+    }
+
+    /// [`file`](Self::file) for a path whose hash is known.
+    pub(super) fn file_of_hash(&self, path: &str, hash: u64) -> Option<u32> {
+        let &file = self.by_hash.get(&hash)?;
+        // Of two paths with the same hash the table has one.
+        if self.path(file) == path { Some(file) } else { self.file(path) }
     }
 
     pub(super) fn path(&self, file: u32) -> &str {

@@ -46,6 +46,7 @@ pub mod rank;
 mod record;
 pub mod repo_map;
 pub mod scan;
+mod scope;
 pub mod strict;
 mod synonyms;
 pub mod text;

@@ -19,6 +19,8 @@ const MAX_RELATED: usize = 12;
 const USUAL_REASON_BYTES: usize = 48;
 /// `confident` refers to this many first targets, and their neighbours are listed as related.
 const CONFIDENT_TARGETS: usize = 3;
+/// The largest share of a request that a theme may not know.
+const MAX_UNKNOWN: f32 = 0.5;
 /// The log-odds from which an answer is called confident.
 const CONFIDENT_LOG_ODDS: f32 = 1.6;
 
@@ -113,14 +115,19 @@ impl ThemeIndex {
         let ranking = rank(self, &query, active, history, weights);
         let first = &ranking.files[..ranking.files.len().min(limit)];
         let mut ranges = RangeChooser::new(self, &query, &weights.ranges);
+        let edits = |file: u32| {
+            let edits =
+                history.zip(ranking.recalled.of(file)).map(|(history, found)| history.edits(found.path));
+            edits.into_iter().flatten()
+        };
         let targets = first.iter().map(|ranked| Target {
             path: self.path(ranked.file).to_owned(),
             score: ranked.score,
-            ranges: ranges.of(ranked.file),
+            ranges: ranges.of(ranked.file, edits(ranked.file)),
             reasons: self.reasons(ranked.file, &query),
         });
         Lookup {
-            confident: confident(&ranking),
+            confident: confident(&query, &ranking),
             targets: targets.collect(),
             related: self.related(first),
             edit_order: self.edit_order(first),
@@ -213,8 +220,10 @@ impl ThemeIndex {
 /// [`super::rank`]. In cross-validation (fitted on four fifths, tested on the rest) it was right nine times out of ten,
 /// and it said `true` for half of the requests. [`Ranking::mass`] is not used: it changes with the size of the theme,
 /// and it added nothing to the score gaps.
-fn confident(ranking: &Ranking) -> bool {
-    if ranking.files.is_empty() {
+///
+/// A request that names no place, or mostly says what the theme does not know, is never called confident.
+fn confident(query: &Query, ranking: &Ranking) -> bool {
+    if ranking.files.is_empty() || !query.names_a_place || query.unknown > MAX_UNKNOWN {
         return false;
     }
     let score = |place: usize| ranking.files.get(place).map_or(0.0, |ranked| ranked.score);

@@ -6,6 +6,7 @@ use super::cues::Cues;
 use super::index::ThemeIndex;
 use super::plain_words::{WordClass, word_class};
 use super::record::{NameId, Texts};
+use super::scope;
 use super::synonyms;
 use super::words::{self, TermId};
 
@@ -27,6 +28,8 @@ pub struct Query {
     pub cues: Cues,
     /// Files that the request names.
     pub mentioned: Vec<u32>,
+    /// Whether the request could be about a place of a theme at all.
+    pub names_a_place: bool,
     /// The stems of the request without stop words, each once.
     pub stems: Vec<String>,
 }
@@ -51,9 +54,10 @@ impl Query {
         let (raw, words): (Vec<String>, Vec<String>) = words::spoken(request).into_iter().unzip();
         let mut query =
             Self { cues: Cues::of(&raw), mentioned: mentioned(index, request), ..Self::default() };
+        let quoted = quoted(request);
+        query.names_a_place = !quoted.is_empty() || !query.mentioned.is_empty() || scope::names_a_place(&raw);
         let mut reader = Reader { index, weights, groups: Vec::new(), places: FxHashMap::default() };
         let (mut said, mut unknown) = (0.0, 0.0);
-        let quoted = quoted(request);
         for (word, raw) in words.iter().zip(&raw) {
             // Quoted text appears in the shop, so every word of it counts.
             let is_quoted = quoted.contains(raw);
@@ -73,8 +77,7 @@ impl Query {
         reader.synonyms(&words);
         query.groups = reader.groups;
         query.groups.retain(|group| !group.variants.is_empty());
-        let mut pairs = words.into_iter().zip(&raw);
-        for (word, raw) in &mut pairs {
+        for (word, raw) in words.into_iter().zip(&raw) {
             if word_class(raw) != WordClass::Stop && !query.stems.contains(&word) {
                 query.stems.push(word);
             }

@@ -14,6 +14,9 @@ use super::text::LineRange;
 /// Words like `mobile` and `check` say little about the file, but they do say where in the file to look.
 const LEAST_WEIGHT: f32 = 0.6;
 
+/// The most places of edits that are shown of a file.
+const MAX_EDITED: usize = 100;
+
 /// The parameters for choosing lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RangeWeights {
@@ -25,6 +28,14 @@ pub struct RangeWeights {
     pub budget: f32,
     /// How much a unit's length lowers its score: 0 means not at all, 1 means score per line.
     pub density: f32,
+    /// The share of the budget that may go to the lines of the last edits.
+    pub edited: f32,
+    /// How many lines together tell a place. More are a rewriting, of which the request tells the best parts.
+    pub edited_lines: u32,
+    /// How many of the last edits are shown.
+    pub edits: usize,
+    /// The budget of a file that was edited, relative to that of another file.
+    pub edited_budget: f32,
 }
 
 /// Chooses the lines of several files for one request. It is reused from file to file.
@@ -73,10 +84,19 @@ impl<'a> RangeChooser<'a> {
         }
     }
 
-    /// The best units of a file within its line budget. Adjacent units are joined.
-    pub fn of(&mut self, file: u32) -> Vec<LineRange> {
+    /// The lines of the last edits and the best units of a file within its line budget. Adjacent lines are joined.
+    /// `edits` are the lines of each edit of the file, newest first.
+    pub fn of(&mut self, file: u32, edits: impl Iterator<Item = &'a [LineRange]> + Clone) -> Vec<LineRange> {
         self.score(file);
         let record = &self.index.files[file as usize];
+        let budget = (record.lines as f32).sqrt() * self.weights.budget;
+        let mut edited = Self::edited(
+            edits.clone().take(self.weights.edits),
+            self.weights.edited_lines,
+            record.lines,
+            (budget * self.weights.edited) as u32,
+        );
+        let budget = if edited.is_empty() { budget } else { budget * self.weights.edited_budget } as u32;
         let mut shortest = u32::MAX;
         let scored = record.units.iter().zip(self.scores.windows(3)).enumerate();
         self.best.clear();
@@ -89,28 +109,47 @@ impl<'a> RangeChooser<'a> {
                 Candidate::new(score / size.unwrap_or_else(|| (lines as f32).powf(self.weights.density)), at)
             })
         }));
-        let budget = ((record.lines as f32).sqrt() * self.weights.budget) as u32;
-        let mut lines = 0;
+        let mut lines = edited.iter().map(|range| range.count()).sum::<u32>();
         self.taken.clear();
-        while let Some(unit) = self.best.pop().map(Candidate::unit) {
+        while lines == 0 || lines.saturating_add(shortest) <= budget {
+            let Some(unit) = self.best.pop().map(Candidate::unit) else { break };
             let count = record.units[unit].lines.count();
             if lines == 0 || lines + count <= budget {
                 lines += count;
                 self.taken.push(unit);
             }
-            if lines + shortest > budget {
+        }
+        if edited.is_empty() && self.taken.is_empty() {
+            // The request says nothing about the file: it is here because it was rewritten before.
+            edited = Self::edited(edits.take(1), budget, record.lines, budget);
+        }
+        let taken = self.taken.iter().map(|&unit| record.units[unit].lines);
+        let mut ranges: Vec<LineRange> = taken.chain(edited).collect();
+        join(&mut ranges);
+        ranges
+    }
+
+    /// The lines that the last edits changed, newest edit first, at most `budget` lines. They are shown without the
+    /// lines around them, so that many places fit in.
+    fn edited(
+        edits: impl Iterator<Item = &'a [LineRange]>,
+        longest: u32,
+        lines: u32,
+        budget: u32,
+    ) -> Vec<LineRange> {
+        let mut edited: Vec<LineRange> = Vec::new();
+        let mut left = budget;
+        // The file may be shorter than it was.
+        for &range in edits.flatten().filter(|range| range.count() <= longest && range.end <= lines) {
+            if range.count() > left || edited.len() == MAX_EDITED {
                 break;
             }
-        }
-        self.taken.sort_unstable();
-        let mut joined: Vec<LineRange> = Vec::with_capacity(self.taken.len());
-        for range in self.taken.iter().map(|&unit| record.units[unit].lines) {
-            match joined.last_mut() {
-                Some(last) if last.end + 1 >= range.start => last.end = range.end,
-                _ => joined.push(range),
+            if !edited.iter().any(|shown| shown.start <= range.start && range.end <= shown.end) {
+                left -= range.count();
+                edited.push(range);
             }
         }
-        joined
+        edited
     }
 
     fn score(&mut self, file: u32) {
@@ -149,4 +188,16 @@ impl<'a> RangeChooser<'a> {
         }
         has_any
     }
+}
+
+/// Sorts ranges and joins those that overlap or follow each other.
+fn join(ranges: &mut Vec<LineRange>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, before| {
+        let is_joined = next.start <= before.end + 1;
+        if is_joined {
+            before.end = before.end.max(next.end);
+        }
+        is_joined
+    });
 }

@@ -91,6 +91,8 @@ pub struct Weights {
     /// Bonuses for the open file and for files that the request names.
     pub active: f32,
     pub mentioned: f32,
+    /// How much of the weight of recent files is left if the request says the whole name of a file.
+    pub named: f32,
     pub ranges: RangeWeights,
 }
 
@@ -103,12 +105,22 @@ impl Weights {
         query: QueryWeights { weak: 0.3, context: 0.5, synonym: 0.6, pair: 0.5 },
         features: [
             1.0, 0.5, 0.6, 0.45, 0.35, 0.1, 0.1, 0.1, 0.5, 0.35, 0.55, 0.35, 0.25, 0.45, 0.15, 0.25, 0.1,
-            1.0, 1.1, 0.3, 0.4, 0.9, 0.1, 0.15, 0.3, -0.4, 1.2, 0.25, 0.9,
+            1.0, 1.1, 0.3, 0.4, 0.9, 0.2, 0.2, 0.3, -0.4, 1.8, 0.3, 0.9,
         ],
         trust: 0.75,
         active: 0.4,
         mentioned: 3.0,
-        ranges: RangeWeights { neighbour: 0.15, saturation: 1.0, budget: 5.4, density: 0.9 },
+        named: 0.3,
+        ranges: RangeWeights {
+            neighbour: 0.15,
+            saturation: 1.0,
+            budget: 5.4,
+            density: 0.9,
+            edited: 0.6,
+            edited_lines: 10,
+            edits: 12,
+            edited_budget: 0.9,
+        },
     };
 }
 
@@ -322,7 +334,10 @@ impl Ranker<'_> {
         // are edited most often decide more.
         let trust = (mass / USUAL_MASS).powf(self.weights.trust);
         // The more a request says, the less the last edits do.
-        let recent = recalled.fade * recalled.stick / trust.clamp(0.6, 1.6);
+        let mut recent = recalled.fade * recalled.stick / trust.clamp(0.6, 1.6);
+        if recent > 0.0 && self.is_named() {
+            recent *= self.weights.named;
+        }
         for found in &recalled.files {
             let features = &mut self.features[found.file as usize];
             features[Feature::Recent as usize] = recent * found.recent;
@@ -351,6 +366,13 @@ impl Ranker<'_> {
         }
         ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
         ranked
+    }
+
+    /// Whether the request says the whole name of a file, and the name has several words. Then the request says itself
+    /// what it is about.
+    fn is_named(&self) -> bool {
+        let names = self.index.own_names.iter().zip(&self.features);
+        names.into_iter().any(|(name, features)| name.len() > 1 && features[Feature::Name as usize] > 0.99)
     }
 
     fn score(&self, features: &Features, trust: f32) -> f32 {

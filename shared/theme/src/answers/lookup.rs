@@ -3,7 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::super::history::History;
 use super::super::index::ThemeIndex;
+use super::super::lookup::Lookup;
 use super::super::scan::EdgeKind;
 use super::{Source, ranges};
 
@@ -61,7 +63,22 @@ impl LookupAnswer {
         active_file: Option<&str>,
         limit: usize,
     ) -> Self {
-        let found = index.lookup(request, active_file, limit);
+        Self::of_lookup(source, index.lookup(request, active_file, limit))
+    }
+
+    /// What the index finds if it knows what was asked and edited before.
+    pub fn with_history(
+        index: &ThemeIndex,
+        source: Source,
+        request: &str,
+        active_file: Option<&str>,
+        limit: usize,
+        history: &History,
+    ) -> Self {
+        Self::of_lookup(source, index.lookup_with_history(request, active_file, limit, history))
+    }
+
+    fn of_lookup(source: Source, found: Lookup) -> Self {
         Self {
             source,
             confident: found.confident,

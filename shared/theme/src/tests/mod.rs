@@ -2,9 +2,11 @@
 
 mod changes;
 pub(super) mod harbour;
+mod history;
 mod hostile;
 mod questions;
 mod repeated;
+mod scope;
 mod unused;
 
 use super::ThemeIndex;
