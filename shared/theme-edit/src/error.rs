@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use theme::text::LineRange;
 use utoipa::ToSchema;
 
+use crate::kind::NodeKind;
 use crate::locate::Nearest;
-use crate::node::NodeKind;
 
 /// Why an edit was refused. Nothing was changed.
 ///

@@ -22,12 +22,12 @@ mod draft;
 mod error;
 mod guards;
 mod journal;
+mod kind;
 mod layers;
 mod lint;
 mod locate;
 mod node;
 mod outline;
-mod refs;
 mod text;
 mod tree;
 mod version;
@@ -38,10 +38,11 @@ pub use draft::{CallOutcome, Draft, FileOutcome, Outcome, REQUIRED, Undo};
 pub use error::{EditError, Mention};
 pub use guards::MAX_TEXT;
 pub use journal::{Change, Entry, LoadError, StoredDraft, replayed};
+pub use kind::NodeKind;
 pub use layers::{Attempt, Decision, Mode, Policy, Role, Route, Strategy, TOOLS, decide};
 pub use lint::{Lint, Linter, Problem, Shown};
 pub use locate::{Fit, Nearest};
-pub use node::{Node, NodeKind, NodeRef, nodes};
+pub use node::{Node, NodeRef, nodes};
 pub use outline::{
     LINE_CHARACTERS, OUTLINE_NODES, Opened, Outline, WHOLE_CHARACTERS, WINDOW_CHARACTERS, Window, outline,
 };

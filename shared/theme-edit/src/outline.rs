@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 
 use crate::draft::Draft;
 use crate::error::EditError;
-use crate::node::{Node, NodeKind, nodes};
+use crate::kind::NodeKind;
+use crate::node::{Node, nodes};
 use crate::text::Text;
 use crate::version::Version;
 

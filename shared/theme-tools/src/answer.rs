@@ -2,7 +2,7 @@
 
 use theme::text::{Lines, Span};
 
-use crate::read::line_of;
+use crate::text::line_of;
 
 /// The longest answer, in bytes: about 25,000 tokens.
 pub const MAX_ANSWER: usize = 100_000;

@@ -11,8 +11,10 @@ use crate::arguments::{
     SchemaSettings, SearchFiles, ThemeSetting, Variants, Visibility,
 };
 use crate::error::ToolError;
+use crate::needs::Needs;
+use crate::outcome::Outcome;
 use crate::schemas::TOOLS;
-use crate::tools::command::{Command, Grep};
+use crate::tools::command::Command;
 use crate::tools::{
     chain, command, dependencies, performance, placeholder, references, schema, search, setting, variants,
     visibility,
@@ -36,27 +38,6 @@ pub enum Call {
     Placeholder(Placeholder),
     Command(Command),
     SearchFiles(SearchFiles),
-}
-
-/// The texts that a call reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Needs {
-    Nothing,
-    /// All files whose kind is not [`FileKind::Other`].
-    AllText,
-    /// These paths, sorted. The theme may lack some.
-    Paths(Vec<String>),
-}
-
-/// What a call leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The answer.
-    Text(String),
-    /// The caller searches, with its own search.
-    Grep(Grep),
-    /// The caller checks the theme, or one file.
-    ThemeCheck { path: Option<String> },
 }
 
 fn read<T: DeserializeOwned + Bounds>(tool: &'static str, arguments: Value) -> Result<T, ToolError> {
@@ -157,10 +138,4 @@ impl Call {
             more => format!("Not read, so this says nothing about: {first} and {more} more files.\n"),
         }
     }
-}
-
-/// All paths of the theme that are wanted.
-pub fn paths(index: &ThemeIndex, wanted: impl Fn(&str, FileKind) -> bool) -> Needs {
-    let paths = index.paths().filter(|path| wanted(path, FileKind::of(path)));
-    Needs::Paths(paths.map(str::to_owned).collect())
 }

@@ -16,8 +16,12 @@ mod answer;
 mod arguments;
 mod call;
 mod error;
+mod needs;
+mod outcome;
 mod read;
 mod schemas;
+mod similar;
+mod text;
 mod tools;
 mod tree;
 
@@ -26,9 +30,11 @@ pub use arguments::{
     DependencyGraph, Direction, Performance, Placeholder, References, RenderingChain, RunCommand,
     SchemaSettings, SearchFiles, SymbolSort, ThemeSetting, Variants, Visibility,
 };
-pub use call::{Call, Needs, Outcome};
+pub use call::Call;
 pub use error::ToolError;
+pub use needs::Needs;
+pub use outcome::{Grep, Outcome};
 pub use schemas::{TOOLS, Tool, schema};
 pub use theme::ThemeIndex;
-pub use tools::command::{Command, Grep};
+pub use tools::command::Command;
 pub use tree::{MAX_FILE_BYTES, Tree};

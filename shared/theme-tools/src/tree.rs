@@ -6,7 +6,7 @@ use theme::ThemeIndex;
 use theme::path::FileKind;
 
 use crate::error::ToolError;
-use crate::tools::search;
+use crate::similar::similar;
 
 /// A longer text is not read. The platform accepts Liquid up to 256 KB, and the index reads files up to this length.
 pub const MAX_FILE_BYTES: usize = 2 * 1024 * 1024;
@@ -65,7 +65,7 @@ impl<'a> Tree<'a> {
         if self.has(path) {
             return Ok(());
         }
-        let near = search::similar(self.index.paths(), path, 3);
+        let near = similar(self.index.paths(), path, 3);
         Err(ToolError::NoFile { path: path.to_owned(), near: near.into_iter().map(str::to_owned).collect() })
     }
 

@@ -2,6 +2,7 @@
 
 mod apply;
 mod plan;
+mod refs;
 mod undo;
 
 pub use self::undo::Undo;

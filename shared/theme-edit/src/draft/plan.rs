@@ -6,13 +6,12 @@ use std::ops::Range;
 use theme::path::check_path;
 use theme::text::LineRange;
 
-use super::{CallOutcome, Draft, REQUIRED};
+use super::{CallOutcome, Draft, REQUIRED, refs};
 use crate::call::{Call, LineEdit, Replacement};
 use crate::diff::hunks;
 use crate::error::{EditError, Mention};
 use crate::locate::{self, Fit, Lost};
 use crate::node;
-use crate::refs;
 use crate::text::{Splice, Text, bom_len, line_range, plain, usual_end};
 
 /// What happens to one file.

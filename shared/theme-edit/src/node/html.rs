@@ -6,8 +6,9 @@ use std::ops::Range;
 use memchr::{memchr, memchr2, memmem};
 use theme::text::Span;
 
+use super::Finder;
 use super::liquid::Blocks;
-use super::{Finder, NodeKind};
+use crate::kind::NodeKind;
 
 const VOID: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",

@@ -6,7 +6,8 @@ use theme::scan::ScanResult;
 use theme::scan::liquid::{TokenKind, scan_asset, tokens};
 use theme::text::Span;
 
-use super::{Finder, NodeKind, html};
+use super::Finder;
+use crate::kind::NodeKind;
 
 const BLOCKS: [&str; 9] = ["if", "unless", "case", "for", "tablerow", "form", "paginate", "capture", "style"];
 const BRANCHES: [&str; 3] = ["else", "elsif", "when"];
@@ -98,30 +99,4 @@ pub(super) fn blocks(finder: &mut Finder) -> Blocks {
     }
     let masked = scan_asset(text, &mut ScanResult::default());
     Blocks { masked, branches, doubt, styles }
-}
-
-/// Adds all parts of a template.
-pub(super) fn read(finder: &mut Finder) {
-    let text = finder.text;
-    let mut blocks = blocks(finder);
-    for style in &blocks.styles {
-        finder.css(&blocks.masked, Span::new(style.start, style.end));
-    }
-    let mut bytes = std::mem::take(&mut blocks.masked).into_bytes();
-    for byte in blocks.styles.iter().cloned().flatten() {
-        if bytes[byte] != b'\n' {
-            bytes[byte] = b' ';
-        }
-    }
-    // Whole bodies were blanked, and they begin and end at ASCII.
-    blocks.masked = String::from_utf8(bytes).unwrap_or_else(|_| " ".repeat(text.len()));
-    for token in tokens(text).0 {
-        match token.kind {
-            TokenKind::Schema { body } => finder.schema(body),
-            TokenKind::Style { body } => finder.css(text, body),
-            TokenKind::Script { body } => finder.script(text, body),
-            _ => {}
-        }
-    }
-    html::read(finder, &blocks);
 }

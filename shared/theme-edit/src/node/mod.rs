@@ -4,8 +4,8 @@
 
 mod html;
 mod liquid;
+mod template;
 
-use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -16,48 +16,8 @@ use theme::text::{LineRange, Lines, Span};
 use utoipa::ToSchema;
 
 use crate::error::EditError;
+use crate::kind::NodeKind;
 use crate::text::Splice;
-
-/// What a part of a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ThemeNodeKind)]
-pub enum NodeKind {
-    /// A tag with its end, such as `{% if … %}…{% endif %}`. Its name is the tag without its braces: `if product.available`.
-    LiquidBlock,
-    /// A setting of a schema. Its name is its `id`.
-    SchemaSetting,
-    /// A block type of a schema. Its name is its `type`.
-    SchemaBlock,
-    /// A rule of a stylesheet. Its name is its selector, or `@media (…)`.
-    CssRule,
-    /// A function or method of a script.
-    JsFunction,
-    /// A class of a script.
-    JsClass,
-    /// An element of HTML. Its name is a simple selector: `main`, `#cart`, `div.card.card--wide`.
-    HtmlElement,
-}
-
-impl NodeKind {
-    fn is_json(self) -> bool {
-        matches!(self, Self::SchemaSetting | Self::SchemaBlock)
-    }
-}
-
-impl fmt::Display for NodeKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::LiquidBlock => "Liquid block",
-            Self::SchemaSetting => "schema setting",
-            Self::SchemaBlock => "schema block",
-            Self::CssRule => "CSS rule",
-            Self::JsFunction => "function",
-            Self::JsClass => "class",
-            Self::HtmlElement => "element",
-        })
-    }
-}
 
 /// Names a part of a file in a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -221,7 +181,7 @@ pub fn nodes(path: &str, text: &str) -> Vec<Node> {
     let mut finder = Finder { text, lines: Lines::new(text), found: Vec::new() };
     match kind {
         FileKind::Layout | FileKind::Template | FileKind::Section | FileKind::Block | FileKind::Snippet => {
-            liquid::read(&mut finder);
+            template::read(&mut finder);
         }
         FileKind::Stylesheet | FileKind::Script => {
             let masked =
@@ -356,7 +316,7 @@ fn balanced(path: &str, kind: NodeKind, content: &str) -> Result<(), String> {
         }
         NodeKind::LiquidBlock | NodeKind::HtmlElement => {
             let mut finder = Finder { text: content, lines: Lines::new(content), found: Vec::new() };
-            liquid::read(&mut finder);
+            template::read(&mut finder);
             let of_kind: Vec<&Node> = finder.found.iter().filter(|node| node.kind == kind).collect();
             if let Some(doubt) = finder.found.iter().find_map(|node| node.doubt.as_ref()) {
                 return Err(doubt.clone());

@@ -124,7 +124,7 @@ pub fn is_about(selectors: &str, target: &str) -> bool {
         while let Some(found) = last[from..].find(target) {
             let (start, end) = (from + found, from + found + target.len());
             let is_start = target.starts_with(['.', '#']) || start == 0;
-            let is_end = !last.as_bytes().get(end).is_some_and(|&b| super::is_word(b));
+            let is_end = !last.as_bytes().get(end).is_some_and(|&b| crate::text::is_word(b));
             if is_start && is_end && !last[..start].contains(":not(") {
                 return true;
             }

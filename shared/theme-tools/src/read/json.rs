@@ -6,8 +6,8 @@ use std::rc::Rc;
 use theme::scan::json::{Tree, ValueKind};
 use theme::text::{Lines, Span};
 
-use super::line_of;
 use crate::answer::short;
+use crate::text::line_of;
 
 const NONE: u32 = u32::MAX;
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use theme::scan::liquid::{Token, TokenKind, tokens};
 use theme::text::{Lines, Span};
 
-use super::line_of;
+use crate::text::line_of;
 
 const NONE: u32 = u32::MAX;
 /// How far an end tag looks for its beginning, and how many tags around a place are read. Hostile nesting is deeper.
@@ -191,7 +191,7 @@ pub fn settings(text: &str, markup: Span) -> impl Iterator<Item = (Owner, &str, 
     let inner = markup.of(text);
     memchr::memmem::find_iter(inner.as_bytes(), b"settings.").filter_map(move |at| {
         let start = at + "settings.".len();
-        let length = inner.as_bytes()[start..].iter().take_while(|&&b| super::is_word(b)).count();
+        let length = inner.as_bytes()[start..].iter().take_while(|&&b| crate::text::is_word(b)).count();
         let id = inner.get(start..start + length).filter(|id| !id.is_empty())?;
         let before = &inner[..at];
         let owner = if before.ends_with("section.") {
@@ -200,7 +200,7 @@ pub fn settings(text: &str, markup: Span) -> impl Iterator<Item = (Owner, &str, 
             Owner::Block
         } else if before.ends_with('.') {
             Owner::Unknown
-        } else if before.as_bytes().last().is_some_and(|&b| super::is_word(b)) {
+        } else if before.as_bytes().last().is_some_and(|&b| crate::text::is_word(b)) {
             return None;
         } else {
             Owner::Theme

@@ -6,8 +6,9 @@ use theme::path::{FileKind, check_path};
 use super::diff;
 use crate::answer::{Page, Report, short};
 use crate::arguments::RunCommand;
-use crate::call::{Needs, Outcome};
 use crate::error::ToolError;
+use crate::needs::Needs;
+use crate::outcome::{Grep, Outcome};
 use crate::tree::Tree;
 
 const DEFAULT_LINES: usize = 10;
@@ -60,22 +61,6 @@ pub enum Action {
     ThemeCheck {
         path: Option<String>,
     },
-}
-
-/// A search that the caller runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grep {
-    pub pattern: String,
-    /// `-F`: the pattern is text. Otherwise it is a regular expression.
-    pub is_fixed: bool,
-    /// `-i`
-    pub ignore_case: bool,
-    /// `-l`: only the files' names.
-    pub names_only: bool,
-    /// `-c`: only how many lines match in each file.
-    pub count_only: bool,
-    /// Files and folders. Empty for the whole theme.
-    pub paths: Vec<String>,
 }
 
 fn refused(problem: &str) -> ToolError {

@@ -10,8 +10,8 @@ use theme::text::Span;
 
 use crate::answer::{Report, short};
 use crate::arguments::Performance;
-use crate::call::{Needs, paths};
 use crate::error::ToolError;
+use crate::needs::{Needs, paths};
 use crate::read::html;
 use crate::read::liquid::{Frame, Liquid};
 use crate::read::stored::Stored;

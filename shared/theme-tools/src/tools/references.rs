@@ -11,11 +11,11 @@ use theme::text::{Lines, Span};
 use super::{edge_name, nature_name};
 use crate::answer::{Report, excerpt};
 use crate::arguments::{References, SymbolSort};
-use crate::call::{Needs, paths};
 use crate::error::ToolError;
+use crate::needs::{Needs, paths};
 use crate::read::json::Json;
 use crate::read::liquid::Liquid;
-use crate::read::{is_word, line_of};
+use crate::text::{is_word, line_of};
 use crate::tree::{Tree, has_liquid, is_liquid};
 
 pub fn needs(call: &References, index: &ThemeIndex) -> Needs {

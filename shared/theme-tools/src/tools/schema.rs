@@ -6,8 +6,8 @@ use theme::scan::json::ValueKind;
 
 use crate::answer::{Report, short};
 use crate::arguments::SchemaSettings;
-use crate::call::{Needs, paths};
 use crate::error::ToolError;
+use crate::needs::{Needs, paths};
 use crate::read::labels::{Labels, is_labels};
 use crate::read::schema::{Schema, Setting};
 use crate::tree::Tree;

@@ -10,13 +10,13 @@ use theme::text::Span;
 use super::schema::Shown;
 use crate::answer::{Report, excerpt, short};
 use crate::arguments::ThemeSetting;
-use crate::call::{Needs, paths};
+use crate::needs::{Needs, paths};
 use crate::read::json::Json;
 use crate::read::labels::{Labels, is_labels};
-use crate::read::line_of;
 use crate::read::liquid::{Liquid, Owner, settings};
 use crate::read::schema::{Schema, Setting};
 use crate::read::stored::{SettingsData, Stored};
+use crate::text::line_of;
 use crate::tree::{Tree, has_liquid};
 
 fn is_stored(kind: FileKind) -> bool {

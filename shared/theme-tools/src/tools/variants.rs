@@ -9,11 +9,11 @@ use theme::text::{Lines, Span};
 
 use crate::answer::{Report, excerpt};
 use crate::arguments::Variants;
-use crate::call::{Needs, paths};
 use crate::error::ToolError;
+use crate::needs::{Needs, paths};
 use crate::read::html::{self, Element};
 use crate::read::liquid::Liquid;
-use crate::read::{is_word, line_of};
+use crate::text::{is_word, line_of};
 use crate::tree::{Tree, has_liquid, is_liquid};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

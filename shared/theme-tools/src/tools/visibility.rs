@@ -9,16 +9,16 @@ use theme::text::Span;
 
 use crate::answer::{Report, short, short_of};
 use crate::arguments::Visibility;
-use crate::call::{Needs, paths};
 use crate::error::ToolError;
+use crate::needs::{Needs, paths};
 use crate::read::condition::{Value, default, is_case, is_true, stored};
 use crate::read::css::{hides, hiding, is_about};
 use crate::read::html::{self, Element};
 use crate::read::json::Json;
-use crate::read::line_of;
 use crate::read::liquid::{Frame, Liquid, first_string};
 use crate::read::schema::{Schema, Setting};
 use crate::read::stored::{Placed, PlacedBlock, SettingsData, Stored};
+use crate::text::line_of;
 use crate::tree::{Tree, is_liquid};
 
 /// The most placements and blocks whose values decide conditions.
@@ -812,7 +812,7 @@ fn last_names(last: &str) -> Vec<&str> {
     while at < bytes.len() && names.len() < 16 {
         let from = at;
         at += usize::from(matches!(bytes[at], b'.' | b'#'));
-        at += bytes[at..].iter().take_while(|&&b| crate::read::is_word(b)).count();
+        at += bytes[at..].iter().take_while(|&&b| crate::text::is_word(b)).count();
         if at > from {
             names.extend(last.get(from..at));
         } else {

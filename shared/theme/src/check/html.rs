@@ -2,7 +2,8 @@
 
 use super::Notes;
 use super::Severity::{Error, Info, Warning};
-use super::pairing::{Half, Item, Pairing};
+use super::items::Item;
+use super::pairing::{Half, Pairing};
 use crate::scan::liquid::{Token, TokenKind};
 use crate::text::Span;
 

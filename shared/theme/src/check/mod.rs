@@ -12,6 +12,7 @@ mod damage;
 mod expression;
 mod facts;
 mod html;
+mod items;
 pub(crate) mod json;
 mod names;
 mod pages;

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::pairing::{Item, OPTIONAL};
+use super::items::{Item, OPTIONAL};
 use super::words;
 
 /// How many choices of values are tried.

@@ -2,34 +2,8 @@
 
 use super::Notes;
 use super::Severity::{self, Error, Info, Warning};
+use super::items::{Item, OPTIONAL};
 use super::pages;
-
-/// The structure of the markup.
-#[derive(Clone, Debug)]
-pub enum Item {
-    Open {
-        name: String,
-        at: usize,
-    },
-    Close {
-        name: String,
-        at: usize,
-    },
-    /// Exactly one of the branches is printed. One of them may be empty.
-    Branches {
-        at: usize,
-        branches: Vec<Vec<Item>>,
-    },
-    Loop {
-        body: Vec<Item>,
-    },
-}
-
-/// Elements whose end may be left out.
-pub const OPTIONAL: [&str; 16] = [
-    "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup",
-    "html", "head", "body",
-];
 
 /// Elements of SVG that hold no others.
 const SHAPES: [&str; 8] = ["path", "use", "circle", "ellipse", "line", "polygon", "polyline", "rect"];

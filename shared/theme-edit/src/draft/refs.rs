@@ -8,7 +8,7 @@ use theme::path::{FileKind, check_path, handle};
 use theme::scan::{EdgeKind, EdgeNature, scan};
 use theme::text::Lines;
 
-use crate::draft::Draft;
+use super::Draft;
 use crate::error::{EditError, Mention};
 use crate::text::Splice;
 
@@ -50,7 +50,7 @@ fn mention(edge: &Edge) -> Mention {
 }
 
 /// The places of other files that name a file.
-pub(crate) fn mentions(draft: &Draft, path: &str) -> Result<Vec<Mention>, EditError> {
+pub(super) fn mentions(draft: &Draft, path: &str) -> Result<Vec<Mention>, EditError> {
     let mut found: Vec<Mention> = edges(draft, path)?.iter().map(mention).collect();
     found.sort();
     found.dedup();
@@ -59,7 +59,7 @@ pub(crate) fn mentions(draft: &Draft, path: &str) -> Result<Vec<Mention>, EditEr
 
 /// The splices, by file, that give a file its new name everywhere, and the places where the new name can't be written.
 #[allow(clippy::type_complexity)]
-pub(crate) fn updates(
+pub(super) fn updates(
     draft: &Draft,
     path: &str,
     to: &str,
