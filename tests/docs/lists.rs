@@ -110,8 +110,10 @@ fn events_are_those_of_a_run() {
 #[tokio::test]
 async fn mcp_tools_prompts_and_resources_are_those_of_the_server() {
     let h = tests::Harness::start().await;
+    // Otherwise `apply_changes` is not offered.
+    h.patch("/projects/default", serde_json::json!({"assistants_apply": true})).await.expect(200);
     let ask = async |method: &str| -> Value {
-        let request = h.request(reqwest::Method::POST, "/mcp");
+        let request = h.request(reqwest::Method::POST, "/mcp?tools=all,theme");
         let request = request.header("accept", "application/json, text/event-stream");
         let message = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}});
         let request = request.header("mcp-protocol-version", "2025-11-25").json(&message);

@@ -55,6 +55,8 @@ impl Caller<'_> {
         let import = post(format!("/projects/{project}/import"), json!({"bytes": 5})).await;
         let file = format!("/projects/{project}/files/assets/a.css");
         self.made(Method::PUT, &file, json!({ "mark": mark })).await;
+        let changes = format!("/projects/{project}/changes");
+        let change_set = id(&post(changes, json!({ "title": mark })).await, "change_set_id");
         let docs = format!("/projects/{project}/docs");
         let document = json!({"name": "A.md", "content": format!("# {mark}\n")});
         let document = id(&post(docs.clone(), document).await, "name");
@@ -81,6 +83,7 @@ impl Caller<'_> {
         let fact = id(&written["sections"][0]["lines"][0]["facts"][0], "fact_id");
         Ids::from([
             ("card_id", card),
+            ("change_set_id", change_set),
             ("session_id", "a-session".to_owned()),
             ("fact_id", fact),
             // Nothing was tidied, and a week has a summary only after that.
@@ -151,6 +154,10 @@ pub fn body(route: &str, ids: &Ids) -> Value {
             "title": "t", "description": "d", "priority": "low",
             "task_config": {"instructions": "i", "expected_output": "o"}
         }),
+        "POST /projects/{project_id}/changes/{change_set_id}/edits" => {
+            json!({"calls": [{"tool": "create_file", "path": "assets/stolen.css", "content": "stolen"}]})
+        }
+        "POST /projects/{project_id}/changes/{change_set_id}/apply" => json!({"hash": "0".repeat(64)}),
         "POST /projects/{project_id}/docs" => json!({"name": "STOLEN.md", "content": "stolen"}),
         "PUT /projects/{project_id}/docs/{document}" => json!({"content": "stolen"}),
         "POST /projects/{project_id}/docs/commits" => json!({"commits": [crate::living::commit(1)]}),

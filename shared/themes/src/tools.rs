@@ -125,6 +125,11 @@ enum Asked {
     Apply(Apply),
 }
 
+/// No arguments.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Search {
@@ -166,7 +171,7 @@ impl Asked {
         match def.name {
             "search_files" => parsed(input).map(Self::Search),
             "theme_check" => parsed(input).map(Self::Check),
-            "show_changes" => Ok(Self::Show),
+            "show_changes" => parsed::<Nothing>(input).map(|Nothing {}| Self::Show),
             "apply_changes" => parsed(input).map(Self::Apply),
             name if theme_tools::TOOLS.iter().any(|tool| tool.name == name) => {
                 theme_tools::Call::parse(name, input).map(Self::Look).map_err(|error| error.to_string())
@@ -325,4 +330,36 @@ fn changes_in_words(detail: &ChangeSetDetail) -> String {
         parts.push(format!("(the diff has {} bytes; this is the beginning)", detail.diff.len()));
     }
     parts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::tools::THEME;
+
+    use super::*;
+
+    #[test]
+    fn every_argument_of_a_definition_is_read() {
+        assert_eq!(THEME.len(), OF_LOOP.len(), "each definition has a performer");
+        for (def, tool) in THEME.iter().zip(OF_LOOP) {
+            assert_eq!(*def, tool.def);
+            let schema = (def.input)();
+            for name in schema["properties"].as_object().unwrap().keys() {
+                // No argument is an array of arrays, so the type is wrong, and the name is not.
+                let told = Asked::read(def, json!({ name: [[[]]] })).err().unwrap_or_default();
+                assert!(!told.contains("unknown field"), "{} {name}: {told}", def.name);
+            }
+            let unknown = Asked::read(def, json!({ "nonsense": 1 })).err();
+            let is_told = unknown.as_deref().is_some_and(|told| told.contains("nonsense"));
+            assert!(is_told, "{}: {unknown:?}", def.name);
+        }
+    }
+
+    #[test]
+    fn the_tag_of_calls_is_no_argument() {
+        let told = Asked::read(&defs::READ_FILE, json!({"tool": "list_files", "path": "a"})).err();
+        assert_eq!(told.as_deref(), Some("unknown field `tool`"));
+        assert!(matches!(Asked::read(&defs::SHOW_CHANGES, Value::Null), Ok(Asked::Show)));
+        assert!(Asked::read(&defs::SHOW_CHANGES, json!([])).is_err());
+    }
 }

@@ -39,6 +39,8 @@ const SAFE: &[(&str, &str)] = &[
     ("/memory/tidy", "what is archived is not tidied again"),
     ("/hooks/github/{token}", "a commit is known by its hash"),
     ("/hooks/telegram/{token}", "a reply has a number, and what it answers no longer waits"),
+    ("/projects/{project_id}/changes/{change_set_id}/apply", "an applied change set stays applied"),
+    ("/projects/{project_id}/changes/{change_set_id}/resolve", "a conflict that is decided is none any more"),
     ("/projects/{project_id}/check", "it only reads"),
     ("/projects/{project_id}/fix", "what is mended is not refused any more"),
     ("/projects/{project_id}/gate", "it only reads"),
@@ -225,6 +227,14 @@ impl Scene<'_> {
         answer.body
     }
 
+    /// The path of a change set with an edit.
+    async fn change_set(&self) -> String {
+        let id = text(&self.post(CHANGES, json!({})).await["change_set_id"]);
+        let call = json!({"tool": "create_file", "path": "snippets/a.liquid", "content": "a"});
+        self.post(&format!("{CHANGES}/{id}/edits"), json!({"calls": [call]})).await;
+        format!("{CHANGES}/{id}")
+    }
+
     /// A channel for e-mails, and the code that was sent to its address.
     async fn unconfirmed_channel(&self) -> (String, String) {
         let channel = json!({"kind": "email", "to": format!("{}@example.com", self.owner)});
@@ -404,6 +414,7 @@ fn action(title: &str) -> Value {
     })
 }
 
+const CHANGES: &str = "/projects/default/changes";
 const DOCS: &str = "/projects/default/docs";
 const VERSIONS: &str = "/projects/default/context/versions";
 
@@ -564,6 +575,20 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             case(route.replace("{delivery_id}", &id), json!({}), list("/deliveries?state=waiting"))
         }
         "/projects" => here(json!({"name": "Shop"}), list(route)),
+        "/projects/{project_id}/changes" => {
+            case(CHANGES.to_owned(), json!({"title": "Edits"}), list(CHANGES))
+        }
+        "/projects/{project_id}/changes/{change_set_id}/edits" => {
+            let set = scene.change_set().await;
+            let call = json!({"tool": "create_file", "path": "snippets/b.liquid", "content": "b"});
+            case(format!("{set}/edits"), json!({"calls": [call]}), Seen::List(set, "files"))
+        }
+        "/projects/{project_id}/changes/{change_set_id}/revert" => {
+            let set = scene.change_set().await;
+            let hash = json!({"hash": scene.get(&set).await["hash"]});
+            scene.post(&format!("{set}/apply"), hash).await;
+            case(format!("{set}/revert"), json!({}), list(CHANGES))
+        }
         "/projects/{project_id}/context/versions/{version}/restore" => {
             scene.document().await;
             case(format!("{VERSIONS}/1/restore"), json!({}), list(VERSIONS))
