@@ -40,7 +40,7 @@ async fn create(
 ) -> Result<Created<ChangeSet>> {
     let set = changes::create(place(&cx, &caller, project), &once, input, made_by(&caller)).await?;
     let location = format!("/projects/{project}/changes/{}", set.change_set_id);
-    Ok(Created { location, version: 1, body: set })
+    Ok(Created { location, version: set.version, body: set })
 }
 
 /// List change sets, newest first
@@ -175,7 +175,7 @@ async fn revert(
 ) -> Result<Created<ChangeSet>> {
     let set = changes::revert(place(&cx, &caller, project), &once, id, made_by(&caller)).await?;
     let location = format!("/projects/{project}/changes/{}", set.change_set_id);
-    Ok(Created { location, version: 1, body: set })
+    Ok(Created { location, version: set.version, body: set })
 }
 
 /// Delete a change set

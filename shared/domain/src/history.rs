@@ -439,7 +439,7 @@ mod tests {
         let patch = json!({
             "name": "Other", "goal": "Else", "success_criteria": "All", "timeline": "2027", "instructions": "Do",
             "status": "paused", "model_tier": "deep", "budget": {"per_run_micros": 5},
-            "provider_tools": ["web_search"], "timezone": "Europe/Berlin", "docs_project_id": "default",
+            "provider_tools": ["web_search"], "timezone": "Europe/Berlin", "docs_project_id": "default", "theme_project_id": "default",
         });
         let patch: AgentPatch = serde_json::from_value(patch).unwrap();
         let after = before.clone().patched(patch, noon()).unwrap();

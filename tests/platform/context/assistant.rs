@@ -70,12 +70,18 @@ impl Desk {
 
     /// One session of the assistant, from its start to its end.
     async fn session(&self, model: &FakeAnthropic) {
+        self.session_with(model, &["--allowedTools", "Agent,Task,Bash(lamplighter log:*)"]).await;
+    }
+
+    async fn session_with(&self, model: &FakeAnthropic, arguments: &[&str]) {
         let mut claude = self.command(&self.program);
         claude.args(["-p", "Design it", "--permission-mode", "default"]);
-        claude.args(["--allowedTools", "Agent,Task,Bash(lamplighter log:*)"]);
+        claude.args(arguments);
         claude.env("ANTHROPIC_API_KEY", "sk-ant-fake").env("ANTHROPIC_BASE_URL", &model.url);
         // It must not need anything else from the network, and would not get it.
         claude.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
+        // Otherwise it shows the tools of a server to its model only after a search.
+        claude.env("ENABLE_TOOL_SEARCH", "false");
         claude.env("HTTPS_PROXY", "http://127.0.0.1:1").env("NO_PROXY", "127.0.0.1");
         let ran = claude.output().await.unwrap();
         let printed =
@@ -196,6 +202,49 @@ async fn an_agent_with_bash_reads_what_it_decided_in_earlier_sessions() {
         assert_eq!(read.matches("[Earlier session ").count(), n - 1, "session {n}: {read}");
         answered(&h, "dev-auth", n).await;
     }
+}
+
+/// It reads a file over MCP, edits it, and looks at its edits. A person finds them in a change set, and applies them.
+#[tokio::test]
+async fn an_assistant_edits_a_theme_through_a_change_set() {
+    const PRICE: &str = "snippets/price.liquid";
+    let h = Harness::start().await;
+    let Some(desk) = Desk::new(&h, &json!({})) else { return };
+    let text = "<p>\n  {{ price | money }}\n</p>\n";
+    tests::themes::put(&h, PRICE, text).await.expect(201);
+    let server = json!({"type": "http", "url": format!("{}/mcp?tools=theme", h.platform.url())});
+    let config = desk.path("mcp.json");
+    fs::write(&config, json!({"mcpServers": {"shop": server}}).to_string()).unwrap();
+    let model = FakeAnthropic::start(|body| {
+        let call = |tool: &str, input: Value| vec![Block::Call { tool: format!("mcp__shop__{tool}"), input }];
+        let said = body["messages"].to_string();
+        if !tools(body).contains(&"mcp__shop__search_replace") || said.contains("not applied, 1 files") {
+            return vec![Block::Text("All is done.".to_owned())];
+        }
+        if said.contains("edit 1 of chs_") {
+            return call("show_changes", json!({}));
+        }
+        let Some((_, version)) = said.split_once("price.liquid version ") else {
+            return call("read_file", json!({"path": PRICE}));
+        };
+        let replacement = json!({"old": "| money }}", "new": "| money_with_currency }}"});
+        let version = version.split(' ').next().unwrap();
+        call("search_replace", json!({"path": PRICE, "version": version, "replacements": [replacement]}))
+    })
+    .await;
+    let config = config.to_str().unwrap().to_owned();
+    desk.session_with(
+        &model,
+        &["--mcp-config", &config, "--strict-mcp-config", "--allowedTools", "mcp__shop"],
+    )
+    .await;
+    let file = format!("/projects/default/files/{PRICE}");
+    assert_eq!(h.get(&file).await.expect(200), text, "nobody sees the edit");
+    let list = h.get("/projects/default/changes").await.expect(200);
+    let [set] = &list["data"].as_array().unwrap()[..] else { panic!("one change set: {list:#}") };
+    let path = format!("/projects/default/changes/{}/apply", set["change_set_id"].as_str().unwrap());
+    h.post(&path, json!({"hash": set["hash"]})).await.expect(200);
+    assert_eq!(h.get(&file).await.expect(200), text.replace("money", "money_with_currency"));
 }
 
 /// The status names the agents that the filter drops, and how to record them.

@@ -461,7 +461,7 @@ mod tests {
             (
                 json!({"grants": ["save_output", "send_email"]}),
                 "grants: must be names of query_actions, query_assets, read_asset, generate_asset, \
-                 generate_actions, save_output, ask_person, note, nothing_new, query_practice, web_search, code_execution, has \"send_email\"",
+                 generate_actions, save_output, ask_person, note, nothing_new, query_practice, edit_theme, apply_theme_changes, web_search, code_execution, has \"send_email\"",
             ),
             (
                 json!({"budget": {"per_run_micros": 0}}),

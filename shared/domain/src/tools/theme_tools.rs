@@ -66,18 +66,18 @@ const fn edits(name: &'static str, description: &'static str, input: fn() -> Val
 }
 
 fn path() -> Value {
-    string("Such as sections/header.liquid.")
+    json!({"type": "string"})
 }
 
 /// The version that an edit refers to.
 fn version() -> Value {
-    string("As the last read or edit of the file said. The edit is refused if the file has changed since.")
+    string("As the last read or edit of the file said.")
 }
 
 fn shrink() -> Value {
     json!({
         "type": "array", "items": range(),
-        "description": "If the file loses more than half: the lines that shall go.",
+        "description": "Lines that shall go, if more than half goes.",
     })
 }
 
@@ -149,7 +149,7 @@ pub static THEME_CHECK: ToolDef = reads(
 
 pub static EDIT_LINES: ToolDef = edits(
     "edit_lines",
-    "Replaces or inserts lines. All numbers are those of the version that you read; all edits are made, or none.",
+    "Replaces or inserts lines. Numbers are those of the version that you read; all edits are made, or none.",
     || {
         let edit = object(
             &json!({

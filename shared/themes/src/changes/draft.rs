@@ -51,14 +51,14 @@ pub(super) struct Loaded {
 pub(super) type Texts = BTreeMap<String, Option<Bytes>>;
 
 impl Loaded {
-    /// Reads the edits of a change set. What only others have changed since is taken over.
-    pub async fn read(place: Place<'_>, stored: Stored) -> Result<Self> {
+    /// Reads the edits of a change set. What only others have changed since is taken over. `None`: the object is gone.
+    pub async fn read(place: Place<'_>, stored: Stored) -> Result<Option<Self>> {
         let (now, sizes) = theme_of(place).await?;
         let name = stored.set.change_set_id.to_string();
         let Some(object) = stored.object else {
-            return Ok(Self { stored, draft: Draft::new(name, now), now: None, sizes });
+            return Ok(Some(Self { stored, draft: Draft::new(name, now), now: None, sizes }));
         };
-        let object = read_object(place, object).await?;
+        let Some(object) = read_object(place, object).await? else { return Ok(None) };
         let now = object.filled(now);
         let base = base_of(&now, &object);
         let is_current = base == now;
@@ -67,7 +67,7 @@ impl Loaded {
         if !is_current && draft.rebase(now.clone(), false).is_err() {
             behind = Some(now);
         }
-        Ok(Self { stored, draft, now: behind, sizes })
+        Ok(Some(Self { stored, draft, now: behind, sizes }))
     }
 
     /// A change set that takes back an applied one. The inner error: the files that somebody has changed since, with three sides.
@@ -80,7 +80,7 @@ impl Loaded {
         let Some(object) = applied.object else {
             return Err(Error::conflict("nothing_changed", "the change set has no edits"));
         };
-        let object = read_object(place, object).await?;
+        let object = read_object(place, object).await?.ok_or(Error::NotFound("change set"))?;
         let mut now = object.filled(now);
         let base = base_of(&now, &object);
         let before = draft_of(object, base)?;
@@ -318,15 +318,15 @@ fn draft_of(object: Object, base: Tree) -> Result<Draft> {
         .map_err(|error: LoadError| Error::internal(error.to_string()))
 }
 
-async fn read_object(place: Place<'_>, id: Uuid) -> Result<Object> {
+async fn read_object(place: Place<'_>, id: Uuid) -> Result<Option<Object>> {
     let bytes = match place.cx.blobs.get(&BlobKey::change_set(place.owner, place.project, id)).await {
         Ok(bytes) => bytes,
         // It was replaced, deleted, or is a month old.
-        Err(BlobError::Missing { .. }) => return Err(Error::NotFound("change set")),
+        Err(BlobError::Missing { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Error::internal(format!("a change set can't be read: {error}")))
+    let object = serde_json::from_slice(&bytes);
+    object.map(Some).map_err(|error| Error::internal(format!("a change set can't be read: {error}")))
 }
 
 /// The contents of files that are not in memory.

@@ -148,8 +148,8 @@ pub enum Target {
 pub async fn create(place: Place<'_>, once: &Once, input: NewChangeSet, by: MadeBy) -> Result<ChangeSet> {
     let title = record::titled(input.title.as_deref())?;
     existing::project(place.cx, place.owner, place.project).await?;
-    let stored = begin(place, ChangeSetId::from_uuid(place.cx.clock.uuid()), title, by).await?;
-    let write = write_of(place, &stored, 0)?;
+    let mut stored = begin(place, ChangeSetId::from_uuid(place.cx.clock.uuid()), title, by).await?;
+    let write = write_of(place, &mut stored, 0)?;
     if !place.cx.store.commit(once, vec![write]).await?.done() {
         return Err(Error::internal("a new id was taken"));
     }
@@ -173,6 +173,7 @@ async fn begin(place: Place<'_>, id: ChangeSetId, title: String, by: MadeBy) -> 
         by,
         created_at: now,
         updated_at: now,
+        version: 0,
         edits: 0,
         files: Vec::new(),
         hash: Draft::new("", Tree::default()).changes().hash(),
@@ -182,8 +183,9 @@ async fn begin(place: Place<'_>, id: ChangeSetId, title: String, by: MadeBy) -> 
     Ok(Stored { set, object: None })
 }
 
-/// The write of a change set over the record that was read at `version`.
-fn write_of(place: Place<'_>, stored: &Stored, version: u64) -> Result<Write> {
+/// The write of a change set over the record that was read at `version`. Sets the version that it then has.
+fn write_of(place: Place<'_>, stored: &mut Stored, version: u64) -> Result<Write> {
+    stored.set.version = version + 1;
     let key = keys::change_set(place.owner, place.project, stored.set.change_set_id);
     Ok(Write::over(key, version, item(stored, &Extras::expiring(stored.expires_at()))?))
 }
@@ -235,6 +237,19 @@ async fn find(place: Place<'_>, target: Target, by: MadeBy) -> Result<(Stored, u
     }
 }
 
+/// The change set that a caller means, with its edits, and the version of its record.
+async fn load(place: Place<'_>, target: Target, by: MadeBy) -> Result<(Loaded, u64)> {
+    let mut tries = Tries::default();
+    loop {
+        let (stored, version) = find(place, target, by).await?;
+        match Loaded::read(place, stored).await? {
+            Some(loaded) => return Ok((loaded, version)),
+            // Another edit has replaced the object since its name was read.
+            None => tries.next().await?,
+        }
+    }
+}
+
 /// What edits have done, and the write that stores it. `None`: nothing has to be stored.
 pub struct Prepared {
     pub edited: Edited,
@@ -258,9 +273,8 @@ pub async fn prepare(
         let told = format!("must have 1 to {MAX_CALLS} entries, has {}", calls.len());
         return Err(FieldErrors::one("calls", told).into());
     }
-    let (stored, version) = find(place, target, by).await?;
-    must_be_open(&stored)?;
-    let mut loaded = Loaded::read(place, stored).await?;
+    let (mut loaded, version) = load(place, target, by).await?;
+    must_be_open(&loaded.stored)?;
     let before = loaded.texts();
     let outcome = match loaded.apply(place, calls).await? {
         Ok(outcome) => outcome,
@@ -273,8 +287,8 @@ pub async fn prepare(
     let old = loaded.stored.object;
     let mut found = lint::added(place, before, loaded.draft.clone(), outcome.clone()).await?;
     found.problems = worst(found.problems);
-    let stored = loaded.keep(place).await?;
-    let write = Some(write_of(place, &stored, version)?);
+    let mut stored = loaded.keep(place).await?;
+    let write = Some(write_of(place, &mut stored, version)?);
     let edited = Edited { change_set: stored.set, outcome, lint: found };
     Ok(Ok(Prepared { edited, write, old }))
 }
@@ -327,9 +341,8 @@ fn worst(mut problems: Vec<Problem>) -> Vec<Problem> {
 /// # Errors
 /// 404 if it does not exist.
 pub async fn show(place: Place<'_>, target: Target, by: MadeBy) -> Result<ChangeSetDetail> {
-    let (stored, _) = find(place, target, by).await?;
-    let is_open = stored.is_open();
-    let loaded = Loaded::read(place, stored).await?;
+    let (loaded, _) = load(place, target, by).await?;
+    let is_open = loaded.stored.is_open();
     let diff = String::from_utf8_lossy(&loaded.draft.changes().diff()).into_owned();
     let (mut problems, mut conflicts) = (Vec::new(), Vec::new());
     if is_open {
@@ -344,8 +357,7 @@ pub async fn show(place: Place<'_>, target: Target, by: MadeBy) -> Result<Change
 /// # Errors
 /// 404 if the change set does not exist, 409 if the theme is too large to be checked.
 pub async fn problems(place: Place<'_>, target: Target, by: MadeBy, whole: bool) -> Result<Vec<Problem>> {
-    let (stored, _) = find(place, target, by).await?;
-    let loaded = Loaded::read(place, stored).await?;
+    let (loaded, _) = load(place, target, by).await?;
     lint::of_draft(place, loaded.draft.clone(), loaded.texts(), whole).await
 }
 
@@ -354,8 +366,8 @@ pub async fn problems(place: Place<'_>, target: Target, by: MadeBy, whole: bool)
 /// # Errors
 /// 404 if the change set does not exist.
 pub async fn diff(place: Place<'_>, id: ChangeSetId) -> Result<Bytes> {
-    let (stored, _) = find(place, Target::Id(id), MadeBy::Person).await?;
-    Ok(Loaded::read(place, stored).await?.draft.changes().diff().into())
+    let (loaded, _) = load(place, Target::Id(id), MadeBy::Person).await?;
+    Ok(loaded.draft.changes().diff().into())
 }
 
 /// Puts the edits into the theme: all of them or none.
@@ -382,7 +394,7 @@ pub async fn apply(
             let told = "the edits are not those that `hash` names: read them again";
             return Err(Error::conflict_with("changes_differ", told, &stored.set));
         }
-        let loaded = Loaded::read(place, stored.clone()).await?;
+        let Some(loaded) = Loaded::read(place, stored.clone()).await? else { continue };
         let conflicts = loaded.conflicts(place, false).await?;
         if !conflicts.is_empty() {
             let told = "the theme has changed underneath: decide each file that both have changed";
@@ -396,7 +408,7 @@ pub async fn apply(
         stored.set.state = ChangeSetState::Applied;
         stored.set.applied_at = Some(now);
         stored.set.updated_at = now;
-        let also = vec![write_of(place, &stored, version)?];
+        let also = vec![write_of(place, &mut stored, version)?];
         if files::write(place.cx, place.owner, place.project, changes, (once, also)).await? {
             return Ok(stored.set);
         }
@@ -416,14 +428,14 @@ pub async fn revert(place: Place<'_>, once: &Once, id: ChangeSetId, by: MadeBy) 
     let mut stored = begin(place, ChangeSetId::from_uuid(place.cx.clock.uuid()), title, by).await?;
     stored.set.reverts = Some(id);
     let reverted = Loaded::reverting(place, applied, stored).await?;
-    let stored = match reverted {
+    let mut stored = match reverted {
         Ok(loaded) => loaded.keep(place).await?,
         Err(conflicts) => {
             let told = "somebody has changed the same lines since";
             return Err(Error::conflict_with("theme_changed", told, &conflicts));
         }
     };
-    let mut writes = vec![write_of(place, &stored, 0)?];
+    let mut writes = vec![write_of(place, &mut stored, 0)?];
     writes.extend(shared::store::Store::project_exists(place.owner, place.project));
     if !place.cx.store.commit(once, writes).await?.done() {
         return Err(Error::NotFound("project"));
@@ -439,17 +451,16 @@ pub async fn resolve(place: Place<'_>, once: &Once, id: ChangeSetId, input: Reso
     let mut tries = Tries::default();
     loop {
         tries.next().await?;
-        let (stored, version) = find(place, Target::Id(id), MadeBy::Person).await?;
-        must_be_open(&stored)?;
-        let mut loaded = Loaded::read(place, stored).await?;
+        let (mut loaded, version) = load(place, Target::Id(id), MadeBy::Person).await?;
+        must_be_open(&loaded.stored)?;
         let open = loaded.resolve(place, &input).await?;
         if !open.is_empty() {
             let told = "these files are not decided: give each `ours` or `theirs` in `decisions`";
             return Err(Error::conflict_with("theme_changed", told, &open));
         }
         let old = loaded.stored.object;
-        let stored = loaded.keep(place).await?;
-        if place.cx.store.commit(once, vec![write_of(place, &stored, version)?]).await?.done() {
+        let mut stored = loaded.keep(place).await?;
+        if place.cx.store.commit(once, vec![write_of(place, &mut stored, version)?]).await?.done() {
             draft::discard(place, old).await;
             return Ok(stored.set);
         }

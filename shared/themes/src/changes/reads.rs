@@ -13,7 +13,7 @@ use theme_edit::{EditError, Opened};
 use theme_tools::{Needs, Outcome};
 
 use super::draft::Loaded;
-use super::{MadeBy, Place, Target, find};
+use super::{MadeBy, Place, Target, load};
 use crate::glob::Glob;
 use crate::grep::{self, GrepQuery};
 use crate::{current, unfit};
@@ -81,8 +81,7 @@ pub type Shown = std::result::Result<String, String>;
 /// # Errors
 /// 404 if the project or the change set does not exist.
 pub async fn read(place: Place<'_>, target: Target, by: MadeBy, reading: Reading) -> Result<Shown> {
-    let (stored, _) = find(place, target, by).await?;
-    let mut loaded = Loaded::read(place, stored).await?;
+    let (mut loaded, _) = load(place, target, by).await?;
     match reading {
         Reading::ListFiles { glob, after } => list(place, &loaded, glob, after).await,
         Reading::ReadFile { path } => open(place, &mut loaded, &path).await,
@@ -224,8 +223,7 @@ pub enum Looked {
 /// # Errors
 /// 404 if the project or the change set does not exist.
 pub async fn look(place: Place<'_>, target: Target, by: MadeBy, call: theme_tools::Call) -> Result<Looked> {
-    let (stored, _) = find(place, target, by).await?;
-    let mut loaded = Loaded::read(place, stored).await?;
+    let (mut loaded, _) = load(place, target, by).await?;
     let warm = current(place.cx, place.owner, place.project).await?;
     let texts = loaded.texts();
     let index = if texts.is_empty() {

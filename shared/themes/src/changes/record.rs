@@ -80,6 +80,8 @@ pub struct ChangeSet {
     pub by: MadeBy,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    /// It counts the changes of the change set.
+    pub version: u64,
     /// The number of the last edit. Each edit has a number of its own, for `undo_edit`.
     pub edits: u64,
     /// The files that differ from the theme, by path. At most 90.
