@@ -263,6 +263,12 @@ fn exact(text: &Text, view: &View, old: &str, expected: usize) -> Found {
     if starts.is_empty() {
         return Found::Nowhere;
     }
+    if !overlaps
+        && expected == 1
+        && let Some(whole) = whole_lines(&view.bytes, old, &starts)
+    {
+        starts = vec![whole];
+    }
     if overlaps || starts.len() != expected {
         let count = if overlaps { finder.find_iter(&view.bytes).count().max(2) } else { starts.len() };
         let mut listed: Vec<usize> = finder.find_iter(&view.bytes).take(MOST_LISTED).collect();
@@ -283,6 +289,25 @@ fn exact(text: &Text, view: &View, old: &str, expected: usize) -> Found {
         Place { pieces: pieces.collect(), fit: Fit::Exact, indents: Default::default(), is_unended: false }
     });
     Found::Places(places.collect())
+}
+
+/// The only place that begins where a line does, if the text is whole lines and all other places are the same lines with more
+/// indentation. A text without a newline at its end may have lost its first blanks on the way, so it says nothing about indentation.
+fn whole_lines(bytes: &[u8], old: &str, starts: &[usize]) -> Option<usize> {
+    if starts.len() < 2 || !old.ends_with('\n') {
+        return None;
+    }
+    let mut whole = None;
+    for &start in starts {
+        // Places that do not overlap and end with a newline begin in different lines, so this reads each line once.
+        let indent = bytes[..start].iter().rev().take_while(|b| **b != b'\n');
+        match indent.copied().try_fold(0, |len, b| is_blank(b).then_some(len + 1)) {
+            Some(0) if whole.is_none() => whole = Some(start),
+            Some(1..) => {}
+            _ => return None,
+        }
+    }
+    whole
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -572,6 +597,7 @@ mod tests {
         check("\t\ta\n\t\t\tb\n", "  a\n  \tb", "  x\n  \tb", "\t\tx\n\t\t\tb\n", Fit::Indentation);
         check("\u{feff}a\nb\n", "a\nb", "x\nb", "\u{feff}x\nb\n", Fit::Exact);
         check("  a\n  b\n", "      a\n      b", "      a\n    c\n      b", "  a\nc\n  b\n", Fit::Indentation);
+        check("  a\r\na\r\n\ta\r\n", "a\n", "x\n", "  a\r\nx\r\n\ta\r\n", Fit::Exact);
     }
 
     #[test]
@@ -585,6 +611,11 @@ mod tests {
             lost("  a\n  b\n    a\n    b\n", "a\nb", "x", 1),
             Lost::Several { lines: vec![range(1, 2), range(3, 4)], count: 2 }
         );
+        for (file, old) in
+            [("  a\na\n", "a"), ("b a\na\n", "a\n"), ("a\n  a\na\n", "a\n"), (" a\n  a\n", "a\n")]
+        {
+            assert!(matches!(lost(file, old, "x", 1), Lost::Several { .. }), "{file:?} {old:?}");
+        }
         assert!(matches!(lost("aaa", "aa", "b", 1), Lost::Several { count: 2, .. }), "places may overlap");
         assert!(matches!(lost("a b a", "a", "x", 3), Lost::Several { count: 2, .. }));
     }
