@@ -19,10 +19,15 @@
 //! - equal: the bytes of the commit
 //! - wrong: it reports success, and the text is another one
 //! - ends: it reports success, and line ends or the final newline differ, nothing else
-//! - refused, one place: each block stands in the file once, so the edit is clear
-//! - refused, several: a block stands in the file more than once
+//! - refused, one place: each block stands in the file once, or as often as it is given, so the edit is clear
+//! - refused, several: a block stands in the file more often than it is given
 //! - half: it reports a failure, and the file has changed all the same. Such edits are counted as refused, too
-//! - ms: the median and the 99th percentile of the edits that it did
+//! - ms: the median and the 99th percentile of the edits that it did. Of a function, the best of three
+//!   runs counts, because other programs run at the same time. What they include:
+//!   - ours, function: from the call's JSON and the file's bytes to the new bytes, with guards, two SHA-256 and the journal
+//!   - aider, function: `do_replace`, text to text; with the file: `apply_edits`, which reads the file and writes it
+//!   - jsdiff, function: `applyPatch`, text and diff to text
+//!   - git and Codex, process: from the start of a process to its end; it reads the file and writes it
 
 #![expect(clippy::disallowed_methods, reason = "an example reads files and measures time")]
 
@@ -60,7 +65,7 @@ struct Case<'a> {
     after: String,
     blocks: Vec<Block>,
     is_bare: bool,
-    /// Whether each block has one place in the file.
+    /// Whether each block has one place in the file, or the same block is given for each of several places.
     is_clear: bool,
 }
 
@@ -228,8 +233,10 @@ fn case<'a>(edit: &'a Edit, variant: &str, around: usize) -> Option<Case<'a>> {
         return None;
     }
     let is_clear = blocks.iter().all(|block| {
-        let wanted = &olds[block.old.clone()];
-        olds.windows(wanted.len()).filter(|lines| lines == &wanted).count() == 1
+        let (wanted, new) = (&olds[block.old.clone()], &news[block.new.clone()]);
+        let is_same = |other: &&Block| &olds[other.old.clone()] == wanted && &news[other.new.clone()] == new;
+        let places = olds.windows(wanted.len()).filter(|lines| lines == &wanted).count();
+        places == blocks.iter().filter(is_same).count()
     });
     Some(Case { path: &edit.path, blocks, is_bare: around == 0, is_clear, before, after })
 }
@@ -440,17 +447,12 @@ impl Peer {
         }
     }
 
-    /// What each time is about.
+    /// What each time is about: see the head of this file.
     fn times(&self) -> &'static [&'static str] {
         match self {
-            Self::Ours | Self::OursByLines => &[
-                "from the call's JSON and the file's bytes to the new bytes, with guards, hashes and journal",
-            ],
-            Self::Script { with_file: true, .. } => {
-                &["function do_replace, text to text", "apply_edits, which reads and writes the file"]
-            }
-            Self::Script { .. } => &["function applyPatch, with parsing the diff"],
-            Self::Git { .. } | Self::Codex { .. } => &["a process, which reads and writes the file"],
+            Self::Script { with_file: true, .. } => &["function", "with the file"],
+            Self::Ours | Self::OursByLines | Self::Script { .. } => &["function"],
+            Self::Git { .. } | Self::Codex { .. } => &["process"],
         }
     }
 
@@ -502,13 +504,21 @@ impl Drop for Peer {
 
 fn ours(case: &Case, call: &Call) -> Answer {
     let json = serde_json::to_string(call).expect("a call");
-    let start = Instant::now();
-    let call: Call = serde_json::from_str(&json).expect("a call");
-    let mut draft = Draft::new("peers", [(case.path, case.before.as_bytes())].into_iter().collect::<Tree>());
-    draft.note_seen(case.path);
-    let result = draft.apply(&call);
-    let made = draft.file(case.path).and_then(|file| file.bytes.clone()).unwrap_or_default();
-    let milliseconds = vec![start.elapsed().as_secs_f64() * 1e3];
+    let once = || {
+        let start = Instant::now();
+        let call: Call = serde_json::from_str(&json).expect("a call");
+        let files: Tree = [(case.path, case.before.as_bytes())].into_iter().collect();
+        let mut draft = Draft::new("peers", files);
+        draft.note_seen(case.path);
+        let result = draft.apply(&call);
+        let made = draft.file(case.path).and_then(|file| file.bytes.clone()).unwrap_or_default();
+        (start.elapsed().as_secs_f64() * 1e3, result, made)
+    };
+    let (mut best, result, made) = once();
+    for _ in 0..2 {
+        best = once().0.min(best);
+    }
+    let milliseconds = vec![best];
     let (is_ok, why) = match result {
         Ok(outcome) => (outcome.edit.is_some(), "already there".to_owned()),
         Err(error) => (false, error.to_string()),

@@ -2,7 +2,8 @@
 
 In:  {"path", "before", "edit"}: a file, and an answer of a model with blocks.
 Out: {"ok", "text", "nanoseconds", "with_file", "why"}: the file afterwards. `nanoseconds` is the time of the function
-     `do_replace` for all blocks, text to text. `with_file` is that of `apply_edits`, which reads and writes the file.
+     `do_replace` for all blocks, text to text, the best of three runs. `with_file` is that of `apply_edits`, which reads
+     the file and writes it.
 """
 
 import json
@@ -44,10 +45,14 @@ with tempfile.TemporaryDirectory() as folder:
         try:
             edits = coder.get_edits()
             content = coder.io.read_text(name)
-            start = time.perf_counter_ns()
-            for _, old, new in edits:
-                content = do_replace(name, content, old, new, coder.fence)
-            answer["nanoseconds"] = time.perf_counter_ns() - start
+            times = []
+            for _ in range(3):
+                text = content
+                start = time.perf_counter_ns()
+                for _, old, new in edits:
+                    text = do_replace(name, text, old, new, coder.fence)
+                times.append(time.perf_counter_ns() - start)
+            answer["nanoseconds"] = min(times)
             start = time.perf_counter_ns()
             coder.apply_edits(edits)
             answer["with_file"] = time.perf_counter_ns() - start

@@ -1,7 +1,8 @@
 // Applies unified diffs with jsdiff: `node run_jsdiff.mjs FOLDER`, where FOLDER/node_modules has the package `diff`.
 // One JSON object a line comes in, one goes out.
 // In:  {before, edit}: a text, and a diff of one file.
-// Out: {ok, text, nanoseconds, why}: the text afterwards, and the time of `applyPatch`, which reads the diff, too.
+// Out: {ok, text, nanoseconds, why}: the text afterwards, and the time of `applyPatch`, which reads the diff, too:
+// the best of three runs.
 import { createRequire } from 'node:module';
 
 const require = createRequire(`${process.argv[2]}/package.json`);
@@ -23,13 +24,16 @@ for await (const part of process.stdin.setEncoding('utf8')) {
 function answer(line) {
   const { before, edit } = JSON.parse(line);
   let [text, why] = [false, 'applyPatch returned false'];
-  const start = process.hrtime.bigint();
-  try {
-    text = diff.applyPatch(before, edit);
-  } catch (error) {
-    why = error.message;
+  let nanoseconds = Infinity;
+  for (let run = 0; run < 3; run++) {
+    const start = process.hrtime.bigint();
+    try {
+      text = diff.applyPatch(before, edit);
+    } catch (error) {
+      why = error.message;
+    }
+    nanoseconds = Math.min(nanoseconds, Number(process.hrtime.bigint() - start));
   }
-  const nanoseconds = Number(process.hrtime.bigint() - start);
   const ok = text !== false;
   console.log(JSON.stringify({ ok, text: ok ? text : before, nanoseconds, why: ok ? '' : why }));
 }
