@@ -97,7 +97,7 @@ pub enum Call {
 }
 
 /// A text, and what takes its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ThemeReplacement)]
 pub struct Replacement {
@@ -105,7 +105,8 @@ pub struct Replacement {
     pub old: String,
     /// The new text. Empty to delete the old one.
     pub new: String,
-    /// How often the old text stands in the file. All places are changed.
+    /// How often the old text stands in the file. All places are changed. It can be left out if the same replacement is given once for
+    /// each place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_matches: Option<usize>,
 }

@@ -21,13 +21,16 @@ const MOST_SPLITS: usize = 12;
 /// The hunks that turn `old` into `new`, in order. Between two hunks there is at least one line that both have.
 #[must_use]
 pub fn hunks<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> {
+    // Most edits change few lines, so the equal ones at both ends are not even hashed.
+    let (Range { start: head, end: old_end }, Range { end: new_end, .. }) =
+        trimmed(old, new, 0..old.len(), 0..new.len());
     let mut ids: FxHashMap<T, u32> = FxHashMap::default();
     let mut number = |line: &T| {
         let next = ids.len() as u32;
         *ids.entry(*line).or_insert(next)
     };
-    let a: Vec<u32> = old.iter().map(&mut number).collect();
-    let b: Vec<u32> = new.iter().map(&mut number).collect();
+    let a: Vec<u32> = old[head..old_end].iter().map(&mut number).collect();
+    let b: Vec<u32> = new[head..new_end].iter().map(&mut number).collect();
     let mut found: Vec<Hunk> = Vec::new();
     let mut parts = vec![(0..a.len(), 0..b.len(), 0)];
     while let Some((old, new, depth)) = parts.pop() {
@@ -59,7 +62,8 @@ pub fn hunks<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> 
     }
     found.sort_by_key(|hunk| (hunk.old.start, hunk.new.start));
     let mut joined: Vec<Hunk> = Vec::with_capacity(found.len());
-    for hunk in found {
+    for Hunk { old, new } in found {
+        let hunk = Hunk { old: old.start + head..old.end + head, new: new.start + head..new.end + head };
         match joined.last_mut() {
             Some(last) if last.old.end == hunk.old.start && last.new.end == hunk.new.start => {
                 last.old.end = hunk.old.end;
@@ -72,9 +76,9 @@ pub fn hunks<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> 
 }
 
 /// The parts without the lines that are equal at both ends.
-fn trimmed(
-    a: &[u32],
-    b: &[u32],
+fn trimmed<T: Eq>(
+    a: &[T],
+    b: &[T],
     mut old: Range<usize>,
     mut new: Range<usize>,
 ) -> (Range<usize>, Range<usize>) {

@@ -119,9 +119,12 @@ fn artefacts(path: &str, old: &Text, new: &Text, changed: &[Hunk]) -> Result<(),
         }
         counts
     };
-    let (was, lost) = (counts(old.bytes), counts(&removed.text));
-    let mut left = was.clone();
     let whole = check::damage(path, new.bytes);
+    // Most files have none, and the others need not be read then.
+    let (mut left, lost) = match &whole[..] {
+        [] => Default::default(),
+        _ => (counts(old.bytes), counts(&removed.text)),
+    };
     for damage in &whole {
         let key = (damage.code, damage.message.clone());
         let known = left.entry(key).or_default();
@@ -132,7 +135,8 @@ fn artefacts(path: &str, old: &Text, new: &Text, changed: &[Hunk]) -> Result<(),
     }
     let mut left = lost;
     let in_added = Text::new(&added.text);
-    for damage in check::damage(path, &added.text) {
+    let in_changes = if whole.is_empty() { Vec::new() } else { check::damage(path, &added.text) };
+    for damage in in_changes {
         if !whole.iter().any(|found| found.code == damage.code && found.message == damage.message) {
             continue;
         }

@@ -91,10 +91,12 @@ pub(crate) fn replace(
         Found::Nowhere if expected == 1 => vec![tolerant(text, old, new, &view)?],
         Found::Nowhere => return Err(nowhere(text, &view, old, new)),
     };
-    if let [place] = &places[..]
-        && let Some(lines) = already_there(text, &view, place, old, new)
-    {
-        return Err(Lost::There(lines));
+    // With many places this would take long, and few calls have them.
+    if places.len() <= MOST_LISTED {
+        let there = places.iter().map(|place| already_there(text, &view, place, old, new));
+        if let Some(lines) = there.collect::<Option<Vec<_>>>() {
+            return Err(Lost::There(lines[0]));
+        }
     }
     let (mut old, mut new) = (old, new);
     if places[0].is_unended {
@@ -263,6 +265,12 @@ fn exact(text: &Text, view: &View, old: &str, expected: usize) -> Found {
     if starts.is_empty() {
         return Found::Nowhere;
     }
+    if !overlaps
+        && starts.len() > expected
+        && let Some(whole) = whole_lines(&view.bytes, old, &starts).filter(|whole| whole.len() == expected)
+    {
+        starts = whole;
+    }
     if overlaps || starts.len() != expected {
         let count = if overlaps { finder.find_iter(&view.bytes).count().max(2) } else { starts.len() };
         let mut listed: Vec<usize> = finder.find_iter(&view.bytes).take(MOST_LISTED).collect();
@@ -283,6 +291,25 @@ fn exact(text: &Text, view: &View, old: &str, expected: usize) -> Found {
         Place { pieces: pieces.collect(), fit: Fit::Exact, indents: Default::default(), is_unended: false }
     });
     Found::Places(places.collect())
+}
+
+/// The places that begin where a line does, if the text is whole lines and all other places are the same lines with more indentation.
+/// A text without a newline at its end may have lost its first blanks on the way, so it says nothing about indentation.
+fn whole_lines(bytes: &[u8], old: &str, starts: &[usize]) -> Option<Vec<usize>> {
+    if !old.ends_with('\n') {
+        return None;
+    }
+    let mut whole = Vec::new();
+    for &start in starts {
+        // Places that do not overlap and end with a newline begin in different lines, so this reads each line once.
+        let indent = bytes[..start].iter().rev().take_while(|b| **b != b'\n');
+        match indent.copied().try_fold(0_usize, |len, b| is_blank(b).then_some(len + 1)) {
+            Some(0) => whole.push(start),
+            Some(1..) => {}
+            None => return None,
+        }
+    }
+    Some(whole)
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -572,6 +599,7 @@ mod tests {
         check("\t\ta\n\t\t\tb\n", "  a\n  \tb", "  x\n  \tb", "\t\tx\n\t\t\tb\n", Fit::Indentation);
         check("\u{feff}a\nb\n", "a\nb", "x\nb", "\u{feff}x\nb\n", Fit::Exact);
         check("  a\n  b\n", "      a\n      b", "      a\n    c\n      b", "  a\nc\n  b\n", Fit::Indentation);
+        check("  a\r\na\r\n\ta\r\n", "a\n", "x\n", "  a\r\nx\r\n\ta\r\n", Fit::Exact);
     }
 
     #[test]
@@ -585,6 +613,12 @@ mod tests {
             lost("  a\n  b\n    a\n    b\n", "a\nb", "x", 1),
             Lost::Several { lines: vec![range(1, 2), range(3, 4)], count: 2 }
         );
+        for (file, old) in
+            [("  a\na\n", "a"), ("b a\na\n", "a\n"), ("a\n  a\na\n", "a\n"), (" a\n  a\n", "a\n")]
+        {
+            assert!(matches!(lost(file, old, "x", 1), Lost::Several { .. }), "{file:?} {old:?}");
+        }
+        assert_eq!(replace(&Text::new(b"a\n  a\na\n"), "a\n", "x\n", 2).map(|found| found.0.len()), Ok(2));
         assert!(matches!(lost("aaa", "aa", "b", 1), Lost::Several { count: 2, .. }), "places may overlap");
         assert!(matches!(lost("a b a", "a", "x", 3), Lost::Several { count: 2, .. }));
     }

@@ -49,7 +49,9 @@ pub(crate) struct Text<'a> {
 impl<'a> Text<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         let first = bom_len(bytes);
-        let mut starts = vec![first];
+        // Lines of a theme have some 32 bytes.
+        let mut starts = Vec::with_capacity(bytes.len() / 32 + 1);
+        starts.push(first);
         starts.extend(memchr_iter(b'\n', &bytes[first..]).map(|at| first + at + 1));
         if starts.len() > 1 && starts.last() == Some(&bytes.len()) {
             starts.pop();

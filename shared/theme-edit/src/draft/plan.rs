@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use theme::path::check_path;
 use theme::text::LineRange;
 
@@ -317,7 +318,16 @@ fn replaced(
         });
     }
     let (mut all, mut there, mut best) = (Vec::new(), None, Fit::Exact);
+    // How often a replacement is given. Where it is given as often as its text stands in the file, each has its place.
+    let mut times: FxHashMap<&Replacement, usize> = FxHashMap::default();
+    for replacement in replacements.iter().filter(|one| one.expected_matches.is_none()) {
+        *times.entry(replacement).or_default() += 1;
+    }
+    let mut done: FxHashSet<&Replacement> = FxHashSet::default();
     for (index, replacement) in (1..).zip(replacements) {
+        if done.contains(replacement) {
+            continue;
+        }
         let (old, new) = (plain(&replacement.old), plain(&replacement.new));
         if old.is_empty() {
             return Err(EditError::EmptySearch { index });
@@ -327,7 +337,16 @@ fn replaced(
             let reason = format!("replacement {index}: expected_matches must be at least 1");
             return Err(EditError::BadCall { reason });
         }
-        match locate::replace(text, &old, &new, expected) {
+        let together = times.get(replacement).filter(|times| **times > 1);
+        let together = together.map(|times| locate::replace(text, &old, &new, *times));
+        let found = match together {
+            Some(found @ (Ok(_) | Err(Lost::There(_)))) => {
+                done.insert(replacement);
+                found
+            }
+            _ => locate::replace(text, &old, &new, expected),
+        };
+        match found {
             Ok((splices, fit)) => {
                 best = best.max(fit);
                 all.extend(splices);
