@@ -125,7 +125,7 @@ impl Loaded {
                 calls => self.draft.apply_all(calls),
             };
             match done.as_ref().err().and_then(not_loaded) {
-                Some(paths) => self.load(place, &paths.to_vec()).await?,
+                Some(paths) => self.load(place, paths).await?,
                 None => return Ok(done),
             }
         }

@@ -160,7 +160,7 @@ async fn lines(place: Place<'_>, loaded: &mut Loaded, reads: Vec<Lines>, context
     }
     let mut parts: Vec<String> = Vec::new();
     for Lines { path, start, end } in reads {
-        loaded.load_all(place, &[path.clone()]).await?;
+        loaded.load_all(place, std::slice::from_ref(&path)).await?;
         let (first, last) = (start.saturating_sub(context).max(1), end.saturating_add(context));
         let length: usize = parts.iter().map(String::len).sum();
         if length > theme_edit::WINDOW_CHARACTERS {
