@@ -170,7 +170,8 @@ async fn an_address_chooses_sets_of_tools() {
             assert_eq!(refused["errors"][0]["field"], "tools", "{refused:#}");
             let message = text(&refused["errors"][0]["message"]);
             assert!(
-                message.contains("context, logs, themes, agents, runs, memory, documents, projects, all"),
+                message
+                    .contains("context, logs, themes, agents, runs, memory, documents, projects, theme, all"),
                 "{message}"
             );
         }

@@ -28,8 +28,9 @@ pub struct Project {
     /// money.
     #[serde(default)]
     pub enrichment: bool,
-    /// Whether assistants and agents may apply change sets of the theme by themselves. Otherwise a person applies them.
-    #[serde(default)]
+    /// Whether assistants and agents may apply change sets of the theme by themselves. Absent: a person applies them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub assistants_apply: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
