@@ -161,6 +161,40 @@ async fn a_theme_that_changes_underneath_loses_nothing() {
     h.post(&format!("{set}/apply"), hash).await.expect(200);
     assert_eq!(text(&h, PRICE).await, TEXT.replace("| money }}", "| money_with_currency }}"));
     assert_eq!(text(&h, "snippets/note.liquid").await, "{{ note | escape }}");
+    // What is taken back is the decision: the text of the others comes again.
+    let revert = h.post(&format!("{set}/revert"), json!({})).await.expect(201);
+    assert_eq!(revert["files"][0]["change"], "edited", "{revert:#}");
+    let path = format!("{CHANGES}/{}/apply", revert["change_set_id"].as_str().unwrap());
+    h.post(&path, json!({"hash": revert["hash"]})).await.expect(200);
+    assert_eq!(text(&h, PRICE).await, theirs);
+}
+
+#[tokio::test]
+async fn files_that_were_made_renamed_and_deleted_come_back_as_they_were() {
+    let h = with_price().await;
+    let logo = "PNG\u{0}\u{1}";
+    put(&h, "assets/logo.png", logo).await.expect(201);
+    let set = begin(&h, "Moves").await;
+    let calls = json!({"calls": [
+        {"tool": "create_file", "path": "snippets/new.liquid", "content": "new"},
+        {"tool": "rename_file", "path": "assets/logo.png", "to": "assets/mark.png", "version": version(logo)},
+        {"tool": "delete_file", "path": "snippets/note.liquid", "version": version("{{ note }}")},
+    ]});
+    let edited = h.post(&format!("{set}/edits"), calls).await.expect(200);
+    h.post(&format!("{set}/apply"), json!({"hash": edited["change_set"]["hash"]})).await.expect(200);
+    assert_eq!(text(&h, "snippets/new.liquid").await, "new");
+    assert_eq!(text(&h, "assets/mark.png").await, logo);
+    for gone in ["assets/logo.png", "snippets/note.liquid"] {
+        h.get(&format!("{PROJECT}/files/{gone}")).await.refused(404, "not_found");
+    }
+    let revert = h.post(&format!("{set}/revert"), json!({})).await.expect(201);
+    let path = format!("{CHANGES}/{}/apply", revert["change_set_id"].as_str().unwrap());
+    h.post(&path, json!({"hash": revert["hash"]})).await.expect(200);
+    assert_eq!(text(&h, "assets/logo.png").await, logo);
+    assert_eq!(text(&h, "snippets/note.liquid").await, "{{ note }}");
+    for gone in ["assets/mark.png", "snippets/new.liquid"] {
+        h.get(&format!("{PROJECT}/files/{gone}")).await.refused(404, "not_found");
+    }
 }
 
 #[tokio::test]

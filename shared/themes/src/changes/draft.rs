@@ -86,13 +86,24 @@ impl Loaded {
         let before = draft_of(object, base)?;
         // The theme as it was right after the change set was applied, and in it, the files as they were before.
         let mut draft = Draft::new(stored.set.change_set_id.to_string(), before.tree());
-        for FileChange { path, from, before, .. } in before.changes().files {
-            let bytes = |file: Option<File>| file.and_then(|file| file.bytes);
+        let changes = before.changes().files;
+        // What the change set has only renamed or deleted, it never read.
+        let unread = changes.iter().filter_map(|file| Some((file.path.clone(), file.before.as_ref()?)));
+        let unread: BTreeMap<String, Bytes> = contents_of(place, unread).await?.into_iter().collect();
+        for FileChange { path, from, before, .. } in changes {
+            let bytes = match before {
+                None => None,
+                Some(File { bytes: Some(bytes), .. }) => Some(bytes),
+                Some(_) => match unread.get(&path) {
+                    Some(bytes) => Some(Arc::<[u8]>::from(&bytes[..])),
+                    None => return Err(Error::internal(format!("{path} has no content from before"))),
+                },
+            };
             if let Some(from) = from {
-                draft.written_by_another("revert", &from, bytes(before));
+                draft.written_by_another("revert", &from, bytes);
                 draft.written_by_another("revert", &path, None);
             } else {
-                draft.written_by_another("revert", &path, bytes(before));
+                draft.written_by_another("revert", &path, bytes);
             }
         }
         let both: Vec<String> = draft
@@ -224,7 +235,13 @@ impl Loaded {
         self.writes()?;
         let Self { mut stored, draft, .. } = self;
         let (mut contents, mut other_contents, mut size) = (BTreeMap::new(), BTreeMap::new(), 0);
-        for (version, bytes) in draft.contents() {
+        // The texts before the edits are kept, too: the theme loses them when the change set is applied.
+        let before = draft.changes().files.into_iter().filter_map(|file| file.before);
+        let before = before.filter_map(|file| Some((file.version, file.bytes?)));
+        let known = draft.contents().map(|(version, bytes)| (version, bytes.clone()));
+        let all: BTreeMap<Version, theme_edit::Bytes> = known.chain(before).collect();
+        for (version, bytes) in &all {
+            let version = *version;
             size += bytes.len();
             match std::str::from_utf8(bytes) {
                 Ok(text) => _ = contents.insert(version, text.to_owned()),
