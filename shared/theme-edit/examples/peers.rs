@@ -18,7 +18,7 @@
 //! Columns:
 //! - equal: the bytes of the commit
 //! - wrong: it reports success, and the text is another one
-//! - ends: it reports success, and line ends or the final newline differ, nothing else
+//! - ends: it reports success, and line ends or newlines at the file's end differ, nothing else
 //! - refused, one place: each block stands in the file once, or as often as it is given, so the edit is clear
 //! - refused, several: a block stands in the file more often than it is given
 //! - half: it reports a failure, and the file has changed all the same. Such edits are counted as refused, too
@@ -622,7 +622,8 @@ impl Counts {
         }
         let without_ends = |bytes: &[u8]| {
             let bytes: Vec<u8> = bytes.iter().copied().filter(|&byte| byte != b'\r').collect();
-            bytes.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(bytes)
+            let len = bytes.iter().rposition(|&byte| byte != b'\n').map_or(0, |last| last + 1);
+            bytes[..len].to_vec()
         };
         if text == case.after.as_bytes() {
             self.equal += 1;
