@@ -497,9 +497,8 @@ fn already_there(text: &Text, view: &View, place: &Place, old: &str, new: &str) 
         let Some(start) = at.checked_sub(inner) else { continue };
         let rest = view.bytes.get(start..).unwrap_or_default();
         // At the end of a file without a final newline, the new text has none either.
-        if rest.starts_with(new.as_bytes())
-            || new.strip_suffix('\n').is_some_and(|new| rest == new.as_bytes())
-        {
+        let unended = new.strip_suffix('\n').filter(|_| !rest.ends_with(b"\n"));
+        if rest.starts_with(new.as_bytes()) || unended.is_some_and(|new| rest == new.as_bytes()) {
             let end = view.place(view.bytes.len().min(start + new.len()));
             return Some(text.lines_of(&(view.place(start)..end)));
         }
@@ -642,6 +641,7 @@ mod tests {
         );
         assert!(matches!(lost("a\nb\na", "a\n", "", 2), Lost::Several { count: 2, .. }));
         assert!(matches!(lost("h\nadded", "h\n", "h\nadded\n", 1), Lost::There(_)));
+        assert_eq!(done("h\na\n", "a\n", "a\n\n").0, "h\na\n\n");
         let twice = replace(&Text::new(b"a\r\nb\r\na"), "a\n", "x\ny\n", 2).map(|found| found.0);
         assert_eq!(twice.map(|all| spliced(b"a\r\nb\r\na", &all)), Ok(b"x\r\ny\r\nb\r\nx\r\ny".to_vec()));
         assert!(matches!(lost("aaa", "aa", "b", 1), Lost::Several { count: 2, .. }), "places may overlap");
