@@ -14,16 +14,18 @@
 //!
 //! Runs: the files as they are; with CRLF; without a final newline; and diffs whose line numbers are 10 too small, as if somebody had
 //! added ten lines above. Left out are edits that change line ends, the final newline or a byte order mark, which only a diff can say.
+//! `--only` takes one of `plain`, `CRLF`, `no newline` and `shift`; `--limit` the number of edits; `--show` how many wrong and refused
+//! edits of each row are told.
 //!
 //! Columns:
 //! - equal: the bytes of the commit
 //! - wrong: it reports success, and the text is another one
-//! - ends: it reports success, and line ends or the final newline differ, nothing else
+//! - ends: it reports success, and line ends or newlines at the file's end differ, nothing else
 //! - refused, one place: each block stands in the file once, or as often as it is given, so the edit is clear
 //! - refused, several: a block stands in the file more often than it is given
 //! - half: it reports a failure, and the file has changed all the same. Such edits are counted as refused, too
-//! - ms: the median and the 99th percentile of the edits that it did. Of a function, the best of three
-//!   runs counts, because other programs run at the same time. What they include:
+//! - ms: the median and the 99th percentile of the edits that it did. Of a function, the best of three runs counts, because other
+//!   programs run at the same time. What they include:
 //!   - ours, function: from the call's JSON and the file's bytes to the new bytes, with guards, two SHA-256 and the journal
 //!   - aider, function: `do_replace`, text to text; with the file: `apply_edits`, which reads the file and writes it
 //!   - jsdiff, function: `applyPatch`, text and diff to text
@@ -109,6 +111,9 @@ fn main() {
         ("no newline", 0),
         ("shift", 3),
     ] {
+        if options.get("only").is_some_and(|only| only != variant) {
+            continue;
+        }
         let cases: Vec<Case> = edits.iter().filter_map(|edit| case(edit, variant, around)).collect();
         let blocks: usize = cases.iter().map(|case| case.blocks.len()).sum();
         let clear = cases.iter().filter(|case| case.is_clear).count();
@@ -232,10 +237,12 @@ fn case<'a>(edit: &'a Edit, variant: &str, around: usize) -> Option<Case<'a>> {
     if blocks.is_empty() {
         return None;
     }
+    // The last line counts as equal to another one, though it may lack the newline.
+    let bare: Vec<&str> = olds.iter().map(|line| line.strip_suffix('\n').unwrap_or(line)).collect();
     let is_clear = blocks.iter().all(|block| {
-        let (wanted, new) = (&olds[block.old.clone()], &news[block.new.clone()]);
-        let is_same = |other: &&Block| &olds[other.old.clone()] == wanted && &news[other.new.clone()] == new;
-        let places = olds.windows(wanted.len()).filter(|lines| lines == &wanted).count();
+        let (wanted, new) = (&bare[block.old.clone()], &news[block.new.clone()]);
+        let is_same = |other: &&Block| &bare[other.old.clone()] == wanted && &news[other.new.clone()] == new;
+        let places = bare.windows(wanted.len()).filter(|lines| lines == &wanted).count();
         places == blocks.iter().filter(is_same).count()
     });
     Some(Case { path: &edit.path, blocks, is_bare: around == 0, is_clear, before, after })
@@ -622,7 +629,8 @@ impl Counts {
         }
         let without_ends = |bytes: &[u8]| {
             let bytes: Vec<u8> = bytes.iter().copied().filter(|&byte| byte != b'\r').collect();
-            bytes.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(bytes)
+            let len = bytes.iter().rposition(|&byte| byte != b'\n').map_or(0, |last| last + 1);
+            bytes[..len].to_vec()
         };
         if text == case.after.as_bytes() {
             self.equal += 1;

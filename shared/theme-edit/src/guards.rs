@@ -7,6 +7,7 @@ use theme::scan::liquid::{TokenKind, tokens};
 use theme::text::LineRange;
 
 use crate::diff::{Hunk, hunks};
+use crate::draft::Differs;
 use crate::error::EditError;
 use crate::text::{Text, excerpt, line_range};
 
@@ -16,13 +17,13 @@ pub const MAX_TEXT: usize = 2 * 1024 * 1024;
 /// A file that has less is not guarded against losing half, in bytes without the blanks around it.
 const LEAST_GUARDED: usize = 400;
 
-/// Compares a file before and after an edit. `before` is `None` for a new file.
+/// Compares a file before and after an edit. `before` is `None` for a new file. The result is how they differ.
 pub(crate) fn check(
     path: &str,
     before: Option<&[u8]>,
     after: &[u8],
     allowed: &[LineRange],
-) -> Result<(), EditError> {
+) -> Result<Differs, EditError> {
     if after.len() > MAX_TEXT {
         return Err(EditError::TooLarge { path: path.to_owned(), bytes: after.len(), limit: MAX_TEXT });
     }
@@ -31,7 +32,8 @@ pub(crate) fn check(
     if before.is_some() {
         shrinks(path, &old, after, &changed, allowed)?;
     }
-    artefacts(path, &old, &new, &changed)
+    artefacts(path, &old, &new, &changed)?;
+    Ok(Differs::of(&changed, &new))
 }
 
 fn shrinks(
@@ -265,6 +267,9 @@ mod tests {
         let Err(EditError::Shrinks { removed, .. }) = check(&[]) else { panic!("it was not refused") };
         assert_eq!(removed, [LineRange { start: 11, end: 40 }]);
         assert!(check(&[LineRange { start: 11, end: 30 }]).is_err());
-        assert_eq!(check(&[LineRange { start: 11, end: 30 }, LineRange { start: 31, end: 40 }]), Ok(()));
+        assert_eq!(
+            check(&[LineRange { start: 11, end: 30 }, LineRange { start: 31, end: 40 }]).map(drop),
+            Ok(())
+        );
     }
 }

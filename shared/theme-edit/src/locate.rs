@@ -85,7 +85,7 @@ pub(crate) fn replace(
     expected: usize,
 ) -> Result<(Vec<Splice>, Fit), Lost> {
     let view = View::of(text.bytes);
-    let places = match exact(text, &view, old, expected) {
+    let places = match exact(text, &view, old, new, expected) {
         Found::Places(places) => places,
         Found::Several(lines, count) => return Err(Lost::Several { lines, count }),
         Found::Nowhere if expected == 1 => vec![tolerant(text, old, new, &view)?],
@@ -247,7 +247,7 @@ enum Found {
     Nowhere,
 }
 
-fn exact(text: &Text, view: &View, old: &str, expected: usize) -> Found {
+fn exact(text: &Text, view: &View, old: &str, new: &str, expected: usize) -> Found {
     let finder = memmem::Finder::new(old.as_bytes());
     let mut starts: Vec<usize> = Vec::new();
     let mut overlaps = false;
@@ -265,22 +265,34 @@ fn exact(text: &Text, view: &View, old: &str, expected: usize) -> Found {
     if starts.is_empty() {
         return Found::Nowhere;
     }
+    // The end of a file without a final newline is a place of whole lines, too.
+    let unended = old.strip_suffix('\n').filter(|old| !old.is_empty() && !view.bytes.ends_with(b"\n"));
+    let unended =
+        unended.and_then(|old| view.bytes.ends_with(old.as_bytes()).then(|| view.bytes.len() - old.len()));
+    let unended = unended.filter(|at| !overlaps && starts.last().is_some_and(|last| last + old.len() <= *at));
+    starts.extend(unended);
     if !overlaps
         && starts.len() > expected
         && let Some(whole) = whole_lines(&view.bytes, old, &starts).filter(|whole| whole.len() == expected)
     {
         starts = whole;
     }
-    if overlaps || starts.len() != expected {
-        let count = if overlaps { finder.find_iter(&view.bytes).count().max(2) } else { starts.len() };
-        let mut listed: Vec<usize> = finder.find_iter(&view.bytes).take(MOST_LISTED).collect();
-        if overlaps && listed.len() < 2 {
-            listed.push(from + finder.find(&view.bytes[from..]).unwrap_or(0));
+    let is_unended = unended.is_some() && starts.last() == unended.as_ref();
+    if overlaps || starts.len() != expected || is_unended && !new.ends_with('\n') {
+        let (mut count, mut listed) = (starts.len(), starts);
+        if overlaps {
+            count = finder.find_iter(&view.bytes).count().max(2);
+            listed = finder.find_iter(&view.bytes).take(MOST_LISTED).collect();
+            if listed.len() < 2 {
+                listed.push(from + finder.find(&view.bytes[from..]).unwrap_or(0));
+            }
         }
-        let lines =
-            listed.iter().map(|&at| text.lines_of(&(view.place(at)..view.place(at + old.len())))).collect();
+        let lines = listed.iter().take(MOST_LISTED);
+        let end = |at: usize| view.place((at + old.len()).min(view.bytes.len()));
+        let lines = lines.map(|&at| text.lines_of(&(view.place(at)..end(at)))).collect();
         return Found::Several(lines, count);
     }
+    let old = if is_unended { old.strip_suffix('\n').unwrap_or(old) } else { old };
     let places = starts.into_iter().map(|start| {
         let mut at = start;
         let pieces = old.split('\n').map(|piece| {
@@ -288,7 +300,7 @@ fn exact(text: &Text, view: &View, old: &str, expected: usize) -> Found {
             at += piece.len() + 1;
             range
         });
-        Place { pieces: pieces.collect(), fit: Fit::Exact, indents: Default::default(), is_unended: false }
+        Place { pieces: pieces.collect(), fit: Fit::Exact, indents: Default::default(), is_unended }
     });
     Found::Places(places.collect())
 }
@@ -483,8 +495,12 @@ fn already_there(text: &Text, view: &View, place: &Place, old: &str, new: &str) 
         let at = file_start - view.base;
         let at = at - view.gaps.partition_point(|&gap| view.place(gap) < file_start);
         let Some(start) = at.checked_sub(inner) else { continue };
-        if view.bytes.get(start..start + new.len()) == Some(new.as_bytes()) {
-            return Some(text.lines_of(&(view.place(start)..view.place(start + new.len()))));
+        let rest = view.bytes.get(start..).unwrap_or_default();
+        // At the end of a file without a final newline, the new text has none either.
+        let unended = new.strip_suffix('\n').filter(|_| !rest.ends_with(b"\n"));
+        if rest.starts_with(new.as_bytes()) || unended.is_some_and(|new| rest == new.as_bytes()) {
+            let end = view.place(view.bytes.len().min(start + new.len()));
+            return Some(text.lines_of(&(view.place(start)..end)));
         }
     }
     None
@@ -619,6 +635,15 @@ mod tests {
             assert!(matches!(lost(file, old, "x", 1), Lost::Several { .. }), "{file:?} {old:?}");
         }
         assert_eq!(replace(&Text::new(b"a\n  a\na\n"), "a\n", "x\n", 2).map(|found| found.0.len()), Ok(2));
+        assert!(
+            matches!(lost("a\nb\na", "a\n", "x\n", 1), Lost::Several { count: 2, .. }),
+            "the end is a place"
+        );
+        assert!(matches!(lost("a\nb\na", "a\n", "", 2), Lost::Several { count: 2, .. }));
+        assert!(matches!(lost("h\nadded", "h\n", "h\nadded\n", 1), Lost::There(_)));
+        assert_eq!(done("h\na\n", "a\n", "a\n\n").0, "h\na\n\n");
+        let twice = replace(&Text::new(b"a\r\nb\r\na"), "a\n", "x\ny\n", 2).map(|found| found.0);
+        assert_eq!(twice.map(|all| spliced(b"a\r\nb\r\na", &all)), Ok(b"x\r\ny\r\nb\r\nx\r\ny".to_vec()));
         assert!(matches!(lost("aaa", "aa", "b", 1), Lost::Several { count: 2, .. }), "places may overlap");
         assert!(matches!(lost("a b a", "a", "x", 3), Lost::Several { count: 2, .. }));
     }

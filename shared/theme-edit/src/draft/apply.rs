@@ -2,7 +2,7 @@
 
 use super::plan::{Plan, Work};
 use super::undo::Undo;
-use super::{Draft, Outcome};
+use super::{Differs, Draft, Outcome};
 use crate::call::Call;
 use crate::error::EditError;
 use crate::guards;
@@ -15,6 +15,8 @@ struct Next {
     path: String,
     file: Option<File>,
     change: Change,
+    /// How it differs, if that is known.
+    differs: Option<Differs>,
 }
 
 impl Draft {
@@ -69,7 +71,7 @@ impl Draft {
         self.edits += 1;
         let (edit, run) = (self.edits, self.run.clone());
         let mut files = Vec::new();
-        for Next { path, file, change } in next {
+        for Next { path, file, change, differs } in next {
             match &change {
                 Change::MovedFrom { from } => {
                     let origin = self.origins.get(from).unwrap_or(from).clone();
@@ -82,7 +84,7 @@ impl Draft {
                 }
                 _ => {}
             }
-            let outcome = self.set(edit, &run, &path, file, change);
+            let outcome = self.set(edit, &run, &path, file, change, differs);
             match outcome.version {
                 Some(version) => self.seen.insert(path, version),
                 None => self.seen.remove(&path),
@@ -93,31 +95,31 @@ impl Draft {
     }
 
     fn next(&self, path: String, work: Work) -> Result<Next, EditError> {
-        let (bytes, change) = match work {
+        let (bytes, change, differs) = match work {
             Work::Splices { splices, allowed } => {
                 let (_, bytes) = self.text_of(&path)?;
                 let splices = in_order(&path, bytes, splices)?;
                 let new = spliced(bytes, &splices);
-                guards::check(&path, Some(bytes), &new, &allowed)?;
-                (Some(new), Change::Edited)
+                let differs = guards::check(&path, Some(bytes), &new, &allowed)?;
+                (Some(new), Change::Edited, Some(differs))
             }
             Work::Whole { bytes: new, allowed } => {
                 let (_, bytes) = self.text_of(&path)?;
-                guards::check(&path, Some(bytes), &new, &allowed)?;
-                (Some(new), Change::Edited)
+                let differs = guards::check(&path, Some(bytes), &new, &allowed)?;
+                (Some(new), Change::Edited, Some(differs))
             }
             Work::Create { bytes } => {
-                guards::check(&path, None, &bytes, &[])?;
-                (Some(bytes), Change::Created)
+                let differs = guards::check(&path, None, &bytes, &[])?;
+                (Some(bytes), Change::Created, Some(differs))
             }
-            Work::Delete => (None, Change::Deleted),
-            Work::MoveTo { to } => (None, Change::MovedTo { to }),
+            Work::Delete => (None, Change::Deleted, None),
+            Work::MoveTo { to } => (None, Change::MovedTo { to }, None),
             Work::MoveFrom { from } => {
                 let file = self.file(&from).cloned();
-                return Ok(Next { path, file, change: Change::MovedFrom { from } });
+                return Ok(Next { path, file, change: Change::MovedFrom { from }, differs: None });
             }
         };
-        Ok(Next { path, file: bytes.map(File::new), change })
+        Ok(Next { path, file: bytes.map(File::new), change, differs })
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use theme::text::LineRange;
 use utoipa::ToSchema;
 
-use crate::diff::hunks;
+use crate::diff::{Hunk, hunks};
 use crate::error::{EditError, Mention};
 use crate::journal::{Change, Entry, LoadError, StoredDraft, replayed};
 use crate::locate::Fit;
@@ -96,19 +96,38 @@ pub struct CallOutcome {
     pub fit: Fit,
 }
 
-/// The lines of the new file that differ from the old one. Where lines were only removed, the line behind them.
-pub(crate) fn changed_lines(before: &[u8], after: &[u8]) -> Vec<LineRange> {
+/// How a new file differs from the old one.
+pub(crate) struct Differs {
+    /// The lines of the new file. Where lines were only removed, the line behind them.
+    pub lines: Vec<LineRange>,
+    /// How many lines the new file has.
+    pub total: usize,
+}
+
+impl Differs {
+    pub(crate) fn of(changed: &[Hunk], new: &Text) -> Self {
+        let total = new.count();
+        let range = |hunk: &Hunk| {
+            if hunk.new.is_empty() {
+                let line = hunk.new.start.min(total.saturating_sub(1));
+                line_range(line, line + 1)
+            } else {
+                line_range(hunk.new.start, hunk.new.end)
+            }
+        };
+        Self { lines: changed.iter().map(range).collect(), total }
+    }
+}
+
+/// How a new file differs from the old one.
+fn differs(before: &[u8], after: &[u8]) -> Differs {
     let (old, new) = (Text::new(before), Text::new(after));
-    let last = new.count();
-    let range = |hunk: &crate::diff::Hunk| {
-        if hunk.new.is_empty() {
-            let line = hunk.new.start.min(last.saturating_sub(1));
-            line_range(line, line + 1)
-        } else {
-            line_range(hunk.new.start, hunk.new.end)
-        }
-    };
-    hunks(&old.lines(), &new.lines()).iter().map(range).collect()
+    Differs::of(&hunks(&old.lines(), &new.lines()), &new)
+}
+
+/// The lines of the new file that differ from the old one.
+pub(crate) fn changed_lines(before: &[u8], after: &[u8]) -> Vec<LineRange> {
+    differs(before, after).lines
 }
 
 impl Draft {
@@ -203,11 +222,19 @@ impl Draft {
         }
         self.edits += 1;
         let edit = self.edits;
-        self.set(edit, by, path, file, change);
+        self.set(edit, by, path, file, change, None);
     }
 
-    /// Puts a file at a path, or nothing, and writes it into the journal.
-    fn set(&mut self, edit: u64, by: &str, path: &str, file: Option<File>, change: Change) -> FileOutcome {
+    /// Puts a file at a path, or nothing, and writes it into the journal. `differs` is how it differs, if that is known.
+    fn set(
+        &mut self,
+        edit: u64,
+        by: &str,
+        path: &str,
+        file: Option<File>,
+        change: Change,
+        differs: Option<Differs>,
+    ) -> FileOutcome {
         let before = self.file(path).cloned();
         for known in [&before, &file].into_iter().flatten() {
             if let Some(bytes) = &known.bytes {
@@ -216,9 +243,10 @@ impl Draft {
         }
         let bytes_of = |file: &Option<File>| file.as_ref().and_then(|file| file.bytes.clone());
         let (old, new) = (bytes_of(&before), bytes_of(&file));
-        let lines = match (&old, &new) {
-            (_, None) => Vec::new(),
-            (old, Some(new)) => changed_lines(old.as_deref().unwrap_or_default(), new),
+        let Differs { lines, total } = match (&new, differs) {
+            (None, _) => Differs { lines: Vec::new(), total: 0 },
+            (Some(_), Some(differs)) => differs,
+            (Some(new), None) => self::differs(old.as_deref().unwrap_or_default(), new),
         };
         let version = file.as_ref().map(|file| file.version);
         self.journal.push(Entry {
@@ -231,7 +259,6 @@ impl Draft {
             lines: lines.clone(),
         });
         self.put(path, file);
-        let total = new.as_ref().map_or(0, |bytes| Text::new(bytes).count());
         FileOutcome {
             path: path.to_owned(),
             change,

@@ -49,7 +49,7 @@ impl Draft {
                 continue;
             }
             let run = self.run.clone();
-            files.push(self.set(edit, &run, &path, file, Change::Undone { edits: edits.clone() }));
+            files.push(self.set(edit, &run, &path, file, Change::Undone { edits: edits.clone() }, None));
             match self.file(&path).map(|file| file.version) {
                 Some(version) => self.seen.insert(path, version),
                 None => self.seen.remove(&path),
