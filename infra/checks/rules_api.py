@@ -46,8 +46,9 @@ def event(route: Route, repo: Repo, timeout: int | None) -> str:
 
 @rule
 def routes_are_those_of_the_document(stack: Stack, repo: Repo) -> Iterator[str]:
+    methods = stack.methods
     for route, function in repo.routes.items():
-        method = stack.method(route.method, route.path)
+        method = stack.method(route.method, route.path, methods)
         if method is None:
             timeout = stack.function(function).get("Timeout") if repo.streaming.get(function) else None
             yield f"{route} has no event: add to {function} in infra/template.yaml\n    {event(route, repo, timeout)}"
@@ -55,7 +56,7 @@ def routes_are_those_of_the_document(stack: Stack, repo: Repo) -> Iterator[str]:
             yield f"{route} belongs to {function}, but the template sends it to {method.function}"
     for route in sorted(repo.documented ^ set(repo.routes), key=str):
         yield f"{route}: infra/openapi.json and the handlers disagree: run `UPDATE_OPENAPI=1 cargo test -p catalog`"
-    for (verb, path), method in stack.methods.items():
+    for (verb, path), method in methods.items():
         if verb not in (PREFLIGHT, ANY) and Route(verb, path) not in repo.documented and method.function not in repo.pending:
             yield f"{verb} {path} is in the template of {method.function} but not in infra/openapi.json"
 

@@ -163,9 +163,11 @@ class Stack:
     def api(self) -> dict[str, Any]:
         return next(iter(self.of("AWS::ApiGateway::RestApi").values()))
 
-    def method(self, verb: str, path: str) -> Method | None:
-        """The method that answers a request: the path's own, or else the nearest one for all that is below a path."""
-        methods = self.methods
+    def method(self, verb: str, path: str, methods: dict[tuple[str, str], Method] | None = None) -> Method | None:
+        """The method that answers a request: the path's own, or else the nearest one for all that is below a path.
+
+        Who asks often passes `methods`, which is computed anew each time."""
+        methods = self.methods if methods is None else methods
         if own := methods.get((verb, path)):
             return own
         if any(at == path for _, at in methods):
