@@ -7,7 +7,7 @@ use theme::scan::liquid::{TokenKind, tokens};
 use theme::text::LineRange;
 
 use crate::diff::{Hunk, hunks};
-use crate::draft::Differs;
+use crate::differs::Differs;
 use crate::error::EditError;
 use crate::text::{Text, excerpt, line_range};
 

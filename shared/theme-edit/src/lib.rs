@@ -18,6 +18,7 @@
 mod call;
 mod changes;
 pub mod diff;
+mod differs;
 mod draft;
 mod error;
 mod guards;

@@ -2,8 +2,9 @@
 
 use super::plan::{Plan, Work};
 use super::undo::Undo;
-use super::{Differs, Draft, Outcome};
+use super::{Draft, Outcome};
 use crate::call::Call;
+use crate::differs::Differs;
 use crate::error::EditError;
 use crate::guards;
 use crate::journal::Change;

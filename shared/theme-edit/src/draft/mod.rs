@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use theme::text::LineRange;
 use utoipa::ToSchema;
 
-use crate::diff::{Hunk, hunks};
+use crate::differs::{self, Differs, changed_lines};
 use crate::error::{EditError, Mention};
 use crate::journal::{Change, Entry, LoadError, StoredDraft, replayed};
 use crate::locate::Fit;
-use crate::text::{Text, line_range};
+use crate::text::Text;
 use crate::tree::{Bytes, File, Tree};
 use crate::version::Version;
 
@@ -94,40 +94,6 @@ pub struct CallOutcome {
     pub there: Option<LineRange>,
     /// How the old text was found.
     pub fit: Fit,
-}
-
-/// How a new file differs from the old one.
-pub(crate) struct Differs {
-    /// The lines of the new file. Where lines were only removed, the line behind them.
-    pub lines: Vec<LineRange>,
-    /// How many lines the new file has.
-    pub total: usize,
-}
-
-impl Differs {
-    pub(crate) fn of(changed: &[Hunk], new: &Text) -> Self {
-        let total = new.count();
-        let range = |hunk: &Hunk| {
-            if hunk.new.is_empty() {
-                let line = hunk.new.start.min(total.saturating_sub(1));
-                line_range(line, line + 1)
-            } else {
-                line_range(hunk.new.start, hunk.new.end)
-            }
-        };
-        Self { lines: changed.iter().map(range).collect(), total }
-    }
-}
-
-/// How a new file differs from the old one.
-fn differs(before: &[u8], after: &[u8]) -> Differs {
-    let (old, new) = (Text::new(before), Text::new(after));
-    Differs::of(&hunks(&old.lines(), &new.lines()), &new)
-}
-
-/// The lines of the new file that differ from the old one.
-pub(crate) fn changed_lines(before: &[u8], after: &[u8]) -> Vec<LineRange> {
-    differs(before, after).lines
 }
 
 impl Draft {
@@ -246,7 +212,7 @@ impl Draft {
         let Differs { lines, total } = match (&new, differs) {
             (None, _) => Differs { lines: Vec::new(), total: 0 },
             (Some(_), Some(differs)) => differs,
-            (Some(new), None) => self::differs(old.as_deref().unwrap_or_default(), new),
+            (Some(new), None) => differs::differs(old.as_deref().unwrap_or_default(), new),
         };
         let version = file.as_ref().map(|file| file.version);
         self.journal.push(Entry {
