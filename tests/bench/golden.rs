@@ -320,6 +320,7 @@ async fn theme(h: &Harness, paths: &mut Vec<String>) {
     h.patch(PROJECT, json!({"enrichment": true})).await.expect(200);
     let is_done = |status: &Value| status["state"] == "ready" && status["enrichment"]["state"] == "done";
     until(h, &format!("{PROJECT}/map/status"), is_done).await;
+    h.post(&format!("{PROJECT}/changes"), json!({"title": "Prices"})).await.expect(201);
     paths.extend([
         PROJECT.to_owned(),
         format!("{PROJECT}/files"),

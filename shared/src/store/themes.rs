@@ -120,7 +120,7 @@ impl Store {
         self.query(&keys::theme_files(owner, project, generation), after, limit, Order::Oldest).await
     }
 
-    /// All files of a generation, sorted by path. There are at most [`theme::index::MAX_FILES`].
+    /// All files of a generation, sorted by path. There are at most `theme::index::MAX_FILES`.
     pub async fn all_theme_files(
         &self,
         owner: &Owner,
