@@ -77,7 +77,6 @@ impl Stopping {
 
 /// An area that is a crate of its own above this one. A function names its areas in its declaration.
 pub struct Area {
-    pub name: &'static str,
     pub data: &'static DataRules,
     /// The tools of the agent loop that it performs.
     pub tools: &'static [AreaTool],

@@ -286,11 +286,10 @@ fn edit_in_words(edited: &Edited) -> String {
     parts.join("\n")
 }
 
-fn check_in_words(mut problems: Vec<Problem>) -> String {
+fn check_in_words(problems: Vec<Problem>) -> String {
     if problems.is_empty() {
         return "nothing is wrong".to_owned();
     }
-    problems.sort_by_key(|problem| (!problem.refused, problem.severity));
     let refused = problems.iter().filter(|problem| problem.refused).count();
     let more = problems.len().saturating_sub(MAX_PROBLEMS);
     let mut parts =

@@ -23,6 +23,9 @@ use crate::{AT_ONCE, state};
 /// The most bytes that the files of a change set may have together, before and after all edits.
 const MAX_BYTES: usize = 16 << 20;
 
+/// The most edits of a change set, also those that were taken back. Each stays in its journal.
+const MAX_EDITS: u64 = 2_000;
+
 /// How often a call may ask for more files. Each time, all that it needs so far are loaded.
 const MAX_LOADS: usize = 20;
 
@@ -236,8 +239,9 @@ impl Loaded {
         let Self { mut stored, draft, .. } = self;
         let (mut contents, mut other_contents, mut size) = (BTreeMap::new(), BTreeMap::new(), 0);
         // The texts before the edits are kept, too: the theme loses them when the change set is applied.
-        let before = draft.changes().files.into_iter().filter_map(|file| file.before);
-        let before = before.filter_map(|file| Some((file.version, file.bytes?)));
+        let (changes, edits) = (draft.changes(), draft.stored());
+        let before = changes.files.iter().filter_map(|file| file.before.as_ref());
+        let before = before.filter_map(|file| Some((file.version, file.bytes.clone()?)));
         let known = draft.contents().map(|(version, bytes)| (version, bytes.clone()));
         let all: BTreeMap<Version, theme_edit::Bytes> = known.chain(before).collect();
         for (version, bytes) in &all {
@@ -248,18 +252,12 @@ impl Loaded {
                 Err(_) => _ = other_contents.insert(version, domain::hex(bytes)),
             }
         }
-        if size > MAX_BYTES {
-            let told = format!(
-                "the files of a change set have at most {MAX_BYTES} bytes, before and after all edits; these have {size}"
-            );
-            return Err(FieldErrors::one("files", told).into());
-        }
-        let changes = draft.changes();
+        check_limits(edits.edits, size)?;
         stored.set.hash = changes.hash();
         stored.set.files = changes.files.iter().map(changed_file).collect();
-        stored.set.edits = draft.stored().edits;
+        stored.set.edits = edits.edits;
         stored.set.updated_at = place.cx.clock.now();
-        let object = Object { draft: draft.stored(), contents, other_contents };
+        let object = Object { draft: edits, contents, other_contents };
         let json = serde_json::to_vec(&object).map_err(|error| Error::internal(error.to_string()))?;
         let id = place.cx.clock.uuid();
         let key = BlobKey::change_set(place.owner, place.project, id);
@@ -267,6 +265,25 @@ impl Loaded {
         stored.object = Some(id);
         Ok(stored)
     }
+}
+
+/// # Errors
+/// The change set has too many edits, or too many bytes.
+fn check_limits(edits: u64, bytes: usize) -> Result<(), FieldErrors> {
+    let mut errors = FieldErrors::default();
+    if edits > MAX_EDITS {
+        errors.add(
+            "calls",
+            format!("a change set has at most {MAX_EDITS} edits: apply it, or begin another one"),
+        );
+    }
+    if bytes > MAX_BYTES {
+        let told = format!(
+            "the files of a change set have at most {MAX_BYTES} bytes, before and after all edits; these have {bytes}"
+        );
+        errors.add("files", told);
+    }
+    errors.into_result(())
 }
 
 /// The files that an edit needs and that are not in memory.
@@ -406,4 +423,22 @@ fn changed_file(file: &FileChange) -> ChangeSetFile {
 
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_set_has_limits() {
+        let told = |edits, bytes| {
+            check_limits(edits, bytes).err().map(|errors| errors.to_string()).unwrap_or_default()
+        };
+        assert_eq!(told(MAX_EDITS, MAX_BYTES), "");
+        assert!(told(MAX_EDITS + 1, 0).starts_with("calls: a change set has at most 2000 edits"));
+        assert!(
+            told(0, MAX_BYTES + 1)
+                .starts_with("files: the files of a change set have at most 16777216 bytes")
+        );
+    }
 }

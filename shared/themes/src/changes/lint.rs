@@ -10,7 +10,7 @@ use super::Place;
 use super::draft::Texts;
 use crate::check::{Stoppable, checked};
 
-/// What an edit of a draft has made wrong. `before` are the draft's texts before it.
+/// What an edit of a draft has made wrong, the worst first. `before` are the draft's texts before it.
 ///
 /// # Errors
 /// As [`checked`].
@@ -19,13 +19,14 @@ pub async fn added(place: Place<'_>, before: Texts, draft: Draft, outcome: Outco
     let lint = move |stop: &Stop| {
         let scripts = Stoppable { scripts: &Oxc, stop };
         let mut linter = Linter::over(with(&base, &before, &scripts), Some(&scripts));
-        let lint = linter.after(&draft, &outcome);
+        let mut lint = linter.after(&draft, &outcome);
+        worst_first(&mut lint.problems);
         stop.check().map(|()| lint)
     };
     place.cx.compute.checks.run(lint).await
 }
 
-/// What all edits of a draft would make wrong, or with `whole`, everything that is wrong in the theme with them.
+/// What all edits of a draft would make wrong, or with `whole`, everything that is wrong in the theme with them. The worst comes first.
 ///
 /// # Errors
 /// As [`checked`].
@@ -35,10 +36,16 @@ pub async fn of_draft(place: Place<'_>, draft: Draft, texts: Texts, whole: bool)
         let scripts = Stoppable { scripts: &Oxc, stop };
         let linter = Linter::over(with(&base, &texts, &scripts), Some(&scripts));
         let nothing = CheckedTheme::default();
-        let problems = linter.since(if whole { &nothing } else { &base }, &draft);
+        let mut problems = linter.since(if whole { &nothing } else { &base }, &draft);
+        worst_first(&mut problems);
         stop.check().map(|()| problems)
     };
     place.cx.compute.checks.run(lint).await
+}
+
+/// What Shopify would refuse comes first, then errors, warnings and hints.
+fn worst_first(problems: &mut [Problem]) {
+    problems.sort_by_key(|problem| (!problem.refused, problem.severity));
 }
 
 /// The theme with these texts.

@@ -286,7 +286,7 @@ pub async fn prepare(
     }
     let old = loaded.stored.object;
     let mut found = lint::added(place, before, loaded.draft.clone(), outcome.clone()).await?;
-    found.problems = worst(found.problems);
+    found.problems.truncate(MAX_PROBLEMS);
     let mut stored = loaded.keep(place).await?;
     let write = Some(write_of(place, &mut stored, version)?);
     let edited = Edited { change_set: stored.set, outcome, lint: found };
@@ -329,13 +329,6 @@ fn must_be_open(stored: &Stored) -> Result<()> {
     }
 }
 
-/// The worst problems, and what Shopify would refuse first.
-fn worst(mut problems: Vec<Problem>) -> Vec<Problem> {
-    problems.sort_by_key(|problem| (!problem.refused, problem.severity));
-    problems.truncate(MAX_PROBLEMS);
-    problems
-}
-
 /// A change set with its edits.
 ///
 /// # Errors
@@ -346,7 +339,8 @@ pub async fn show(place: Place<'_>, target: Target, by: MadeBy) -> Result<Change
     let diff = String::from_utf8_lossy(&loaded.draft.changes().diff()).into_owned();
     let (mut problems, mut conflicts) = (Vec::new(), Vec::new());
     if is_open {
-        problems = worst(lint::of_draft(place, loaded.draft.clone(), loaded.texts(), false).await?);
+        problems = lint::of_draft(place, loaded.draft.clone(), loaded.texts(), false).await?;
+        problems.truncate(MAX_PROBLEMS);
         conflicts = loaded.conflicts(place, false).await?;
     }
     Ok(ChangeSetDetail { change_set: loaded.stored.set, diff, problems, conflicts })
