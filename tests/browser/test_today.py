@@ -433,6 +433,32 @@ def test_the_palette_explains_and_leads_to_the_views_of_what_it_finds(owner):
     expect(page).to_have_url(re.compile(f"#/agents/{agent}/settings$"))
 
 
+def test_what_is_pressed_right_after_a_choice_acts_on_the_new_page(owner):
+    """Browsers tell of a new address only later, and much later under load."""
+    agent = owner.agent("Market watch")
+    context = owner.context()
+    context.add_init_script(
+        """addEventListener("hashchange", (event) => {
+          if (event.late) return;
+          event.stopImmediatePropagation();
+          const late = new HashChangeEvent("hashchange", event);
+          setTimeout(() => dispatchEvent(Object.assign(late, { late: true })), 400);
+        }, { capture: true });"""
+    )
+    page = owner.page(context=context)
+    expect(page.get_by_role("link", name="Market watch")).to_be_visible()
+    for name, end in (("Actions", "actions"), ("Settings", "settings")):
+        palette = typed(page, f"market {name.lower()}")
+        expect(palette.get_by_role("option", name=f"Market watch · {name}")).to_be_visible()
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(f"#/agents/{agent}/{end}$"))
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    palette = typed(page, "notices")
+    page.wait_for_timeout(600)
+    expect(palette.get_by_role("option", name="Notices page")).to_be_visible()
+
+
 def test_the_palette_changes_the_colours(owner):
     page = owner.page()
     for word, look in (("theme dark", "dark"), ("theme light", "light")):

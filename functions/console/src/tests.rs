@@ -248,3 +248,11 @@ fn the_page_names_its_files() {
     // Without the variable, people paste a key.
     assert!(at("").contains("&quot;openid&quot;:null"));
 }
+
+/// A browser tells of a new address only later. What is pressed in between would act on the old page, so all go through `go` of app.js.
+#[test]
+fn one_place_goes_to_another_page() {
+    let script = FILES.iter().find(|file| file.name == JS).unwrap();
+    let script = std::str::from_utf8(script.bytes).unwrap();
+    assert_eq!(script.matches("location.hash=").count(), 1, "call `ctx.go`");
+}

@@ -20,6 +20,7 @@ use shared::edge::rates::ClientAddress;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
 
 use crate::handler::{Handler, Reply};
 use connections::{Connection, Connections};
@@ -27,6 +28,10 @@ use paced::{Received, Sent};
 
 /// How long running requests may continue after the stop, before their connections are closed.
 pub const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// How long a new connection waits if all others are busy.
+const ROOM_WAIT: Duration = Duration::from_secs(5);
+const ROOM_TICK: Duration = Duration::from_millis(20);
 
 /// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
@@ -116,8 +121,11 @@ async fn accept(
                 }
             },
         };
-        // All connections are busy, so this one is closed.
-        let Some(connection) = connections.enter() else { continue };
+        let room = tokio::select! {
+            _ = &mut stopped => break,
+            room = room(&connections, &mut tasks) => room,
+        };
+        let Some(connection) = room else { continue };
         let served = serve((stream, client.ip()), handler.clone(), limits, connection.clone());
         let served = graceful.watch(served);
         tasks.spawn(async move {
@@ -131,6 +139,25 @@ async fn accept(
     }
     drop(listener);
     let _ = tokio::time::timeout(STOP_GRACE, graceful.shutdown()).await;
+}
+
+/// Room for one more connection. If all are busy, it waits for a while: requests end, and clients that have gone are noticed. Clients
+/// that come meanwhile wait in the listener's queue. `None` closes the connection.
+async fn room(connections: &Connections, tasks: &mut JoinSet<()>) -> Option<Arc<Connection>> {
+    let end = Instant::now() + ROOM_WAIT;
+    loop {
+        if let Some(connection) = connections.enter() {
+            return Some(connection);
+        }
+        tokio::select! {
+            // A connection may also become idle, which ends no task.
+            () = tokio::time::sleep(ROOM_TICK) => {}
+            Some(_) = tasks.join_next() => {}
+        }
+        if Instant::now() > end {
+            return None;
+        }
+    }
 }
 
 fn serve(
@@ -174,4 +201,39 @@ async fn answer(
 fn is_stream(response: &Response<Body>) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    async fn ask(address: SocketAddr) -> io::Result<String> {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok(answer)
+    }
+
+    #[tokio::test]
+    async fn a_connection_waits_while_all_others_are_busy() {
+        let slow = async || {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            "done"
+        };
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let limits = PortLimits { connections: 2, ..PortLimits::default() };
+        let served = Served::start(listener, Router::new().route("/", get(slow)).into(), limits).unwrap();
+        let address = served.address;
+        let asked: Vec<_> = (0..6).map(|_| tokio::spawn(ask(address))).collect();
+        for one in asked {
+            let answer = one.await.unwrap().unwrap();
+            assert!(answer.ends_with("done"), "{answer:?}");
+        }
+        served.stop().await;
+    }
 }

@@ -238,10 +238,10 @@ export function listenToKeys(context) {
     const pair = `${before} ${event.key}`;
     before = event.key;
     setTimeout(() => (before = ""), 1000);
-    if (pair === "g t") location.hash = "#/";
-    else if (pair === "g a") location.hash = "#/agents";
-    else if (pair === "g m") location.hash = "#/account";
-    else if (pair === "g r") location.hash = "#/memory";
+    if (pair === "g t") ctx.go("#/");
+    else if (pair === "g a") ctx.go("#/agents");
+    else if (pair === "g m") ctx.go("#/account");
+    else if (pair === "g r") ctx.go("#/memory");
     else if (event.key === "?") help(ctx);
     else if (event.key === "/") focusOn(event, "[data-filter]");
     else if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);

@@ -204,7 +204,7 @@ export function palette(ctx, own) {
   const choose = (one) => {
     if (!one?.href && !one?.act) return;
     ctx.close();
-    if (one.href) location.hash = one.href;
+    if (one.href) ctx.go(one.href);
     else setTimeout(one.act);
   };
   const onkeydown = (event) => {

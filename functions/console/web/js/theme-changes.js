@@ -58,11 +58,11 @@ function changeSetView(ctx, set) {
   };
   const revert = async () => {
     const made = await post(`${path}/revert`, {});
-    location.hash = changeSetHref(ctx, made.change_set_id).slice(1);
+    ctx.go(changeSetHref(ctx, made.change_set_id));
   };
   const remove = async () => {
     await del(path);
-    location.hash = back.slice(1);
+    ctx.go(back);
   };
   const parts = set.diff.split(/^(?=diff --git )/m).filter(Boolean);
   const refused = set.problems.filter((one) => one.refused);
