@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// Lines of the old text, and the lines that take their place in the new text. Both count from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,8 @@ pub fn hunks<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> 
     // Most edits change few lines, so the equal ones at both ends are not even hashed.
     let (Range { start: head, end: old_end }, Range { end: new_end, .. }) =
         trimmed(old, new, 0..old.len(), 0..new.len());
-    let mut ids: FxHashMap<T, u32> = FxHashMap::default();
+    let most = (old_end - head) + (new_end - head);
+    let mut ids: FxHashMap<T, u32> = FxHashMap::with_capacity_and_hasher(most, FxBuildHasher);
     let mut number = |line: &T| {
         let next = ids.len() as u32;
         *ids.entry(*line).or_insert(next)

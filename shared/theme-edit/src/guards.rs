@@ -6,10 +6,10 @@ use theme::path::FileKind;
 use theme::scan::liquid::{TokenKind, tokens};
 use theme::text::LineRange;
 
-use crate::diff::{Hunk, hunks};
-use crate::differs::Differs;
+use crate::diff::Hunk;
+use crate::differs::{Changed, Differs};
 use crate::error::EditError;
-use crate::text::{Text, excerpt, line_range};
+use crate::text::{Text, excerpt, line_range, without_end};
 
 /// The largest file that an edit may make, in bytes. Shopify takes less of each kind of text.
 pub const MAX_TEXT: usize = 2 * 1024 * 1024;
@@ -27,23 +27,22 @@ pub(crate) fn check(
     if after.len() > MAX_TEXT {
         return Err(EditError::TooLarge { path: path.to_owned(), bytes: after.len(), limit: MAX_TEXT });
     }
-    let (old, new) = (Text::new(before.unwrap_or_default()), Text::new(after));
-    let changed = hunks(&old.lines(), &new.lines());
-    if before.is_some() {
-        shrinks(path, &old, after, &changed, allowed)?;
+    let changed = Changed::of(before.unwrap_or_default(), after);
+    if let Some(before) = before {
+        shrinks(path, before, after, &changed.hunks, allowed)?;
     }
-    artefacts(path, &old, &new, &changed)?;
-    Ok(Differs::of(&changed, &new))
+    artefacts(path, before.unwrap_or_default(), after, &changed)?;
+    Ok(changed.differs())
 }
 
 fn shrinks(
     path: &str,
-    old: &Text,
+    before: &[u8],
     after: &[u8],
     changed: &[Hunk],
     allowed: &[LineRange],
 ) -> Result<(), EditError> {
-    let (was, is) = (old.bytes.trim_ascii().len(), after.trim_ascii().len());
+    let (was, is) = (before.trim_ascii().len(), after.trim_ascii().len());
     let is_emptied = is == 0 && was > 0;
     if !is_emptied && (was < LEAST_GUARDED || is * 2 >= was) {
         return Ok(());
@@ -71,7 +70,7 @@ fn shrinks(
     }
     Err(EditError::Shrinks {
         path: path.to_owned(),
-        bytes_before: old.bytes.len(),
+        bytes_before: before.len(),
         bytes_after: after.len(),
         removed,
     })
@@ -80,38 +79,60 @@ fn shrinks(
 /// Lines of one side of a change, as a text of their own.
 struct Lines<'a> {
     text: Vec<u8>,
-    /// The number of each line in its file, from 0.
-    numbers: Vec<usize>,
-    file: &'a Text<'a>,
+    /// The number of each line in its file, from 0, and the line without its end.
+    lines: Vec<(usize, &'a [u8])>,
 }
 
 impl<'a> Lines<'a> {
-    fn of(file: &'a Text<'a>, ranges: impl Iterator<Item = std::ops::Range<usize>>) -> Self {
-        let mut lines = Self { text: Vec::new(), numbers: Vec::new(), file };
-        for line in ranges.flatten().filter(|line| *line < file.count()) {
-            lines.text.extend_from_slice(&file.bytes[file.content(line)]);
-            lines.text.push(b'\n');
-            lines.numbers.push(line);
+    fn of(lines: impl Iterator<Item = (usize, &'a [u8])>) -> Self {
+        let lines: Vec<(usize, &[u8])> = lines.map(|(number, line)| (number, without_end(line))).collect();
+        let mut text = Vec::with_capacity(lines.iter().map(|(_, line)| line.len() + 1).sum());
+        for (_, line) in &lines {
+            text.extend_from_slice(line);
+            text.push(b'\n');
         }
-        lines
+        Self { text, lines }
     }
 }
 
-fn artefacts(path: &str, old: &Text, new: &Text, changed: &[Hunk]) -> Result<(), EditError> {
-    let refused = |line: usize, what: &str| EditError::Artefact {
-        path: path.to_owned(),
-        line: line_range(line, line + 1).start,
-        text: if line < new.count() { excerpt(&new.bytes[new.content(line)]) } else { String::new() },
-        what: what.to_owned(),
+fn artefacts(path: &str, old: &[u8], new: &[u8], changed: &Changed) -> Result<(), EditError> {
+    let refused = |line: usize, what: &str| {
+        let text = Text::new(new);
+        EditError::Artefact {
+            path: path.to_owned(),
+            line: line_range(line, line + 1).start,
+            text: if line < text.count() { excerpt(&new[text.content(line)]) } else { String::new() },
+            what: what.to_owned(),
+        }
     };
-    let removed = Lines::of(old, changed.iter().map(|hunk| hunk.old.clone()));
-    let added = Lines::of(new, changed.iter().map(|hunk| hunk.new.clone()));
+    let (removed, added) = (Lines::of(changed.removed()), Lines::of(changed.added()));
     if let Some(at) = memchr::memchr(0, &added.text)
-        && memchr::memchr(0, old.bytes).is_none()
+        && memchr::memchr(0, old).is_none()
     {
-        let line = added.numbers[Text::new(&added.text).line_of(at)];
+        let (line, _) = added.lines[Text::new(&added.text).line_of(at)];
         return Err(refused(line, "a NUL character stands in the new text"));
     }
+    if check::may_have_new_damage(path, new, &removed.text, &added.text) {
+        damaged(path, old, new, &removed, &added, &refused)?;
+    }
+    if let Some(line) = listed_numbers(path, &added) {
+        return Err(refused(line, "the new lines begin with the line numbers of a listing"));
+    }
+    if let Some(line) = curly_quote(path, old, new) {
+        return Err(refused(line, "a curly quote stands in Liquid: use a straight one"));
+    }
+    Ok(())
+}
+
+/// Compares the damage of the whole files and of the lines that differ.
+fn damaged(
+    path: &str,
+    old: &[u8],
+    new: &[u8],
+    removed: &Lines,
+    added: &Lines,
+    refused: &dyn Fn(usize, &str) -> EditError,
+) -> Result<(), EditError> {
     // What is wrong with the whole file counts if it is wrong with more places than before, or if it is in the changed lines.
     type Key = (&'static str, String);
     let counts = |bytes: &[u8]| -> FxHashMap<Key, i64> {
@@ -121,18 +142,18 @@ fn artefacts(path: &str, old: &Text, new: &Text, changed: &[Hunk]) -> Result<(),
         }
         counts
     };
-    let whole = check::damage(path, new.bytes);
+    let whole = check::damage(path, new);
     // Most files have none, and the others need not be read then.
     let (mut left, lost) = match &whole[..] {
         [] => Default::default(),
-        _ => (counts(old.bytes), counts(&removed.text)),
+        _ => (counts(old), counts(&removed.text)),
     };
     for damage in &whole {
         let key = (damage.code, damage.message.clone());
         let known = left.entry(key).or_default();
         *known -= 1;
         if *known < 0 {
-            return Err(refused(new.line_of(damage.at), &damage.message));
+            return Err(refused(Text::new(new).line_of(damage.at), &damage.message));
         }
     }
     let mut left = lost;
@@ -145,15 +166,9 @@ fn artefacts(path: &str, old: &Text, new: &Text, changed: &[Hunk]) -> Result<(),
         let known = left.entry((damage.code, damage.message.clone())).or_default();
         *known -= 1;
         if *known < 0 {
-            let line = added.numbers.get(in_added.line_of(damage.at)).copied().unwrap_or(0);
+            let line = added.lines.get(in_added.line_of(damage.at)).map_or(0, |(line, _)| *line);
             return Err(refused(line, &damage.message));
         }
-    }
-    if let Some(line) = listed_numbers(path, &added) {
-        return Err(refused(line, "the new lines begin with the line numbers of a listing"));
-    }
-    if let Some(line) = curly_quote(path, old, new) {
-        return Err(refused(line, "a curly quote stands in Liquid: use a straight one"));
     }
     Ok(())
 }
@@ -161,9 +176,8 @@ fn artefacts(path: &str, old: &Text, new: &Text, changed: &[Hunk]) -> Result<(),
 /// The first of at least two new lines in a row that begin with numbers in a row, as listings print them.
 fn listed_numbers(path: &str, added: &Lines) -> Option<usize> {
     let is_markup = path.ends_with(".liquid") && !path.starts_with("assets/");
-    let number = |line: usize| -> Option<u64> {
-        let content = added.file.content(line);
-        let text = added.file.bytes[content].trim_ascii_start();
+    let number = |line: &[u8]| -> Option<u64> {
+        let text = line.trim_ascii_start();
         let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
         let rest = &text[digits..];
         let has_mark = [&b"|"[..], b" |", b"\t", "→".as_bytes()].iter().any(|mark| rest.starts_with(mark))
@@ -171,19 +185,21 @@ fn listed_numbers(path: &str, added: &Lines) -> Option<usize> {
         (has_mark && (1..=6).contains(&digits))
             .then(|| std::str::from_utf8(&text[..digits]).ok()?.parse().ok())?
     };
-    added.numbers.windows(2).find_map(|pair| {
-        let (first, second) = (number(pair[0])?, number(pair[1])?);
-        (second == first + 1).then_some(pair[0])
+    added.lines.windows(2).find_map(|pair| {
+        let (first, second) = (number(pair[0].1)?, number(pair[1].1)?);
+        (second == first + 1).then_some(pair[0].0)
     })
 }
 
 /// The line of a curly quote that stands for a straight one in a tag, if the file has more of them than before.
-fn curly_quote(path: &str, old: &Text, new: &Text) -> Option<usize> {
+fn curly_quote(path: &str, old: &[u8], new: &[u8]) -> Option<usize> {
     let may_have_liquid = path.ends_with(".liquid") && FileKind::of(path) != FileKind::Other;
-    let new_text = std::str::from_utf8(new.bytes).ok().filter(|text| may_have_liquid && !text.is_ascii())?;
-    let (before, _) = curly(std::str::from_utf8(old.bytes).unwrap_or_default());
+    // All of them begin with these bytes.
+    let has_any = |text: &&[u8]| may_have_liquid && memchr::memmem::find(text, &[0xE2, 0x80]).is_some();
+    let new_text = std::str::from_utf8(Some(new).filter(has_any)?).ok()?;
+    let (before, _) = curly(std::str::from_utf8(old).unwrap_or_default());
     let (after, places) = curly(new_text);
-    (after > before).then(|| new.line_of(places.last().copied().unwrap_or(0)))
+    (after > before).then(|| Text::new(new).line_of(places.last().copied().unwrap_or(0)))
 }
 
 fn curly(text: &str) -> (usize, Vec<usize>) {
@@ -271,5 +287,83 @@ mod tests {
             check(&[LineRange { start: 11, end: 30 }, LineRange { start: 31, end: 40 }]).map(drop),
             Ok(())
         );
+    }
+
+    /// What the quick look lets pass, the comparison of all damage lets pass, too.
+    #[test]
+    fn the_quick_look_passes_nothing_that_is_refused() {
+        const LINES: [&str; 40] = [
+            "",
+            "a",
+            "<p>",
+            "</p>",
+            "{% if a %}",
+            "}",
+            "...",
+            "  ...",
+            "…",
+            "{% comment %}",
+            "{% endcomment %}",
+            "{% comment %} ... {% endcomment %}",
+            "<!--",
+            "-->",
+            "<!-- rest of the code -->",
+            "/*",
+            "*/",
+            "// ...",
+            "{% raw %}",
+            "{%- endraw -%}",
+            "{% doc %}",
+            "{% enddoc %}",
+            "```",
+            "```liquid",
+            "+ a;",
+            "-{ b }",
+            "'a'",
+            "1|",
+            "2|",
+            "3",
+            ">>>>",
+            "=======",
+            "EOF",
+            "// a",
+            "a\\nb\\n<c",
+            "&lt;p&gt;&lt;p&gt;",
+            "Ã©",
+            "a=“b”",
+            "Here is the updated file",
+            "@@ -1 +1 @@",
+        ];
+        let mut seed = 7_u32;
+        let mut next = |most: usize| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) as usize % most
+        };
+        let (mut passed, mut refused) = (0, 0);
+        for round in 0..60_000 {
+            let path = ["snippets/a.liquid", "assets/a.css", "assets/a.js", "locales/en.json"][round % 4];
+            // Few kinds of lines, so that their effects on each other show.
+            let kinds: Vec<&str> = (0..4).map(|_| LINES[next(LINES.len())]).collect();
+            let mut line = || format!("{}\n", kinds[next(4)]);
+            let before: Vec<String> = (0..8).map(|_| line()).collect();
+            let mut after = before.clone();
+            for _ in 0..=round % 2 {
+                let start = round / 4 % after.len().max(1);
+                let end = (start + round % 3).min(after.len());
+                after.splice(start.min(end)..end, (0..round % 5 / 2).map(|_| line()));
+            }
+            let (before, after) = (before.concat(), after.concat());
+            let changed = Changed::of(before.as_bytes(), after.as_bytes());
+            let (removed, added) = (Lines::of(changed.removed()), Lines::of(changed.added()));
+            let error = |_: usize, what: &str| EditError::BadCall { reason: what.to_owned() };
+            let all = damaged(path, before.as_bytes(), after.as_bytes(), &removed, &added, &error);
+            if check::may_have_new_damage(path, after.as_bytes(), &removed.text, &added.text) {
+                refused += usize::from(all.is_err());
+            } else {
+                passed += 1;
+                assert_eq!(all, Ok(()), "{path}\n{before}\n--\n{after}");
+            }
+        }
+        assert!(passed > 1_000 && refused > 1_000, "{passed} passed, {refused} refused");
     }
 }

@@ -15,7 +15,7 @@ use theme::text::LineRange;
 use utoipa::ToSchema;
 
 use crate::diff;
-use crate::text::{Splice, Text, bom_len, excerpt};
+use crate::text::{Splice, Text, View, excerpt};
 
 /// How the text of a call was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -84,16 +84,20 @@ pub(crate) fn replace(
     new: &str,
     expected: usize,
 ) -> Result<(Vec<Splice>, Fit), Lost> {
-    let view = View::of(text.bytes);
-    let places = match exact(text, &view, old, new, expected) {
+    let view = text.view();
+    let places = match exact(text, view, old, new, expected) {
         Found::Places(places) => places,
         Found::Several(lines, count) => return Err(Lost::Several { lines, count }),
-        Found::Nowhere if expected == 1 => vec![tolerant(text, old, new, &view)?],
-        Found::Nowhere => return Err(nowhere(text, &view, old, new)),
+        Found::Nowhere if expected == 1 => vec![tolerant(text, old, new, view)?],
+        Found::Nowhere => return Err(nowhere(text, view, old, new)),
     };
+    // A line around each of many places would be read again and again.
+    if places.len() > 1 {
+        text.starts();
+    }
     // With many places this would take long, and few calls have them.
     if places.len() <= MOST_LISTED {
-        let there = places.iter().map(|place| already_there(text, &view, place, old, new));
+        let there = places.iter().map(|place| already_there(text, view, place, old, new));
         if let Some(lines) = there.collect::<Option<Vec<_>>>() {
             return Err(Lost::There(lines[0]));
         }
@@ -156,12 +160,13 @@ fn pieces_of(text: &str) -> Vec<&[u8]> {
 
 /// Writes the new lines at a place. Lines that the call has both before and after stay as the file has them.
 fn written(text: &Text, place: &Place, news: &[&[u8]], hunks: &[diff::Hunk]) -> Splice {
+    let last_end = place.pieces.last().map_or(&b""[..], |last| text.end_around(last.start));
     // What follows an old line: its end, also that of the last one, which stays behind the place.
     let between = |piece: usize| -> Option<&[u8]> {
         let this = place.pieces.get(piece)?;
         let end = match place.pieces.get(piece + 1) {
             Some(next) => &text.bytes[this.end..next.start],
-            None => text.end(text.line_of(this.start)),
+            None => last_end,
         };
         (!end.is_empty()).then_some(end)
     };
@@ -206,39 +211,6 @@ fn shifted(line: &[u8], place: &Place) -> Vec<u8> {
     let less = call.len().saturating_sub(file.len());
     let own = line.iter().take_while(|b| is_blank(**b)).count();
     line[less.min(own)..].to_vec()
-}
-
-/// A file without byte order mark and with LF for each CRLF, so that texts can be searched in it.
-struct View<'a> {
-    bytes: std::borrow::Cow<'a, [u8]>,
-    /// The positions in the view behind which a CR is left out.
-    gaps: Vec<usize>,
-    base: usize,
-}
-
-impl<'a> View<'a> {
-    fn of(file: &'a [u8]) -> Self {
-        let base = bom_len(file);
-        let rest = &file[base..];
-        if memmem::find(rest, b"\r\n").is_none() {
-            return Self { bytes: rest.into(), gaps: Vec::new(), base };
-        }
-        let mut bytes = Vec::with_capacity(rest.len());
-        let mut gaps = Vec::new();
-        let mut at = 0;
-        for cr in memmem::find_iter(rest, b"\r\n") {
-            bytes.extend_from_slice(&rest[at..cr]);
-            gaps.push(bytes.len());
-            at = cr + 1;
-        }
-        bytes.extend_from_slice(&rest[at..]);
-        Self { bytes: bytes.into(), gaps, base }
-    }
-
-    /// The place in the file of a position in the view. Before a line end, it is the place before the CR.
-    fn place(&self, at: usize) -> usize {
-        self.base + at + self.gaps.partition_point(|&gap| gap < at)
-    }
 }
 
 enum Found {
@@ -491,7 +463,9 @@ fn already_there(text: &Text, view: &View, place: &Place, old: &str, new: &str) 
     }
     let file_start = place.range().start;
     // Only the first and the last place of the old text within the new one are likely, so only they are tried.
-    for inner in [new.find(old), new.rfind(old)].into_iter().flatten() {
+    let (whole, part) = (new.as_bytes(), old.as_bytes());
+    let first = memmem::find(whole, part)?;
+    for inner in [Some(first), memmem::rfind(whole, part)].into_iter().flatten() {
         let at = file_start - view.base;
         let at = at - view.gaps.partition_point(|&gap| view.place(gap) < file_start);
         let Some(start) = at.checked_sub(inner) else { continue };

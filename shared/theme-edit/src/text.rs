@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use memchr::{memchr_iter, memmem};
+use memchr::{memchr, memchr_iter, memmem, memrchr};
 use theme::text::LineRange;
 
 const BOM: &[u8] = "\u{feff}".as_bytes();
@@ -37,57 +37,85 @@ pub(crate) fn excerpt(line: &[u8]) -> String {
     }
 }
 
+/// A line without its end.
+pub(crate) fn without_end(line: &[u8]) -> &[u8] {
+    match line {
+        [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
+        _ => line,
+    }
+}
+
 /// The lines of a file. As in the crate `theme`, an empty text has one line, and a newline at the end opens no other line.
 pub(crate) struct Text<'a> {
     pub bytes: &'a [u8],
-    /// Where each line begins. The first begins behind a byte order mark.
-    starts: Vec<usize>,
+    /// Where each line begins, once it was asked for. The first begins behind a byte order mark.
+    starts: OnceCell<Vec<usize>>,
     /// The line end that most lines have, once it was asked for.
     usual: OnceCell<&'static [u8]>,
+    view: OnceCell<View<'a>>,
 }
 
 impl<'a> Text<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        let first = bom_len(bytes);
-        // Lines of a theme have some 32 bytes.
-        let mut starts = Vec::with_capacity(bytes.len() / 32 + 1);
-        starts.push(first);
-        starts.extend(memchr_iter(b'\n', &bytes[first..]).map(|at| first + at + 1));
-        if starts.len() > 1 && starts.last() == Some(&bytes.len()) {
-            starts.pop();
-        }
-        Self { bytes, starts, usual: OnceCell::new() }
+        Self { bytes, starts: OnceCell::new(), usual: OnceCell::new(), view: OnceCell::new() }
+    }
+
+    /// Where each line begins. With it, lines are found at once, but it takes a reading of the whole file.
+    pub fn starts(&self) -> &[usize] {
+        self.starts.get_or_init(|| {
+            let (bytes, first) = (self.bytes, bom_len(self.bytes));
+            // Lines of a theme have some 32 bytes.
+            let mut starts = Vec::with_capacity(bytes.len() / 32 + 1);
+            starts.push(first);
+            starts.extend(memchr_iter(b'\n', &bytes[first..]).map(|at| first + at + 1));
+            if starts.len() > 1 && starts.last() == Some(&bytes.len()) {
+                starts.pop();
+            }
+            starts
+        })
+    }
+
+    /// The file as texts are searched in it.
+    pub fn view(&self) -> &View<'a> {
+        self.view.get_or_init(|| View::of(self.bytes))
     }
 
     pub fn count(&self) -> usize {
-        self.starts.len()
+        self.starts().len()
     }
 
     /// The bytes of a line, from 0, with its end.
     pub fn line(&self, index: usize) -> Range<usize> {
-        self.starts[index]..self.starts.get(index + 1).copied().unwrap_or(self.bytes.len())
+        let starts = self.starts();
+        starts[index]..starts.get(index + 1).copied().unwrap_or(self.bytes.len())
     }
 
     /// The bytes of a line without its end.
     pub fn content(&self, index: usize) -> Range<usize> {
-        let Range { start, end } = self.line(index);
-        let line = &self.bytes[start..end];
-        let len = match line {
-            [.., b'\r', b'\n'] => line.len() - 2,
-            [.., b'\n'] => line.len() - 1,
-            _ => line.len(),
-        };
-        start..start + len
+        let line = self.line(index);
+        line.start..line.start + without_end(&self.bytes[line]).len()
     }
 
     /// The end of a line: CRLF, LF or nothing.
     pub fn end(&self, index: usize) -> &'a [u8] {
-        &self.bytes[self.content(index).end..self.line(index).end]
+        end_of(&self.bytes[self.line(index)])
     }
 
     /// The line of a byte, from 0.
     pub fn line_of(&self, at: usize) -> usize {
-        self.starts.partition_point(|&start| start <= at).saturating_sub(1)
+        self.starts().partition_point(|&start| start <= at).saturating_sub(1)
+    }
+
+    /// The bytes of the line of a byte, with its end. Unless the lines are known, only this line is read.
+    fn line_around(&self, at: usize) -> Range<usize> {
+        if self.starts.get().is_some() {
+            return self.line(self.line_of(at));
+        }
+        let first = bom_len(self.bytes);
+        let end = self.bytes.len() - usize::from(self.bytes.ends_with(b"\n"));
+        let at = at.min(end).max(first);
+        let start = memrchr(b'\n', &self.bytes[first..at]).map_or(first, |end| first + end + 1);
+        start..memchr(b'\n', &self.bytes[at..]).map_or(self.bytes.len(), |end| at + end + 1)
     }
 
     /// The lines, from 1, that a range of bytes touches.
@@ -97,16 +125,22 @@ impl<'a> Text<'a> {
         line_range(first, last.max(first) + 1)
     }
 
+    /// The end of the line of a byte.
+    pub fn end_around(&self, at: usize) -> &'a [u8] {
+        end_of(&self.bytes[self.line_around(at)])
+    }
+
     /// The line end that a new line at a place takes: that of its line, of the line before, or the usual one.
     pub fn end_near(&self, at: usize) -> &'a [u8] {
-        let line = self.line_of(at);
-        let own = self.end(line);
+        let line = self.line_around(at);
+        let own = end_of(&self.bytes[line.clone()]);
         if !own.is_empty() {
             return own;
         }
-        match line.checked_sub(1) {
-            Some(before) => self.end(before),
-            None => self.usual.get_or_init(|| usual_end(self.bytes)),
+        // Only the last line has no end, so the one before has one.
+        match end_of(&self.bytes[..line.start]) {
+            [] => self.usual.get_or_init(|| usual_end(self.bytes)),
+            before => before,
         }
     }
 
@@ -121,10 +155,48 @@ impl<'a> Text<'a> {
     }
 }
 
+/// The line end with which bytes end, or nothing.
+fn end_of(bytes: &[u8]) -> &[u8] {
+    &bytes[without_end(bytes).len()..]
+}
+
 /// Lines `first..end`, from 0, as the lines that people count from 1.
 pub(crate) fn line_range(first: usize, end: usize) -> LineRange {
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     LineRange { start: number(first + 1), end: number(end.max(first + 1)) }
+}
+
+/// A file without byte order mark and with LF for each CRLF, so that texts can be searched in it.
+pub(crate) struct View<'a> {
+    pub bytes: std::borrow::Cow<'a, [u8]>,
+    /// The positions in the view behind which a CR is left out.
+    pub gaps: Vec<usize>,
+    pub base: usize,
+}
+
+impl<'a> View<'a> {
+    fn of(file: &'a [u8]) -> Self {
+        let base = bom_len(file);
+        let rest = &file[base..];
+        if memmem::find(rest, b"\r\n").is_none() {
+            return Self { bytes: rest.into(), gaps: Vec::new(), base };
+        }
+        let mut bytes = Vec::with_capacity(rest.len());
+        let mut gaps = Vec::new();
+        let mut at = 0;
+        for cr in memmem::find_iter(rest, b"\r\n") {
+            bytes.extend_from_slice(&rest[at..cr]);
+            gaps.push(bytes.len());
+            at = cr + 1;
+        }
+        bytes.extend_from_slice(&rest[at..]);
+        Self { bytes: bytes.into(), gaps, base }
+    }
+
+    /// The place in the file of a position in the view. Before a line end, it is the place before the CR.
+    pub fn place(&self, at: usize) -> usize {
+        self.base + at + self.gaps.partition_point(|&gap| gap < at)
+    }
 }
 
 /// A part of a file, and what takes its place.

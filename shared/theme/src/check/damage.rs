@@ -1,5 +1,7 @@
 //! Damage that editing tools leave behind: placeholders, fences, diff signs, escaped text, wrong encodings.
 
+pub mod edited;
+
 use super::Severity::{Error, Warning};
 use super::{Notes, script};
 use crate::path::FileKind;
