@@ -19,7 +19,7 @@ use crate::aws::Clients;
 use crate::aws::bus::Bus;
 use crate::aws::queues::Queues;
 use crate::aws::signed::SignedCalls;
-use crate::blobs::Blobs;
+use crate::blobs::{BlobKey, Blobs};
 use crate::config::Config;
 use crate::error::Result;
 use crate::process::compute::Compute;
@@ -109,6 +109,27 @@ pub struct AreaAnswer {
     pub told: std::result::Result<String, String>,
     /// What is stored with the result.
     pub writes: Vec<Write>,
+    pub objects: StagedObjects,
+}
+
+/// Objects of the bucket around writes that are not stored yet.
+#[derive(Debug, Default)]
+pub struct StagedObjects {
+    /// Those that the writes name. They are deleted if the writes are refused.
+    pub made: Vec<BlobKey>,
+    /// Those that nothing names once the writes are stored. They are deleted then.
+    pub replaced: Vec<BlobKey>,
+}
+
+impl StagedObjects {
+    /// Deletes what is not needed. If that fails, the objects are deleted by their expiry.
+    pub async fn settle(self, cx: &Cx, is_stored: bool) {
+        for key in if is_stored { self.replaced } else { self.made } {
+            if let Err(error) = cx.blobs.delete(&key).await {
+                tracing::warn!(%error, "an object that nothing names was not deleted");
+            }
+        }
+    }
 }
 
 /// The context of a process; cheap to clone. Each layer of each route has one.

@@ -339,3 +339,36 @@ def test_changes_are_read_applied_and_taken_back(owner):
     expect(page.get_by_role("region", name="Revert of Prices with their currency")).to_be_visible()
     page.get_by_role("button", name="Apply", exact=True).click()
     owner.wait(lambda: "money_without_currency" in owner.get("/projects/default/files/snippets/price.liquid"))
+
+
+def test_a_person_says_who_may_apply_changes(owner):
+    imported(owner)
+    page = owner.page("/themes/default/changes")
+    who = page.get_by_label("Who may apply changes")
+    expect(who).to_have_value("person")
+    who.select_option("Assistants, each edit at once")
+    expect(page.get_by_text("An edit that Shopify would refuse is not applied.")).to_be_visible()
+    axe(page)
+    project = owner.get("/projects/default")
+    assert (project["assistants_apply"], project["apply_at_once"]) == (True, True)
+    who.select_option("A person")
+    expect(page.get_by_text("An edit that Shopify would refuse is not applied.")).to_have_count(0)
+    assert "assistants_apply" not in owner.get("/projects/default")
+
+
+def test_the_outline_of_a_file_leads_to_its_parts(owner):
+    imported(owner)
+    lines = [f"  .row-{number} {{ order: {number}; }}" for number in range(2_000)]
+    written(owner, "assets/long.css", "\n".join(lines) + "\n")
+    page = owner.page("/themes/default/files?file=assets/long.css")
+    reader = page.get_by_role("region", name="File assets/long.css")
+    reader.get_by_text(re.compile("^Outline: [0-9]+ parts$")).click()
+    parts = reader.get_by_role("navigation", name="Parts of assets/long.css")
+    axe(page)
+    shot(page, "theme-outline")
+    part = parts.get_by_role("link").last
+    number = int(re.search(r"line (\d+)", part.inner_text())[1])
+    part.click()
+    expect(page).to_have_url(re.compile(rf"lines={number}"))
+    expect(reader.locator("li.hit")).to_have_attribute("data-line", str(number))
+    expect(reader.locator("li.hit")).to_be_in_viewport()

@@ -9,7 +9,7 @@ use domain::accounts::scopes::Scope;
 use domain::tools::context::{PARSE_MODE, READ_CONTEXT};
 use domain::tools::memory::{REMEMBER_CARD, SEARCH_MEMORY};
 use domain::tools::theme_tools::{APPLY_CHANGES, EDIT_LINES};
-use domain::tools::{Decision, Effect, THEME, ToolDef, ToolSets};
+use domain::tools::{Decision, Effect, THEME, ToolDef, ToolSets, theme_tools};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
@@ -160,7 +160,15 @@ impl ServerHandler for Server {
                 return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
             }
             Decision::Refused(_) => {
-                return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+                let told = format!("there is no tool `{}`", request.name);
+                // A model reads the result of a call. Many clients keep an error of the protocol to themselves.
+                if let Some(instead) = theme_tools::instead(&request.name)
+                    .filter(|_| self.client.sets.has(&theme_tools::READ_FILE))
+                {
+                    let text = format!("{told}: {instead}");
+                    return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
+                }
+                return Err(ErrorData::invalid_params(told, None));
             }
         };
         let (needed, held) = (Scope::of_tool(tool.effect), self.client.scope);

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::ids::{ChangeSetId, ProjectId};
-use shared::edge::extract::{Caller, Id, Ids, Json, Once, OptionalJson, Query};
+use shared::edge::extract::{Caller, Id, Ids, Ids3, Json, Once, OptionalJson, Query};
 use shared::edge::respond::Created;
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
@@ -12,7 +12,9 @@ use themes::changes::{
     self, Apply, ChangeSet, ChangeSetDetail, Edited, Edits, MadeBy, NewChangeSet, Place, Resolve, Target,
 };
 
-shared::routes!(create, list, read, diff, edit, apply, resolve, revert, delete);
+use crate::files;
+
+shared::routes!(create, list, read, diff, file, edit, apply, resolve, revert, delete);
 
 fn place<'a>(cx: &'a Cx, caller: &'a Caller, project: ProjectId) -> Place<'a> {
     Place { cx, owner: &caller.owner, project }
@@ -98,6 +100,30 @@ async fn diff(
         (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
     ];
     Ok((headers, diff).into_response())
+}
+
+/// Read a file as a change set has it
+///
+/// Unchanged bytes. The first 12 digits of `x-content-sha256` are the `version` that calls name. A file that the change set does not change is
+/// the theme's.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/changes/{change_set_id}/files/{*path}", tag = "themes", operation_id = "read_change_set_file",
+    params(ProjectId, ChangeSetId, ("path" = String, Path)),
+    responses(
+        (status = 200, description = "The content, by its kind", content(
+            (String = "text/plain"), (serde_json::Value = "application/json"), (Vec<u8> = "application/octet-stream"),
+        ), headers(
+            ("x-content-sha256" = String, description = "SHA-256 of the content, in hexadecimal"),
+        )),
+    ),
+)]
+async fn file(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Ids3(project, id, path): Ids3<ProjectId, ChangeSetId, String>,
+) -> Result<Response> {
+    let file = changes::file(place(&cx, &caller, project), id, &path).await?;
+    Ok(files::content(&path, file.bytes, file.version.to_string(), None))
 }
 
 /// Edit within a change set

@@ -11,11 +11,11 @@ use shared::edge::extract::{Body, Caller, Id, Ids, IfMatch, Json, Query};
 use shared::edge::respond::Tagged;
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
-use themes::files::{self, FileContent, FileView, Rename};
+use themes::files::{self, FileContent, FileView, Outline, Rename};
 use themes::grep::{self, GrepAnswer, GrepQuery};
 use utoipa::IntoParams;
 
-shared::routes!(list, search, read, put, rename, delete);
+shared::routes!(list, search, outline, read, put, rename, delete);
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -60,6 +60,32 @@ async fn search(
     Query(query): Query<GrepQuery>,
 ) -> Result<axum::Json<GrepAnswer>> {
     grep::grep(&cx, &caller.owner, project, &query).await.map(axum::Json)
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct OfFile {
+    /// The path of the file.
+    #[param(example = "sections/header.liquid")]
+    path: String,
+}
+
+/// Read the outline of a file
+///
+/// Its named parts with their lines: blocks of Liquid, settings and blocks of a schema, CSS rules, functions, elements with an id. At most 300;
+/// of more, the longest. `edit_node` replaces a part by its kind and name.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/outline", tag = "themes", operation_id = "read_theme_file_outline",
+    params(ProjectId, OfFile),
+    responses((status = 200, body = Outline)),
+)]
+async fn outline(
+    State(cx): State<Cx>,
+    caller: Caller,
+    Id(project): Id<ProjectId>,
+    Query(of): Query<OfFile>,
+) -> Result<axum::Json<Outline>> {
+    files::outline(&cx, &caller.owner, project, &of.path).await.map(axum::Json)
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -122,7 +148,12 @@ fn cut(content: &Bytes, lines: &str) -> Result<Bytes, FieldErrors> {
 
 /// Sends the content with its type, but never as a page that could run scripts.
 fn download(FileContent { file, bytes }: FileContent) -> Response {
-    let kind = match file.path.rsplit('.').next().unwrap_or_default() {
+    content(&file.path, bytes, file.sha256, Some(file.version))
+}
+
+/// The content of a file. `version` is its version in the theme.
+pub(crate) fn content(path: &str, bytes: Bytes, sha256: String, version: Option<u64>) -> Response {
+    let kind = match path.rsplit('.').next().unwrap_or_default() {
         "json" => "application/json",
         "css" | "scss" | "js" | "mjs" | "liquid" | "md" | "txt" | "html" | "svg" | "xml" => {
             "text/plain; charset=utf-8"
@@ -138,10 +169,8 @@ fn download(FileContent { file, bytes }: FileContent) -> Response {
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    for (name, value) in [
-        (header::ETAG, format!("\"{}\"", file.version)),
-        (HeaderName::from_static("x-content-sha256"), file.sha256),
-    ] {
+    let tag = version.map(|version| (header::ETAG, format!("\"{version}\"")));
+    for (name, value) in tag.into_iter().chain([(HeaderName::from_static("x-content-sha256"), sha256)]) {
         headers.extend(HeaderValue::try_from(value).ok().map(|value| (name, value)));
     }
     response

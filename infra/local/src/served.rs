@@ -29,7 +29,7 @@ use paced::{Received, Sent};
 /// How long running requests may continue after the stop, before their connections are closed.
 pub const STOP_GRACE: Duration = Duration::from_secs(2);
 
-/// How long a new connection waits if all others are busy.
+/// How long a new connection waits for room.
 const ROOM_WAIT: Duration = Duration::from_secs(5);
 const ROOM_TICK: Duration = Duration::from_millis(20);
 
@@ -141,8 +141,8 @@ async fn accept(
     let _ = tokio::time::timeout(STOP_GRACE, graceful.shutdown()).await;
 }
 
-/// Room for one more connection. If all are busy, it waits for a while: requests end, and clients that have gone are noticed. Clients
-/// that come meanwhile wait in the listener's queue. `None` closes the connection.
+/// Room for one more connection. If all are busy or new, it waits for a while: requests end, and clients that have gone are noticed.
+/// Clients that come meanwhile wait in the listener's queue. `None` closes the connection.
 async fn room(connections: &Connections, tasks: &mut JoinSet<()>) -> Option<Arc<Connection>> {
     let end = Instant::now() + ROOM_WAIT;
     loop {

@@ -39,7 +39,7 @@ use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::context::{Cx, Data};
+use crate::context::{Cx, Data, StagedObjects};
 use crate::error::{Error, Result};
 use crate::model_choice;
 use crate::money::ceilings::MonthCeilings;
@@ -131,17 +131,20 @@ pub enum ToStore<'a> {
 pub struct Staged<C> {
     pub writes: Vec<Write>,
     pub changes: Vec<C>,
+    pub objects: StagedObjects,
 }
 
 impl<C> Staged<C> {
     #[must_use]
     pub fn nothing() -> Self {
-        Self { writes: Vec::new(), changes: Vec::new() }
+        Self { writes: Vec::new(), changes: Vec::new(), objects: StagedObjects::default() }
     }
 
     fn and(mut self, other: Self) -> Self {
         self.writes.extend(other.writes);
         self.changes.extend(other.changes);
+        self.objects.made.extend(other.objects.made);
+        self.objects.replaced.extend(other.objects.replaced);
         self
     }
 }
@@ -605,6 +608,7 @@ impl<K: Kind> Driver<K> {
     ) -> Result<Stored> {
         writes.extend(staged.writes);
         let stored = self.recorder.commit_as(run, events, writes).await?;
+        staged.objects.settle(&self.cx, stored == Stored::Yes).await;
         if stored == Stored::Yes {
             staged.changes.into_iter().for_each(|change| self.kind.apply(change));
         }

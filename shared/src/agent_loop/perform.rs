@@ -117,7 +117,13 @@ impl<K: Kind> Driver<K> {
     fn decide(&self, name: &str) -> Decision {
         match self.tool(name) {
             Some(tool) => decide_about(tool, self.kind.setting()),
-            None => Decision::Refused(format!("there is no tool {name}")),
+            None => {
+                let instead = self.terms.theme.and_then(|_| tools::theme_tools::instead(name));
+                Decision::Refused(match instead {
+                    Some(instead) => format!("there is no tool {name}: {instead}"),
+                    None => format!("there is no tool {name}"),
+                })
+            }
         }
     }
 
@@ -429,15 +435,17 @@ impl<K: Kind> Driver<K> {
             agent: run.agent_id,
             input,
         };
-        let AreaAnswer { told, writes } = (performer.perform)(call).await?;
+        let AreaAnswer { told, writes, objects } = (performer.perform)(call).await?;
         let mut performed = Performed::from(match told {
             Ok(text) => CallResult::told(text),
             Err(why) => CallResult::refused(why),
         });
         if rehearses {
             performed.result.content.push_str("\nthis is a rehearsal: the edit is not kept");
+            objects.settle(&self.cx, false).await;
         } else {
             performed.staged.writes = writes;
+            performed.staged.objects = objects;
         }
         Ok(performed)
     }

@@ -68,6 +68,7 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     ("GET", "/projects/{project_id}/files", &["limit", "cursor", "glob"]),
     ("GET", "/projects/{project_id}/files/{*path}", &["lines"]),
     ("GET", "/projects/{project_id}/graph", &["path"]),
+    ("GET", "/projects/{project_id}/outline", &["path"]),
     ("GET", "/projects/{project_id}/changes", PAGE),
     (
         "GET",

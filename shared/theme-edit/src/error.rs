@@ -157,6 +157,12 @@ impl fmt::Display for EditError {
                     "{path} would have {bytes} bytes, and {limit} are the most: split it into several files"
                 )
             }
+            Self::NotRead { path, version, lines: 0 } => {
+                write!(
+                    f,
+                    "{path} was not read yet: read it first, and give its version, which is \"{version}\""
+                )
+            }
             Self::NotRead { path, version, lines } => write!(
                 f,
                 "{path} was not read yet: read it first (lines 1–{lines}), or give version \"{version}\" if you know its text"

@@ -90,6 +90,23 @@ pub struct Outline {
     pub left_out: u32,
 }
 
+impl Outline {
+    /// The outline of a file with this content.
+    #[must_use]
+    pub fn of(path: &str, bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let (nodes, left_out) = outline(path, &text, OUTLINE_NODES);
+        Self {
+            path: path.to_owned(),
+            version: Version::of(bytes),
+            total_lines: number(Text::new(bytes).count()),
+            characters: number(text.chars().count()),
+            nodes,
+            left_out: number(left_out),
+        }
+    }
+}
+
 impl fmt::Display for Outline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -204,15 +221,7 @@ impl Draft {
         let opened = if characters <= WHOLE_CHARACTERS {
             Opened::Whole(window(path, version, &bytes, 1, u32::MAX, usize::MAX)?)
         } else {
-            let (nodes, left_out) = outline(path, &text, OUTLINE_NODES);
-            Opened::Outline(Outline {
-                path: path.to_owned(),
-                version,
-                total_lines: number(Text::new(&bytes).count()),
-                characters: number(characters),
-                nodes,
-                left_out: number(left_out),
-            })
+            Opened::Outline(Outline::of(path, &bytes))
         };
         // An outline shows no text, so it is no reading.
         if let Opened::Whole(_) = opened {

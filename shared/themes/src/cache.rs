@@ -3,9 +3,10 @@
 //! An entry names the files that it indexes: the theme's generation and revision. Each lookup first reads both from the
 //! table. So an entry is never used for other files, and it needs no invalidation when files change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use theme::ThemeIndex;
 use theme::answers::Source;
@@ -147,6 +148,61 @@ impl NotesCache {
     }
 }
 
+/// The most bytes of contents that are kept. A common theme has half of them.
+const CONTENTS_BYTES: usize = 16 << 20;
+/// A longer content is not kept.
+const CONTENT_BYTES: usize = 1 << 20;
+
+/// The contents of files that edits and searches have read, by owner and SHA-256, so that the next call does not fetch them again. Cheap to
+/// clone.
+#[derive(Clone, Default)]
+pub struct ContentCache(Arc<Mutex<Contents>>);
+
+#[derive(Default)]
+struct Contents {
+    /// When each was used last.
+    known: HashMap<(Owner, String), (u64, Bytes)>,
+    uses: u64,
+    bytes: usize,
+}
+
+impl ContentCache {
+    fn contents(&self) -> std::sync::MutexGuard<'_, Contents> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[must_use]
+    pub fn get(&self, owner: &Owner, sha256: &str) -> Option<Bytes> {
+        let mut contents = self.contents();
+        contents.uses += 1;
+        let now = contents.uses;
+        let (used, bytes) = contents.known.get_mut(&(owner.clone(), sha256.to_owned()))?;
+        *used = now;
+        Some(bytes.clone())
+    }
+
+    /// Keeps a content. If there are too many bytes, the half that was not used for longest is dropped.
+    pub fn put(&self, owner: &Owner, sha256: &str, bytes: Bytes) {
+        if bytes.len() > CONTENT_BYTES {
+            return;
+        }
+        let mut contents = self.contents();
+        contents.uses += 1;
+        let now = contents.uses;
+        let length = bytes.len();
+        let before = contents.known.insert((owner.clone(), sha256.to_owned()), (now, bytes));
+        contents.bytes += length;
+        contents.bytes -= before.map_or(0, |(_, bytes)| bytes.len());
+        if contents.bytes > CONTENTS_BYTES {
+            let mut uses: Vec<u64> = contents.known.values().map(|(used, _)| *used).collect();
+            let middle = uses.len() / 2;
+            let median = *uses.select_nth_unstable(middle).1;
+            contents.known.retain(|_, (used, _)| *used >= median);
+            contents.bytes = contents.known.values().map(|(_, bytes)| bytes.len()).sum();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +230,25 @@ mod tests {
         cache.put(id(16), Arc::default());
         let there: Vec<bool> = [0, 1, 2, 16].map(|n| cache.get(id(n)).is_some()).to_vec();
         assert_eq!(there, [true, false, true, true]);
+    }
+
+    #[test]
+    fn contents_are_kept_within_bounds_and_for_their_owner() {
+        let cache = ContentCache::default();
+        let (me, you) = (Owner::new("me").unwrap(), Owner::new("you").unwrap());
+        let content = || Bytes::from(vec![0; CONTENT_BYTES]);
+        for n in 0..40 {
+            cache.put(&me, &n.to_string(), content());
+            assert!(cache.get(&me, "0").is_some(), "what is used stays");
+            assert!(cache.contents().bytes <= CONTENTS_BYTES);
+        }
+        assert!(cache.get(&me, "39").is_some() && cache.get(&me, "1").is_none());
+        assert!(cache.get(&you, "39").is_none());
+        cache.put(&you, "long", Bytes::from(vec![0; CONTENT_BYTES + 1]));
+        assert!(cache.get(&you, "long").is_none());
+        cache.put(&me, "39", content());
+        let sum: usize = cache.contents().known.values().map(|(_, bytes)| bytes.len()).sum();
+        assert_eq!(cache.contents().bytes, sum);
     }
 
     #[test]

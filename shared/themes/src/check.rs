@@ -21,6 +21,9 @@ use shared::error::{Error, Result};
 use shared::flows::page::{self, PageQuery};
 use shared::process::compute::{Stop, Stopped};
 
+/// The code of the error if a theme is too large to be checked.
+pub(crate) const NOT_CHECKABLE: &str = "theme_not_checkable";
+
 /// What to check.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -93,7 +96,7 @@ pub(crate) async fn checked(cx: &Cx, owner: &Owner, project: ProjectId) -> Resul
     let bytes: u64 = bytes.fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
     if bytes > MAX_READ {
         return Err(Error::conflict(
-            "theme_not_checkable",
+            NOT_CHECKABLE,
             format!("the theme has {bytes} bytes of text, and at most {MAX_READ} can be checked"),
         ));
     }

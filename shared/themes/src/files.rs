@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use theme::index::{MAX_FILES, MAX_THEME_BYTES};
 use theme::path::{FileKind, check_path};
+pub use theme_edit::Outline;
 use utoipa::ToSchema;
 
 use super::glob::Glob;
@@ -26,6 +27,7 @@ use shared::error::{Error, Result};
 use shared::flows::edit;
 use shared::flows::page::{self, Page, PageQuery, Record};
 use shared::flows::{existing, indexing};
+use shared::process::compute::Stop;
 use shared::request::caller::IfMatch;
 use shared::store::table::Write;
 use shared::store::{Once, Store, Tries, Versioned, keys};
@@ -278,8 +280,11 @@ async fn upload(
     Ok((sha256, bytes as u64))
 }
 
+/// The code of the error if a file is another one than the caller has read.
+pub(crate) const CHANGED_MEANWHILE: &str = "version_conflict";
+
 pub(crate) fn changed_meanwhile(what: &str) -> Error {
-    Error::conflict("version_conflict", format!("{what} has changed since it was read: nothing was stored"))
+    Error::conflict(CHANGED_MEANWHILE, format!("{what} has changed since it was read: nothing was stored"))
 }
 
 fn check_room(state: &ThemeState, is_new: bool, before: u64, bytes: u64) -> Result<(), FieldErrors> {
@@ -406,6 +411,19 @@ pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Res
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The named parts of a file with their lines.
+///
+/// # Errors
+/// 404 if the project or the file does not exist, 400 if the file is no text.
+pub async fn outline(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<Outline> {
+    let FileContent { file, bytes } = read(cx, owner, project, path).await?;
+    if std::str::from_utf8(&bytes).is_err() {
+        return Err(FieldErrors::one("path", "must name a file of text").into());
+    }
+    let find = move |_: &Stop| Ok(Outline::of(&file.path, &bytes));
+    cx.compute.answers.run(find).await
 }
 
 /// The files of a theme that match a pattern, ordered by path.

@@ -10,6 +10,7 @@ use theme::fix::{FixedFile, How, Mender};
 use theme::path::check_path;
 use utoipa::ToSchema;
 
+use super::check::NOT_CHECKABLE;
 use super::files::{self, After, FileChange, MAX_WRITTEN};
 use super::{contents, state};
 use shared::context::Cx;
@@ -65,7 +66,7 @@ pub async fn fix(cx: &Cx, owner: &Owner, project: ProjectId, ask: FixAsk) -> Res
     let bytes: u64 = stored.iter().fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
     if bytes > MAX_READ {
         let told = format!("the theme has {bytes} bytes of text, and at most {MAX_READ} can be mended");
-        return Err(Error::conflict("theme_not_checkable", told));
+        return Err(Error::conflict(NOT_CHECKABLE, told));
     }
     let mut texts = contents(cx, owner, project, stored.iter()).await?;
     texts.sort_unstable_by(|one, other| one.0.cmp(&other.0));

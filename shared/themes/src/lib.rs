@@ -12,6 +12,7 @@
 //! - [`import`]: a whole theme from an archive
 //! - [`index`]: brings the map up to date
 //! - [`enrich`]: what a model adds to the map afterwards
+//! - [`history`]: what was asked and edited before, which lookups know
 //! - [`answers`]: lookup, scout, repo map, map, graph, gate
 
 pub mod answers;
@@ -27,6 +28,7 @@ mod glob;
 pub mod grep;
 #[cfg(test)]
 mod growth_tests;
+pub mod history;
 pub mod import;
 pub mod index;
 pub mod projects;

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use shared::context::{AreaAnswer, AreaCall, AreaTool};
+use shared::context::{AreaAnswer, AreaCall, AreaTool, StagedObjects};
 use shared::error::{Error, Result};
 use shared::flows::existing;
 use shared::store::Once;
@@ -22,7 +22,7 @@ use theme_edit::{Call, Change, FileOutcome, Outcome, Problem};
 
 use crate::answers::{self, Ask};
 use crate::changes::{
-    self, ChangeSetDetail, ChangeSetState, Edited, Looked, MadeBy, Place, Prepared, Reading, Target,
+    self, ChangeSetDetail, ChangeSetState, Edited, Looked, MadeBy, Place, Plan, Prepared, Reading, Target,
 };
 
 /// The longest diff that a model is shown, in bytes.
@@ -45,7 +45,7 @@ pub const OF_LOOP: &[AreaTool] = loop_tools!(
     LIST_FILES READ_FILE READ_LINES EXTRACT_REGION GREP_CONTENT SEARCH_FILES THEME_CHECK EDIT_LINES SEARCH_REPLACE WRITE_FILE
     EDIT_NODE CREATE_FILE DELETE_FILE RENAME_FILE UNDO_EDIT SHOW_CHANGES APPLY_CHANGES GET_DEPENDENCY_GRAPH FIND_REFERENCES
     TRACE_RENDERING_CHAIN GET_SCHEMA_SETTINGS CHECK_THEME_SETTING DIAGNOSE_VISIBILITY ANALYZE_VARIANTS CHECK_PERFORMANCE
-    GENERATE_PLACEHOLDER RUN_COMMAND
+    GENERATE_PLACEHOLDER RUN_COMMAND READ_PLAN UPDATE_PLAN
 );
 
 /// The text for the model, or why nothing was done.
@@ -55,26 +55,37 @@ fn in_run(def: &'static ToolDef, call: AreaCall) -> BoxFuture<'static, Result<Ar
     async move {
         let AreaCall { cx, owner, project, run, agent, input } = call;
         let Some(agent_id) = agent else {
-            return Ok(AreaAnswer { told: Err("only an agent has a theme".to_owned()), writes: Vec::new() });
+            let told = Err("only an agent has a theme".to_owned());
+            return Ok(AreaAnswer { told, writes: Vec::new(), objects: StagedObjects::default() });
         };
         let place = Place { cx: &cx, owner: &owner, project };
         let by = MadeBy::Run { run_id: run, agent_id };
         let target = Target::Own(ChangeSetId::from_uuid(run.uuid()));
         let done = match Asked::read(def, input) {
             Ok(Asked::Edit(call)) => match changes::prepare(place, target, by, &[call]).await {
-                Ok(Ok(Prepared { edited, write, .. })) => {
+                Ok(Ok(Prepared { edited, write, objects })) => {
                     let told = Ok(edit_in_words(&edited));
                     let exists = shared::store::Store::project_exists(&owner, project);
                     let writes: Vec<Write> = write.into_iter().chain(exists).collect();
-                    return Ok(AreaAnswer { told, writes });
+                    return Ok(AreaAnswer { told, writes, objects });
                 }
                 Ok(Err(refused)) => Ok(Err(refused.to_string())),
                 Err(error) => Err(error),
             },
+            Ok(Asked::UpdatePlan(NewPlan { text, version })) => {
+                let done = changes::prepare_plan(place, target, by, &text, version).await;
+                if let Ok(Ok((write, plan))) = done {
+                    let exists = shared::store::Store::project_exists(&owner, project);
+                    let writes = [write].into_iter().chain(exists).collect();
+                    let told = Ok(plan_was_written(&plan));
+                    return Ok(AreaAnswer { told, writes, objects: StagedObjects::default() });
+                }
+                done.map(|refused| Err(refused.map_or_else(plan_has_version, |_| String::new())))
+            }
             Ok(asked) => perform(place, &Once::none(), target, by, asked).await,
             Err(why) => Ok(Err(why)),
         };
-        Ok(AreaAnswer { told: for_model(done)?, writes: Vec::new() })
+        Ok(AreaAnswer { told: for_model(done)?, writes: Vec::new(), objects: StagedObjects::default() })
     }
     .boxed()
 }
@@ -123,6 +134,15 @@ enum Asked {
     Edit(Call),
     Show,
     Apply(Apply),
+    ReadPlan,
+    UpdatePlan(NewPlan),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewPlan {
+    text: String,
+    version: u64,
 }
 
 /// No arguments.
@@ -173,6 +193,8 @@ impl Asked {
             "theme_check" => parsed(input).map(Self::Check),
             "show_changes" => parsed::<Nothing>(input).map(|Nothing {}| Self::Show),
             "apply_changes" => parsed(input).map(Self::Apply),
+            "read_plan" => parsed::<Nothing>(input).map(|Nothing {}| Self::ReadPlan),
+            "update_plan" => parsed(input).map(Self::UpdatePlan),
             name if theme_tools::TOOLS.iter().any(|tool| tool.name == name) => {
                 theme_tools::Call::parse(name, input).map(Self::Look).map_err(|error| error.to_string())
             }
@@ -194,14 +216,44 @@ async fn perform(place: Place<'_>, once: &Once, target: Target, by: MadeBy, aske
             Looked::Check(path) => check(place, target, by, path, true).await,
         },
         Asked::Edit(call) => {
-            changes::edit(place, once, target, by, &[call]).await.map(|edited| Ok(edit_in_words(&edited)))
+            let edited = changes::edit(place, once, target, by, &[call]).await?;
+            let told = edit_in_words(&edited);
+            if edited.outcome.edit.is_none() {
+                return Ok(Ok(told));
+            }
+            let project = existing::project(place.cx, place.owner, place.project).await?.value;
+            if !(may_apply(&project) && project.apply_at_once) {
+                return Ok(Ok(told));
+            }
+            if edited.lint.problems.iter().any(|problem| problem.refused) {
+                return Ok(Ok(format!(
+                    "{told}\nNot applied: Shopify would refuse it. Mend it, and it is applied with the next edit."
+                )));
+            }
+            let hash = edited.change_set.hash;
+            match changes::apply(place, &Once::none(), target, by, &hash).await {
+                Ok(_) => Ok(Ok(format!("{told}\nIt is applied."))),
+                Err(error) if error.status().is_client_error() => {
+                    Ok(Ok(format!("{told}\nNot applied: {}", error.detail())))
+                }
+                Err(error) => Err(error),
+            }
         }
         Asked::Show => changes::show(place, target, by).await.map(|detail| Ok(changes_in_words(&detail))),
         Asked::Check(Check { path, new_only }) => check(place, target, by, path, !new_only).await,
         Asked::Search(Search { request }) => {
-            let ask = Ask { request, active_file: None, limit: Some(MAX_FOUND) };
+            changes::asked(place, by, &request);
+            let ask = Ask { request, limit: Some(MAX_FOUND), ..Ask::default() };
             let found = answers::lookup(place.cx, place.owner, place.project, &ask).await?;
             Ok(serde_json::to_string(&found).map_err(|error| error.to_string()))
+        }
+        Asked::ReadPlan => Ok(Ok(match changes::plan(place, target, by).await? {
+            None => "there is no plan (version 0)".to_owned(),
+            Some(Plan { text, version }) => format!("plan version {version}\n{text}"),
+        })),
+        Asked::UpdatePlan(NewPlan { text, version }) => {
+            let done = changes::update_plan(place, once, target, by, &text, version).await?;
+            Ok(done.map(|plan| plan_was_written(&plan)).map_err(plan_has_version))
         }
         Asked::Apply(Apply { hash }) => {
             let project = existing::project(place.cx, place.owner, place.project).await?.value;
@@ -226,6 +278,14 @@ async fn check(
     let problems = changes::problems(place, target, by, whole).await?;
     let of_path = |problem: &Problem| path.as_ref().is_none_or(|path| problem.path == *path);
     Ok(Ok(check_in_words(problems.into_iter().filter(of_path).collect())))
+}
+
+fn plan_was_written(plan: &Plan) -> String {
+    format!("the plan has version {}", plan.version)
+}
+
+fn plan_has_version(version: u64) -> String {
+    format!("not written: the plan has version {version}; read it with read_plan, and write all of it")
 }
 
 /// "line 3" or "lines 3–5".
@@ -279,6 +339,7 @@ fn edit_in_words(edited: &Edited) -> String {
             .collect();
         parts.push(format!("still named in: {}", places.join("; ")));
     }
+    parts.extend(edited.not_checked.iter().map(|why| format!("It was not checked: {why}")));
     if !edited.lint.problems.is_empty() {
         parts.push("This edit has made wrong:".to_owned());
         parts.extend(edited.lint.problems.iter().map(problem_in_words));
@@ -319,6 +380,7 @@ fn changes_in_words(detail: &ChangeSetDetail) -> String {
             paths.join(", ")
         ));
     }
+    parts.extend(detail.not_checked.iter().map(|why| format!("They were not checked: {why}")));
     if !detail.problems.is_empty() {
         parts.push("These edits would make wrong:".to_owned());
         parts.extend(detail.problems.iter().map(problem_in_words));

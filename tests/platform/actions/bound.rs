@@ -104,6 +104,7 @@ fn of_project() -> Vec<(&'static str, Value, Changes)> {
         ("hook_filter", json!(["the-"]), Neither),
         ("enrichment", json!(true), Neither),
         ("assistants_apply", json!(true), Neither),
+        ("apply_at_once", json!(true), Neither),
     ]
 }
 

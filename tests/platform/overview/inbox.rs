@@ -59,7 +59,8 @@ fn works(messages: &[Value]) -> Says {
         return Says::Text("It is done.".into());
     }
     if text.contains("Ask first") {
-        return Says::Call("ask_person", json!({"question": "Which week?\n<script>alert(1)</script>"}));
+        let question = "Which week?\n<script>alert(1)</script>";
+        return Says::Call("ask_person", json!({"question": question, "choices": ["this one", "the  next"]}));
     }
     if text.contains("Mail it") {
         let text = if text.contains("and lose it") { "lost" } else { "Hello" };
@@ -217,7 +218,10 @@ async fn questions_and_calls_of_runs_and_chats_wait_with_what_an_answer_needs() 
     }
     let question = data.iter().find(|item| item["kind"] == "question").unwrap();
     assert_eq!(question["text"], "Which week?\n<script>alert(1)</script>");
-    assert_eq!((&question["action_id"], &question["choices"]), (&json!(asks), &json!([])));
+    assert_eq!(
+        (&question["action_id"], &question["choices"]),
+        (&json!(asks), &json!(["this one", "the next"]))
+    );
 
     // Each answer takes its item away.
     let answer = async |item: &Value, how: &str| {

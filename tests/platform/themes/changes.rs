@@ -2,11 +2,12 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::blobs::BlobKey;
 use tests::mcp;
 use tests::model::{Says, ScriptedModel};
 use tests::stage::Stage;
 use tests::themes::{PROJECT, ask, put};
-use tests::{Harness, send};
+use tests::{Harness, made, send};
 
 const PRICE: &str = "snippets/price.liquid";
 const TEXT: &str = "<p class=\"price\">\r\n\r\n  {{ product.price | money }}\r\n</p>\r\n";
@@ -46,7 +47,8 @@ async fn edits_are_seen_by_nobody_until_they_are_applied_and_can_be_reverted() {
     let edited = h.post(&format!("{set}/edits"), json!({"calls": [call]})).await.expect(200);
     assert_eq!(edited["edit"], 1, "{edited:#}");
     assert_eq!(edited["change_set"]["title"], "Prices with their currency");
-    let files = json!([{"path": PRICE, "change": "edited", "added": 1, "removed": 1}]);
+    assert_eq!(edited["change_set"]["request"], "Prices with their currency");
+    let files = json!([{"path": PRICE, "change": "edited", "added": 1, "removed": 1, "lines": [[3, 3]]}]);
     assert_eq!(edited["change_set"]["files"], files, "{edited:#}");
     assert_eq!(text(&h, PRICE).await, TEXT, "nobody sees the edit");
 
@@ -296,6 +298,319 @@ async fn an_assistant_edits_over_mcp_and_a_person_applies() {
     assert_eq!(text(&h, PRICE).await, TEXT.replace(" | money", ""));
 }
 
+async fn edit(h: &Harness, set: &str, calls: Value) -> Value {
+    h.post(&format!("{set}/edits"), json!({"calls": calls})).await.expect(200)
+}
+
+async fn apply(h: &Harness, set: &str) -> Value {
+    let shown = h.get(set).await.expect(200);
+    h.post(&format!("{set}/apply"), json!({"hash": shown["hash"]})).await.expect(200)
+}
+
+async fn gone(h: &Harness, path: &str) {
+    h.get(&format!("{PROJECT}/files/{path}")).await.refused(404, "not_found");
+}
+
+fn rename(path: &str, to: &str) -> Value {
+    json!({"tool": "rename_file", "path": path, "to": to})
+}
+
+/// Somebody else writes or removes what a change set has renamed. Whatever is decided, no text is lost that the decision did not give up.
+#[tokio::test]
+async fn a_renamed_file_keeps_its_text_whatever_others_do() {
+    let (a, b) = ("snippets/a.liquid", "snippets/b.liquid");
+    for (others, decided, text_of_a, text_of_b) in [
+        // Others make a file at the new path.
+        ("make b", "ours", None, Some("one")),
+        ("make b", "theirs", None, Some("two")),
+        // Others edit the file at the old path.
+        ("edit a", "ours", None, Some("one")),
+        ("edit a", "theirs", Some("two"), Some("one")),
+        // Others delete it: nothing is left to decide.
+        ("delete a", "", None, Some("one")),
+    ] {
+        let h = Harness::start().await;
+        put(&h, a, "one").await.expect(201);
+        let set = begin(&h, "Rename").await;
+        edit(&h, &set, json!([rename(a, b)])).await;
+        match others {
+            "make b" => put(&h, b, "two").await.expect(201),
+            "edit a" => put(&h, a, "two").await.expect(200),
+            _ => send(h.request(Method::DELETE, &format!("{PROJECT}/files/{a}"))).await.expect(204),
+        };
+        let shown = h.get(&set).await.expect(200);
+        if decided.is_empty() {
+            assert_eq!(shown["conflicts"], json!([]), "{others}: {shown:#}");
+        } else {
+            let conflict = &shown["conflicts"][0];
+            let path = conflict["path"].as_str().unwrap();
+            let sides = &conflict["state"];
+            assert_eq!(sides["theirs"], "two", "{others}: {shown:#}");
+            let kept = if path == b { &sides["ours"] } else { &sides["base"] };
+            assert_eq!(kept, "one", "{others}: {shown:#}");
+            let unknown = json!({"decisions": {"snippets/none.liquid": "ours"}});
+            let refused = h.post(&format!("{set}/resolve"), unknown).await.refused(400, "invalid_input");
+            assert_eq!(refused["errors"][0]["field"], "decisions.snippets/none.liquid");
+            h.post(&format!("{set}/resolve"), json!({"decisions": {path: decided}})).await.expect(200);
+        }
+        apply(&h, &set).await;
+        for (path, expected) in [(a, text_of_a), (b, text_of_b)] {
+            match expected {
+                Some(expected) => assert_eq!(text(&h, path).await, expected, "{others} {decided} {path}"),
+                None => gone(&h, path).await,
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_files_change_places_and_sizes_and_the_diff_stay_true() {
+    let h = Harness::start().await;
+    let (a, b, c) = ("snippets/a.liquid", "snippets/b.liquid", "snippets/c.liquid");
+    put(&h, a, "one").await.expect(201);
+    put(&h, b, &"two ".repeat(2_500)).await.expect(201);
+    let set = begin(&h, "Swap").await;
+    for call in [rename(a, c), rename(b, a), rename(c, b)] {
+        edit(&h, &set, json!([call])).await;
+    }
+    apply(&h, &set).await;
+    assert_eq!((text(&h, a).await, text(&h, b).await), (json!("two ".repeat(2_500)), json!("one")));
+
+    // A deletion shows what goes, also if another file takes the path.
+    let set = begin(&h, "Delete").await;
+    let delete = |path: &str| json!({"tool": "delete_file", "path": path, "force": true});
+    edit(&h, &set, json!([delete(a)])).await;
+    let shown = h.get(&set).await.expect(200);
+    assert_eq!(shown["files"][0]["removed"], 1, "{shown:#}");
+    assert!(shown["diff"].as_str().unwrap().contains("deleted file mode 100644"), "{shown:#}");
+    edit(&h, &set, json!([rename(b, a)])).await;
+    let shown = h.get(&set).await.expect(200);
+    let diff = shown["diff"].as_str().unwrap();
+    assert!(diff.contains("+one") && diff.contains("-two two"), "{diff}");
+    apply(&h, &set).await;
+    let files = h.get(&format!("{PROJECT}/files")).await.expect(200);
+    let sizes: Vec<(&Value, &Value)> =
+        files["data"].as_array().unwrap().iter().map(|file| (&file["path"], &file["bytes"])).collect();
+    assert_eq!(sizes, [(&json!(a), &json!(3))]);
+    assert_eq!(h.get(&format!("{PROJECT}/map/status")).await.expect(200)["bytes"], 3);
+
+    // What was applied is shown as it was, whatever came later.
+    put(&h, a, "three").await.expect(200);
+    let later = h.get(&set).await.expect(200);
+    assert_eq!(later["diff"].as_str().unwrap(), diff);
+    assert_eq!(h.get(&format!("{set}/diff")).await.expect(200), diff);
+}
+
+#[tokio::test]
+async fn the_first_calls_of_a_client_that_come_at_once_are_one_change_set() {
+    let h = with_price().await;
+    let client = mcp::client_of(&h, "/mcp?tools=theme");
+    let make = async |n: usize| {
+        let call = json!({"path": format!("snippets/n{n}.liquid"), "content": "a"});
+        let made = client.call("create_file", call).await;
+        assert!(shown(&made).starts_with("edit "), "{made:#}");
+    };
+    futures::join!(make(0), make(1), make(2), make(3));
+    let sets = h.get(CHANGES).await.expect(200);
+    let sets = sets["data"].as_array().unwrap();
+    assert_eq!((sets.len(), sets[0]["files"].as_array().unwrap().len()), (1, 4), "{sets:#?}");
+    // After it was applied, the next call begins another one, also within the same minute. The same apply again is no error.
+    h.patch(PROJECT, json!({"assistants_apply": true})).await.expect(200);
+    for _ in 0..2 {
+        let applied = client.call("apply_changes", json!({"hash": sets[0]["hash"]})).await;
+        assert_eq!(shown(&applied), "applied: 4 files of the theme have changed");
+    }
+    make(4).await;
+    let again = client.call("apply_changes", json!({"hash": sets[0]["hash"]})).await;
+    assert_eq!(shown(&again), "applied: 4 files of the theme have changed");
+    let sets = h.get(CHANGES).await.expect(200);
+    let states: Vec<&Value> = sets["data"].as_array().unwrap().iter().map(|set| &set["state"]).collect();
+    assert_eq!(states, ["open", "applied"], "newest first");
+}
+
+#[tokio::test]
+async fn an_assistant_writes_a_plan_beside_its_edits() {
+    let h = with_price().await;
+    let client = mcp::client_of(&h, "/mcp?tools=theme");
+    assert_eq!(shown(&client.call("read_plan", json!({})).await), "there is no plan (version 0)");
+    let write = |text: &str, version: u64| json!({"text": text, "version": version});
+    let first = client.call("update_plan", write("1. Prices\n2. Notes", 0)).await;
+    assert_eq!(shown(&first), "the plan has version 1");
+    let stale = client.call("update_plan", write("Other", 0)).await;
+    assert!(stale["isError"] == true && shown(&stale).contains("the plan has version 1"), "{stale:#}");
+    let long = client.call("update_plan", write(&"x".repeat(8_001), 1)).await;
+    assert!(long["isError"] == true && shown(&long).contains("text"), "{long:#}");
+    assert_eq!(shown(&client.call("read_plan", json!({})).await), "plan version 1\n1. Prices\n2. Notes");
+    // The edits are in the same change set.
+    client.call("create_file", json!({"path": "snippets/new.liquid", "content": "a"})).await;
+    client.call("update_plan", write("Done", 1)).await;
+    let sets = h.get(CHANGES).await.expect(200);
+    let set = &sets["data"][0];
+    assert_eq!(set["plan"], json!({"text": "Done", "version": 2}), "{sets:#}");
+    assert_eq!(
+        (set["files"][0]["path"].as_str(), sets["data"].as_array().unwrap().len()),
+        (Some("snippets/new.liquid"), 1)
+    );
+    // Names that assistants know from elsewhere lead to the tool that does it.
+    for (name, told) in [("read_chunk", "read_lines"), ("push_to_shopify", "not_configured")] {
+        let answer = client.call(name, json!({})).await;
+        assert!(answer["isError"] == true && shown(&answer).contains(told), "{answer:#}");
+    }
+}
+
+#[tokio::test]
+async fn edits_that_are_replaced_or_refused_leave_no_object() {
+    let h = with_price().await;
+    let set = begin(&h, "Many").await;
+    let make = async |n: usize| {
+        let call = json!({"tool": "create_file", "path": format!("snippets/n{n}.liquid"), "content": "a"});
+        edit(&h, &set, json!([call])).await;
+    };
+    futures::join!(make(0), make(1), make(2), make(3), make(4));
+    let objects = async || {
+        let all = h.platform.cx.blobs.list(&BlobKey::everything(&made::local()), None).await.unwrap();
+        all.iter().filter(|key| key.contains("/changes/")).count()
+    };
+    assert_eq!(objects().await, 1, "those of edits that met another one are gone, too");
+    let read = send(h.request(Method::GET, &format!("{set}/files/snippets/n3.liquid"))).await;
+    assert_eq!(read.headers["x-content-sha256"].to_str().unwrap()[..12], version("a"));
+    assert_eq!(read.expect(200), "a");
+    assert_eq!(h.get(&format!("{set}/files/{PRICE}")).await.expect(200), TEXT, "the theme's");
+    h.get(&format!("{set}/files/snippets/none.liquid")).await.refused(404, "not_found");
+    send(h.request(Method::DELETE, &set)).await.expect(204);
+    assert_eq!(objects().await, 0);
+}
+
+#[tokio::test]
+async fn a_file_is_edited_often_and_the_last_edits_can_be_taken_back() {
+    let h = Harness::start().await;
+    let line = "a { color: red; }\n".repeat(25_000);
+    put(&h, "assets/large.css", &line).await.expect(201);
+    let set = begin(&h, "Often").await;
+    let mut text = line;
+    for n in 0..45 {
+        let next = format!("b{n} {{ order: {n}; }}\n");
+        let insert = json!({"after": 0, "content": next});
+        let call = json!({"tool": "edit_lines", "path": "assets/large.css", "version": version(&text), "edits": [insert]});
+        edit(&h, &set, json!([call])).await;
+        text.insert_str(0, &next);
+    }
+    edit(&h, &set, json!([{"tool": "undo_edit", "edit": 45}])).await;
+    let shown = h.get(&set).await.expect(200);
+    assert!(shown["diff"].as_str().unwrap().contains("+b43 { order: 43; }"), "all but the last edit");
+    let first = json!({"calls": [{"tool": "undo_edit", "edit": 1}]});
+    h.post(&format!("{set}/edits"), first).await.refused(409, "edit_refused");
+    edit(&h, &set, json!([{"tool": "undo_edit", "all": true}])).await;
+    assert_eq!(h.get(&set).await.expect(200)["files"], json!([]));
+}
+
+#[tokio::test]
+async fn an_edit_over_mcp_is_applied_at_once_if_the_project_says_so() {
+    let h = with_price().await;
+    let client = mcp::client_of(&h, "/mcp?tools=theme");
+    h.patch(PROJECT, json!({"apply_at_once": true})).await.expect(200);
+    let call = |old: &str, new: &str, version: &str| {
+        let replacements = json!([{"old": old, "new": new}]);
+        json!({"path": PRICE, "version": version, "replacements": replacements})
+    };
+    let after = TEXT.replace("| money }}", "| money_with_currency }}");
+    let first = call("| money }}", "| money_with_currency }}", &version(TEXT));
+    let edited = client.call("search_replace", first).await;
+    assert!(!shown(&edited).contains("applied"), "assistants may not apply yet: {edited:#}");
+    assert_eq!(text(&h, PRICE).await, TEXT);
+
+    h.patch(PROJECT, json!({"assistants_apply": true})).await.expect(200);
+    // The edit before is in the same change set.
+    let wrong = client.call("search_replace", call("</p>", "</p>{% if %}", &version(&after))).await;
+    assert!(shown(&wrong).contains("Not applied: Shopify would refuse it."), "{wrong:#}");
+    assert_eq!(text(&h, PRICE).await, TEXT);
+    let undone = client.call("undo_edit", json!({"edit": 2})).await;
+    assert!(shown(&undone).ends_with("\nIt is applied."), "{undone:#}");
+    assert_eq!(text(&h, PRICE).await, after);
+    let next =
+        client.call("search_replace", call("product.price", "product.price_max", &version(&after))).await;
+    assert!(shown(&next).ends_with("\nIt is applied."), "{next:#}");
+    let sets = h.get(CHANGES).await.expect(200);
+    let states: Vec<&Value> = sets["data"].as_array().unwrap().iter().map(|set| &set["state"]).collect();
+    assert_eq!(states, ["applied", "applied"], "each can be taken back: {sets:#}");
+    // Somebody else has changed the file since it was read.
+    put(&h, PRICE, TEXT).await.expect(200);
+    let stale =
+        client.call("search_replace", call("product.price_max", "product.price_min", &version(&after))).await;
+    assert_eq!(stale["isError"], true, "{stale:#}");
+    assert_eq!(text(&h, PRICE).await, TEXT);
+}
+
+#[tokio::test]
+async fn a_lookup_knows_what_was_asked_and_edited_before() {
+    let h = Harness::start().await;
+    for name in ["alpha", "beta", "gamma", "delta"] {
+        let text = format!("<div class=\"{name}\">\n  <p>{{{{ {name} }}}}</p>\n</div>\n");
+        put(&h, &format!("snippets/{name}.liquid"), &text).await.expect(201);
+    }
+    let request = "the wobbly thing at the top";
+    let found = async |body: Value| ask(&h, "lookup", body).await["targets"].clone();
+    let none = found(json!({"request": request})).await;
+    assert_eq!(none, json!([]), "no file has these words");
+
+    // An assistant searches, edits and applies. The change set has what it asked.
+    let client = mcp::client_of(&h, "/mcp?tools=theme");
+    client.call("search_files", json!({"request": format!("  {request}\n now ")})).await;
+    let read = client.call("read_file", json!({"path": "snippets/gamma.liquid"})).await;
+    let version = shown(&read).split_whitespace().nth(2).unwrap().to_owned();
+    let edit = json!([{"start": 2, "content": "  <b>{{ gamma }}</b>"}]);
+    client
+        .call("edit_lines", json!({"path": "snippets/gamma.liquid", "version": version, "edits": edit}))
+        .await;
+    let set = h.get(CHANGES).await.expect(200)["data"][0].clone();
+    assert_eq!(set["request"], format!("{request} now"), "{set:#}");
+    assert_eq!(set["title"], set["request"]);
+    assert_eq!(found(json!({"request": request})).await, json!([]), "it is not applied");
+    let path = format!("{CHANGES}/{}", set["change_set_id"].as_str().unwrap());
+    h.post(&format!("{path}/apply"), json!({"hash": set["hash"]})).await.expect(200);
+    let first = found(json!({"request": request})).await[0].clone();
+    assert_eq!(first["path"], "snippets/gamma.liquid", "{first:#}");
+    assert_eq!(first["ranges"][0], json!([2, 2]), "the lines that were edited: {first:#}");
+    let gate = ask(&h, "gate", json!({"request": request})).await;
+    assert_eq!(gate["files"][0]["path"], "snippets/gamma.liquid", "{gate:#}");
+
+    // What the caller itself knows comes with the question.
+    let own = json!([{"request": "a zebra crossing", "files": ["snippets/beta.liquid"]}]);
+    let zebra = found(json!({"request": "zebra crossing", "changes": own})).await;
+    assert_eq!(zebra[0]["path"], "snippets/beta.liquid", "{zebra:#}");
+    for (changes, field) in [
+        (json!([{"files": [], "hours": -1}]), "changes[0].hours"),
+        (json!(vec![json!({"files": []}); 101]), "changes"),
+        (json!([{"files": vec!["a"; 1_001]}]), "changes[0].files"),
+    ] {
+        let refused = h.post(&format!("{PROJECT}/lookup"), json!({"request": "a", "changes": changes})).await;
+        assert_eq!(refused.refused(400, "invalid_input")["errors"][0]["field"], field);
+    }
+    // Another project knows nothing of it.
+    let other = h.post("/projects", json!({"name": "Other"})).await.expect(201);
+    let other = format!("/projects/{}", other["project_id"].as_str().unwrap());
+    send(h.request(Method::PUT, &format!("{other}/files/snippets/gamma.liquid")).body("<p></p>"))
+        .await
+        .expect(201);
+    let there = h.post(&format!("{other}/lookup"), json!({"request": request})).await.expect(200);
+    assert_eq!(there["targets"], json!([]), "{there:#}");
+}
+
+#[tokio::test]
+async fn the_outline_of_a_file_names_its_parts() {
+    let h = with_price().await;
+    put(&h, "assets/base.css", ".a { color: red; }\n\n.b {\n  top: 0;\n}\n").await.expect(201);
+    let outline = async |path: &str| h.get(&format!("{PROJECT}/outline?path={path}")).await;
+    let of_css = outline("assets/base.css").await.expect(200);
+    let parts: Vec<(&Value, &Value)> =
+        of_css["nodes"].as_array().unwrap().iter().map(|node| (&node["name"], &node["lines"])).collect();
+    let lines = |start: u32, end: u32| json!({"start": start, "end": end});
+    assert_eq!(parts, [(&json!(".a"), &lines(1, 1)), (&json!(".b"), &lines(3, 5))], "{of_css:#}");
+    assert_eq!(of_css["total_lines"], 5);
+    outline("snippets/none.liquid").await.refused(404, "not_found");
+    h.get(&format!("{PROJECT}/outline")).await.refused(400, "invalid_input");
+}
+
 /// It reads the file, edits it as it was told, and ends.
 fn edits(messages: &[Value]) -> Says {
     let all = json!(messages).to_string();
@@ -351,6 +666,13 @@ async fn an_agent_edits_a_theme_in_a_scheduled_run_under_a_grant() {
     let set = &list["data"][0];
     assert_eq!((&set["by"]["kind"], &set["by"]["run_id"]), (&json!("run"), &run["run_id"]), "{list:#}");
     assert_eq!(text(h, PRICE).await, TEXT, "a person applies it");
+    let action = h.get(&format!("/actions/{id}")).await.expect(200);
+    let asked = format!(
+        "{}: {}",
+        action["title"].as_str().unwrap(),
+        action["task_config"]["instructions"].as_str().unwrap()
+    );
+    assert_eq!((&set["request"], &set["title"]), (&json!(asked), &json!(asked)), "{set:#}");
     let path = format!("{CHANGES}/{}", set["change_set_id"].as_str().unwrap());
     h.post(&format!("{path}/apply"), json!({"hash": set["hash"]})).await.expect(200);
     assert!(text(h, PRICE).await.as_str().unwrap().contains("money_with_currency"));

@@ -270,8 +270,13 @@ function actionOverview(ctx) {
 }
 
 /** The question of a run as a card needs it. */
-export const questionOf = (action, occurrence) =>
-  occurrence?.reason_code === "asked" && occurrence.state === "waiting" ? { action_id: action.action_id, action_title: action.title, run_id: occurrence.run_id, at: occurrence.started_at ?? occurrence.due_at, text: occurrence.reason } : null;
+export function questionOf(action, occurrence) {
+  if (occurrence?.reason_code !== "asked" || occurrence.state !== "waiting") return null;
+  // A run names possible answers on lines of their own.
+  const [text, ...choices] = occurrence.reason.split("\n• ");
+  const parts = choices.some((choice) => choice.includes("\n")) ? { text: occurrence.reason } : { text, choices };
+  return { action_id: action.action_id, action_title: action.title, run_id: occurrence.run_id, at: occurrence.started_at ?? occurrence.due_at, ...parts };
+}
 
 function liveSection(ctx, action, live, occurrence) {
   const question = questionOf(action, occurrence);

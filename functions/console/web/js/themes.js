@@ -448,6 +448,7 @@ function themeReader(ctx, path, ranges) {
   const file = askedOnce(ctx, "reader", key, (signal) => readThemeFile(id, path, signal));
   const shows = file.working && file.shownPath !== path ? null : file.answer;
   if (!file.working) file.shownPath = path;
+  const parts = shows?.lines ? outlineOf(ctx, path, key) : [];
   const inGraph = themeView(ctx) === "graph";
   const closed = inGraph ? themeHref(id, "graph", { file: ctx.query.file }) : openHref(ctx, undefined, []);
   const own = inGraph ? graphOpen(ctx, path, ranges) : openHref(ctx, path, ranges);
@@ -471,9 +472,24 @@ function themeReader(ctx, path, ranges) {
     file.error && problem(ctx, file.error, { title: file.error.status === 404 ? "There is no such file" : undefined, retry: () => askOnceAgain(ctx, "reader") }),
     !file.error && !shows && h("p", { class: "muted pad" }, "Reading…"),
     shows && !shows.lines && h("p", { class: "pad" }, "This file is not shown, because it is not text or has more than 2 MB. You can save it."),
+    parts.length > 0 &&
+      h(
+        "details",
+        { class: "outline", key: `outline ${path}` },
+        h("summary", {}, `Outline: ${counted(parts.length, "part")}`),
+        h("nav", { "aria-label": `Parts of ${path}` }, parts.map(({ kind, name, lines: { start, end } }) => partLink(inGraph ? graphOpen(ctx, path, [[start, end]]) : openHref(ctx, path, [[start, end]]), kind, name, [start, end]))),
+      ),
     shows?.lines && readerLines(ctx, file, path, shows.lines, ranges),
   );
 }
+
+/** The named parts of a file, once they are known. Without them, the file is shown all the same. */
+function outlineOf(ctx, path, key) {
+  const outline = askedOnce(ctx, "outline", key, (signal) => get(`${projectPath(ctx.params.project_id)}/outline?path=${encodeURIComponent(path)}`, signal));
+  return outline.answer?.path === path ? outline.answer.nodes : [];
+}
+
+const partLink = (href, kind, name, range) => h("a", { href, key: `${range} ${kind} ${name}` }, h("span", {}, name), h("small", { class: "muted" }, `${spaced(kind)}, ${linesWord(range)}`));
 
 /** Below the list, as on narrow pages, the reader comes into view as a whole. */
 function showReader(heading) {

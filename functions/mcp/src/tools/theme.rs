@@ -7,7 +7,7 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 use shared::flows::existing;
 use themes::answers::{self, Ask};
-use themes::changes::{MadeBy, Place, Target};
+use themes::changes::{self, MadeBy, Place, Target};
 use themes::check::{self, ChangedFile, CheckAsk};
 use themes::fix::{self, FixAsk};
 use themes::{index, tools};
@@ -17,8 +17,9 @@ use crate::client::Client;
 
 pub async fn lookup_theme(client: Client, arguments: LookupTheme) -> ToolResult {
     let LookupTheme { request, active_file, limit, project } = arguments;
-    let ask = Ask { request, active_file, limit };
     let (cx, owner, project) = (&client.cx, &client.owner, project.unwrap_or(client.place.project));
+    changes::asked(Place { cx, owner, project }, MadeBy::from(client.by), &request);
+    let ask = Ask { request, active_file, limit, ..Ask::default() };
     let found = answers::lookup(cx, owner, project, &ask).await?;
     if found.targets.is_empty() && index::status(cx, owner, project).await?.files == 0 {
         return Err(no_theme(&client, project));

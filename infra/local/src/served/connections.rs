@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::PortLimits;
 
 /// A client that has read nothing of its answer for this long may be closed if room is needed.
 const STALLED: Duration = Duration::from_secs(10);
+
+/// A client has this long to send its first request or the next one, before its connection may be closed to make room. Its request
+/// may be under way.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// All connections of one port.
 #[derive(Clone, Debug)]
@@ -54,7 +59,7 @@ impl Connections {
         Self(Arc::new(Shared { limits, open: Mutex::default() }))
     }
 
-    /// Adds a connection. `None` if there is no room and all others are busy.
+    /// Adds a connection. `None` if there is no room, and all others are busy or new.
     pub(super) fn enter(&self) -> Option<Arc<Connection>> {
         let mut open = self.0.open();
         if open.connections.len() >= self.0.limits.connections && !open.make_room() {
@@ -84,11 +89,11 @@ impl Open {
     /// one, one whose client reads nothing, the oldest stream.
     fn make_room(&mut self) -> bool {
         let rank = |state: State| match state {
-            State::Waiting(since) => Some((0, since)),
-            State::Idle(since) => Some((1, since)),
+            State::Waiting(since) if since.elapsed() > GRACE => Some((0, since)),
+            State::Idle(since) if since.elapsed() > GRACE => Some((1, since)),
             State::Sending(since) if since.elapsed() > STALLED => Some((2, since)),
             State::Streaming(since) => Some((3, since)),
-            State::Working | State::Sending(_) => None,
+            State::Waiting(_) | State::Idle(_) | State::Working | State::Sending(_) => None,
         };
         self.cut_first(rank)
     }
@@ -161,12 +166,18 @@ mod tests {
         connections.0.open().connections.contains_key(&one.number)
     }
 
-    #[test]
-    fn the_longest_waiting_connection_is_closed_and_busy_ones_stay() {
+    async fn pass() {
+        tokio::time::advance(GRACE + Duration::from_millis(1)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_waiting_connection_is_closed_and_busy_ones_stay() {
         let all = Connections::new(limits(3, 3));
         let (first, second, third) = (all.enter().unwrap(), all.enter().unwrap(), all.enter().unwrap());
         first.work();
         second.rest();
+        assert!(all.enter().is_none(), "the request of a new connection may be under way");
+        pass().await;
         let fourth = all.enter().unwrap();
         assert!(is_open(&all, &first) && is_open(&all, &second) && !is_open(&all, &third));
         fourth.work();

@@ -32,6 +32,11 @@ pub struct Project {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub assistants_apply: bool,
+    /// Whether each edit that an assistant makes is applied at once, if assistants may apply and Shopify would accept it. Absent: edits
+    /// collect in a change set.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub apply_at_once: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -55,6 +60,10 @@ pub struct NewProject {
     /// Whether assistants and agents may apply change sets of the theme by themselves. Otherwise a person applies them. Default: `false`.
     #[serde(default)]
     pub assistants_apply: bool,
+    /// Whether each edit that an assistant makes is applied at once, if assistants may apply and Shopify would accept it. Otherwise edits
+    /// collect in a change set. Default: `false`.
+    #[serde(default)]
+    pub apply_at_once: bool,
 }
 
 /// A change of a project. Omitted fields keep their values.
@@ -70,6 +79,9 @@ pub struct ProjectPatch {
     pub enrichment: Option<bool>,
     /// Whether assistants and agents may apply change sets of the theme by themselves. Otherwise a person applies them.
     pub assistants_apply: Option<bool>,
+    /// Whether each edit that an assistant makes is applied at once, if assistants may apply and Shopify would accept it. Otherwise edits
+    /// collect in a change set.
+    pub apply_at_once: Option<bool>,
 }
 
 impl NewProject {
@@ -82,6 +94,7 @@ impl NewProject {
             hook_filter: self.hook_filter,
             enrichment: self.enrichment,
             assistants_apply: self.assistants_apply,
+            apply_at_once: self.apply_at_once,
             created_at: now,
             updated_at: now,
         }
@@ -99,6 +112,7 @@ impl Project {
             hook_filter: HookFilter::default(),
             enrichment: false,
             assistants_apply: false,
+            apply_at_once: false,
             created_at: Timestamp::UNIX_EPOCH,
             updated_at: Timestamp::UNIX_EPOCH,
         }
@@ -114,6 +128,7 @@ impl Project {
             hook_filter: patch.hook_filter.unwrap_or(self.hook_filter),
             enrichment: patch.enrichment.unwrap_or(self.enrichment),
             assistants_apply: patch.assistants_apply.unwrap_or(self.assistants_apply),
+            apply_at_once: patch.apply_at_once.unwrap_or(self.apply_at_once),
             updated_at: now,
             ..self
         }

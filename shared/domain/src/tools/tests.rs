@@ -206,7 +206,7 @@ fn arguments_are_read_or_refused_with_a_sentence() {
         (
             &ASK_PERSON,
             json!({"question": "Which?"}),
-            Ok(ToolCall::AskPerson(AskPerson { question: "Which?".into() })),
+            Ok(ToolCall::AskPerson(AskPerson { question: "Which?".into(), choices: Vec::new() })),
         ),
         (&CHANGE_ACTION, json!({"title": "Other"}), Ok(changed(None))),
         (&CHANGE_ACTION, json!({"action_id": action_id, "title": "Other"}), Ok(changed(Some(action_id)))),

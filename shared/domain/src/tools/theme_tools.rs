@@ -43,7 +43,62 @@ pub const TOOLS: Table = &[
     &CHECK_PERFORMANCE,
     &GENERATE_PLACEHOLDER,
     &RUN_COMMAND,
+    &READ_PLAN,
+    &UPDATE_PLAN,
 ];
+
+/// What does the work of a tool that other agents of themes have under another name, or why nothing does.
+const INSTEAD: &[(&str, &str)] = &[
+    ("read_chunk", "read_lines does that, with `context`"),
+    ("parallel_batch_read", "read_lines does that: give several `reads`"),
+    ("get_file_info", "list_files does that, with the path as its `glob`"),
+    ("glob_files", "list_files does that, with its `glob`"),
+    ("semantic_search", "search_files does that; it compares words"),
+    ("run_diagnostics", "theme_check does that"),
+    ("check_lint", "theme_check does that, with the `path` of the file"),
+    ("lint_file", "theme_check does that, with the `path` of the file"),
+    ("validate_syntax", "theme_check does that, with the `path` of the file"),
+    ("propose_code_edit", "write_file does that: nobody sees it before it is applied"),
+    ("create_plan", "update_plan does that"),
+    ("propose_plan", "update_plan does that: the person sees the plan beside the edits"),
+    ("read_scratchpad", "read_plan does that: keep notes in the plan"),
+    ("update_scratchpad", "update_plan does that: keep notes in the plan"),
+    (
+        "ask_clarification",
+        "in a run, ask_person does that, with `choices`; in a conversation, ask in your reply",
+    ),
+    ("fetch_url", "not_configured: nothing outside the theme can be read here"),
+    ("web_search", "not_configured: ask the person to allow the model's own search"),
+    ("code_execution", "not_configured: there is no sandbox; run_command reads the theme"),
+    ("generate_image", "not_configured: generate_placeholder makes an SVG"),
+    (
+        "push_to_shopify",
+        "not_configured: no shop is connected; a person applies the edits, and takes the theme along",
+    ),
+    ("pull_from_shopify", "not_configured: no shop is connected; the theme is the copy that was imported"),
+    ("list_themes", "not_configured: no shop is connected"),
+    ("list_store_resources", "not_configured: no shop is connected"),
+    ("get_product", "not_configured: no shop is connected"),
+    ("get_shopify_asset", "not_configured: no shop is connected; read_file reads the imported copy"),
+    ("inspect_element", "not_configured: there is no preview; diagnose_visibility names static causes"),
+    (
+        "get_page_snapshot",
+        "not_configured: there is no preview; trace_rendering_chain shows what a page is made of",
+    ),
+    ("query_selector", "not_configured: there is no preview; find_references finds a class"),
+    ("navigate_preview", "not_configured: there is no preview"),
+    ("read_console_logs", "not_configured: there is no preview; theme_check reads the scripts"),
+    ("inject_css", "not_configured: there is no preview"),
+    ("inject_html", "not_configured: there is no preview"),
+    ("screenshot_preview", "not_configured: there is no preview"),
+    ("compare_screenshots", "not_configured: there is no preview"),
+];
+
+/// For a call of a tool that does not exist: what does its work, or why nothing does.
+#[must_use]
+pub fn instead(name: &str) -> Option<&'static str> {
+    INSTEAD.iter().find(|(other, _)| *other == name).map(|(_, told)| *told)
+}
 
 const PLACES: &[Surface] = &[Chat, AboutAction, Run, Mcp];
 
@@ -356,3 +411,41 @@ pub static RUN_COMMAND: ToolDef = reads(
         )
     },
 );
+
+pub static READ_PLAN: ToolDef =
+    reads("read_plan", "The plan of your edits, and its version.", || object(&json!({}), &[]));
+
+/// The most characters of a plan.
+pub const MAX_PLAN: usize = 8_000;
+
+pub static UPDATE_PLAN: ToolDef = edits(
+    "update_plan",
+    "Writes the plan of your edits: steps, what is done, notes. The person sees it beside them.",
+    || {
+        let properties = json!({
+            "text": text("All of it, in Markdown.", MAX_PLAN),
+            "version": integer("Of the plan that it replaces; 0 if there is none.", 0, None),
+        });
+        object(&properties, &["text", "version"])
+    },
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_names_lead_to_tools_that_exist() {
+        let exists = |word: &str| TOOLS.iter().any(|tool| tool.name == word) || word == "ask_person";
+        for (name, told) in INSTEAD {
+            assert!(!exists(name), "{name} exists");
+            assert_eq!(instead(name), Some(*told));
+            let words = told.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+            let tools: Vec<&str> =
+                words.filter(|word| word.contains('_') && *word != "not_configured").collect();
+            assert!(!tools.is_empty() || told.starts_with("not_configured: "), "{name}: {told}");
+            assert!(tools.iter().all(|tool| exists(tool)), "{name}: {told}");
+        }
+        assert_eq!(instead("read_file"), None);
+    }
+}

@@ -16,6 +16,7 @@ use domain::ceilings::CeilingReached;
 use domain::chats::{Proposal, ProposalBody};
 use domain::ids::{ActionId, AgentId, CallId, ChatId, Owner, ProposalId, RunId};
 use domain::runs::{Run, RunState};
+use domain::tools::questions;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -194,7 +195,7 @@ pub struct InboxItem {
     /// When it stops waiting: the run ends, or the proposal is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// `question`: possible answers. A run can't name any yet, so the list is empty.
+    /// `question`: possible answers, if the run named some. The person may say something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choices: Option<Vec<String>>,
     /// `failed`, `missed`, `unknown`
@@ -490,8 +491,10 @@ fn of_waiting(of: &Of<'_>, named: &Named, now: Timestamp) -> Vec<InboxItem> {
     let at = run.and_then(|run| run.resumed_at).map_or(began, |resumed| resumed.max(began));
     let mut item = InboxItem::of_occurrence(InboxKind::Question, action, live, at);
     item.expires_at = live.answer_by;
-    item.text = cut(live.reason.as_deref().unwrap_or("The run waits for an answer."));
-    item.choices = Some(Vec::new());
+    let (question, choices) =
+        questions::parts(live.reason.as_deref().unwrap_or("The run waits for an answer."));
+    item.text = cut(question);
+    item.choices = Some(choices.into_iter().map(str::to_owned).collect());
     (item.reason, item.reason_code) = (None, live.reason_code);
     vec![item]
 }

@@ -10,6 +10,7 @@ use theme::path::FileKind;
 use utoipa::ToSchema;
 
 use super::{Ask, FeatureView, asked, note, with_notes};
+use crate::history::recalled;
 use shared::context::Cx;
 use shared::error::Result;
 
@@ -53,8 +54,11 @@ pub struct GatedView {
 pub async fn gate(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<GateAnswer> {
     let limit = ask.checked(DEFAULT_GATED)?;
     let (warm, notes) = with_notes(cx, owner, project).await?;
+    let history = recalled(cx, &warm.version, &ask.changes).await?;
     let ask = ask.clone();
-    let choose = move |index: &ThemeIndex| index.gate(&ask.request, ask.active_file.as_deref(), limit);
+    let choose = move |index: &ThemeIndex| {
+        index.gate_with_history(&ask.request, ask.active_file.as_deref(), limit, &history)
+    };
     let (gate, took_us) = asked(cx, &warm, choose).await?;
     let files = gate.files.into_iter().map(|file| GatedView {
         enriched: file.outline.as_ref().and_then(|_| note(notes.as_ref(), &warm.index, &file.path)),

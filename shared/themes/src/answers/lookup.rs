@@ -5,6 +5,7 @@ use theme::ThemeIndex;
 use theme::answers::{DEFAULT_TARGETS, LookupAnswer};
 
 use super::{Ask, asked, current};
+use crate::history::recalled;
 use shared::context::Cx;
 use shared::error::Result;
 
@@ -15,9 +16,10 @@ use shared::error::Result;
 pub async fn lookup(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<LookupAnswer> {
     let limit = ask.checked(DEFAULT_TARGETS)?;
     let warm = current(cx, owner, project).await?;
+    let history = recalled(cx, &warm.version, &ask.changes).await?;
     let (ask, source) = (ask.clone(), warm.source);
     let find = move |index: &ThemeIndex| {
-        LookupAnswer::of(index, source, &ask.request, ask.active_file.as_deref(), limit)
+        LookupAnswer::with_history(index, source, &ask.request, ask.active_file.as_deref(), limit, &history)
     };
     let (found, took_us) = asked(cx, &warm, find).await?;
     Ok(LookupAnswer { took_us, ..found })

@@ -22,6 +22,7 @@ use utoipa::ToSchema;
 
 use super::{current, enrich};
 use crate::cache::Warm;
+use crate::history::{self, GivenChange};
 use shared::context::Cx;
 use shared::error::Result;
 use shared::process::compute::Stop;
@@ -48,6 +49,11 @@ pub struct Ask {
     #[serde(default)]
     #[schema(minimum = 1, maximum = 100)]
     pub limit: Option<usize>,
+    /// What was asked and edited before, outside the platform: a coding assistant's own edits, or the commits of a repository. At most 100.
+    /// The change sets that were applied here are known already.
+    #[serde(default)]
+    #[schema(max_items = 100)]
+    pub changes: Vec<GivenChange>,
 }
 
 impl Ask {
@@ -58,6 +64,7 @@ impl Ask {
         if !(1..=MAX_TARGETS).contains(&limit) {
             errors.add("limit", format!("must be 1 to {MAX_TARGETS}, is {limit}"));
         }
+        history::check(&self.changes, &mut errors);
         errors.into_result(limit)
     }
 }

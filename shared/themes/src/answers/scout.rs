@@ -9,11 +9,13 @@ use theme::answers::{DEFAULT_TARGETS, MAX_EDGES, Relationship, Source, ranges};
 use theme::describe::Feature;
 use theme::enrich::{Note, Notes};
 use theme::graph::Edge;
+use theme::lookup::Lookup;
 use theme::path::FileKind;
 use theme::text::LineRange;
 use utoipa::ToSchema;
 
 use super::{Ask, FeatureView, asked, note, with_notes};
+use crate::history::recalled;
 use shared::context::Cx;
 use shared::error::Result;
 
@@ -55,20 +57,17 @@ pub struct KeyFile {
 pub async fn scout(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<ScoutBrief> {
     let limit = ask.checked(DEFAULT_TARGETS)?;
     let (warm, notes) = with_notes(cx, owner, project).await?;
+    let history = recalled(cx, &warm.version, &ask.changes).await?;
     let (ask, source) = (ask.clone(), warm.source);
-    let (brief, took_us) =
-        asked(cx, &warm, move |index| brief(index, source, notes.as_ref(), &ask, limit)).await?;
+    let find = move |index: &ThemeIndex| {
+        let found = index.lookup_with_history(&ask.request, ask.active_file.as_deref(), limit, &history);
+        brief(index, source, notes.as_ref(), found)
+    };
+    let (brief, took_us) = asked(cx, &warm, find).await?;
     Ok(ScoutBrief { took_us, ..brief })
 }
 
-fn brief(
-    index: &ThemeIndex,
-    source: Source,
-    notes: Option<&Arc<Notes>>,
-    ask: &Ask,
-    limit: usize,
-) -> ScoutBrief {
-    let found = index.lookup(&ask.request, ask.active_file.as_deref(), limit);
+fn brief(index: &ThemeIndex, source: Source, notes: Option<&Arc<Notes>>, found: Lookup) -> ScoutBrief {
     let is_key = |path: &str| found.targets.iter().any(|target| target.path == path);
     let mut relationships: Vec<Relationship> = Vec::new();
     for target in &found.targets {

@@ -1,7 +1,7 @@
 //! The edits of a change set: loaded over the theme, and stored again.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use domain::projects::theme::ThemeFile;
@@ -9,22 +9,26 @@ use domain::validate::FieldErrors;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use shared::blobs::{BlobError, BlobKey};
+use shared::context::StagedObjects;
 use shared::error::{Error, Result};
+use theme_edit::diff::{self, Hunk};
 use theme_edit::{
-    Call, Compared, Draft, EditError, File, FileChange, LoadError, Outcome, StoredDraft, Tree, Version,
+    Call, Changes, Compared, Draft, EditError, File, FileChange, LoadError, Outcome, StoredDraft, Tree,
+    Version,
 };
 use uuid::Uuid;
 
 use super::record::{ChangeSetFile, FileChangeKind, Stored};
 use super::{Place, Resolve, Side, changes_of, conflicts};
+use crate::cache::{ContentCache, ThemeVersion};
 use crate::files;
-use crate::{AT_ONCE, state};
+use crate::{AT_ONCE, state, version};
 
 /// The most bytes that the files of a change set may have together, before and after all edits.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The most edits of a change set, also those that were taken back. Each stays in its journal.
-const MAX_EDITS: u64 = 2_000;
+/// The most changed parts of a file that a record names.
+const MAX_PARTS: usize = 10;
 
 /// How often a call may ask for more files. Each time, all that it needs so far are loaded.
 const MAX_LOADS: usize = 20;
@@ -67,7 +71,8 @@ impl Loaded {
         let is_current = base == now;
         let mut draft = draft_of(object, base)?;
         let mut behind = None;
-        if !is_current && draft.rebase(now.clone(), false).is_err() {
+        // An applied change set stays as it was applied.
+        if stored.is_open() && !is_current && draft.rebase(now.clone(), false).is_err() {
             behind = Some(now);
         }
         Ok(Some(Self { stored, draft, now: behind, sizes }))
@@ -133,13 +138,31 @@ impl Loaded {
         place: Place<'_>,
         calls: &[Call],
     ) -> Result<std::result::Result<Outcome, EditError>> {
+        // The engine moves and deletes files without their bytes. What is stored must have them: the diff shows them, an undo and a
+        // revert bring them back, and the theme below may lose them.
+        let moved = calls.iter().filter_map(|call| match call {
+            Call::RenameFile { path, .. } | Call::DeleteFile { path, .. } => Some(path.clone()),
+            _ => None,
+        });
+        self.load_all(place, &moved.collect::<Vec<_>>()).await?;
+        let mut asked: Vec<String> = Vec::new();
         for _ in 0..MAX_LOADS {
             let done = match calls {
                 [call] => self.draft.apply(call),
                 calls => self.draft.apply_all(calls),
             };
             match done.as_ref().err().and_then(not_loaded) {
-                Some(paths) => self.load(place, paths).await?,
+                Some(paths) if asked == paths => {
+                    let told = format!(
+                        "the text that {} had before is not kept: take back all edits, or write what you want",
+                        paths.join(", ")
+                    );
+                    return Err(Error::conflict("edit_refused", told));
+                }
+                Some(paths) => {
+                    self.load(place, paths).await?;
+                    asked = paths.to_vec();
+                }
                 None => return Ok(done),
             }
         }
@@ -182,8 +205,13 @@ impl Loaded {
 
     /// Reads the theme's own contents of the files that the draft changes.
     async fn load_changed(&self, place: Place<'_>, now: &mut Tree) -> Result<()> {
-        let changed: Vec<String> = self.draft.changes().files.into_iter().map(|file| file.path).collect();
-        load_into(place, now, &changed).await
+        load_into(place, now, &self.changed_paths()).await
+    }
+
+    /// The paths that the draft changes, before and after renames.
+    fn changed_paths(&self) -> Vec<String> {
+        let changed = self.draft.changes().files.into_iter();
+        changed.flat_map(|file| [Some(file.path), file.from]).flatten().collect()
     }
 
     /// Puts the draft over the theme as it is now. Returns the conflicts that are not decided.
@@ -191,20 +219,31 @@ impl Loaded {
         let Some(mut now) = self.now.take() else { return Ok(Vec::new()) };
         self.load_changed(place, &mut now).await?;
         let open = conflicts(self.draft.compare(&now, input.merge));
+        if let Some(path) = input.decisions.keys().find(|path| open.iter().all(|file| file.path != **path)) {
+            return Err(FieldErrors::one(
+                format!("decisions.{path}"),
+                "names no file that both have changed",
+            )
+            .into());
+        }
         let undecided: Vec<Compared> =
             open.iter().filter(|file| !input.decisions.contains_key(&file.path)).cloned().collect();
         if !undecided.is_empty() {
             return Ok(undecided);
         }
-        let side = |file: &Compared| {
-            let tree = self.draft.file(&file.path);
-            let chosen = match input.decisions.get(&file.path) {
-                Some(Side::Theirs) => now.get(&file.path),
-                _ => tree,
+        let mut decisions = BTreeMap::new();
+        for Compared { path, .. } in &open {
+            let chosen = match input.decisions.get(path) {
+                Some(Side::Theirs) => now.get(path),
+                _ => self.draft.file(path),
             };
-            (file.path.clone(), chosen.and_then(|file| file.bytes.clone()))
-        };
-        let decisions = open.iter().map(side).collect();
+            let bytes = match chosen {
+                None => None,
+                Some(File { bytes: Some(bytes), .. }) => Some(bytes.clone()),
+                Some(_) => return Err(Error::internal(format!("{path} is not loaded"))),
+            };
+            decisions.insert(path.clone(), bytes);
+        }
         self.draft
             .resolve(now, input.merge, &decisions)
             .map_err(|error| Error::conflict("theme_changed", error.to_string()))?;
@@ -229,7 +268,9 @@ impl Loaded {
 
     /// The changes of files that applying makes.
     pub fn writes(&self) -> Result<Vec<files::FileChange>> {
-        changes_of(&self.draft, &self.sizes)
+        let files = self.draft.base().0.iter();
+        let sizes = files.filter_map(|(path, file)| Some((file.version, *self.sizes.get(path)?))).collect();
+        changes_of(&self.draft, &sizes)
     }
 
     /// Stores the edits as a new object, and returns the record that names it.
@@ -237,22 +278,14 @@ impl Loaded {
         // What can't be applied is not kept either.
         self.writes()?;
         let Self { mut stored, draft, .. } = self;
-        let (mut contents, mut other_contents, mut size) = (BTreeMap::new(), BTreeMap::new(), 0);
-        // The texts before the edits are kept, too: the theme loses them when the change set is applied.
         let (changes, edits) = (draft.changes(), draft.stored());
-        let before = changes.files.iter().filter_map(|file| file.before.as_ref());
-        let before = before.filter_map(|file| Some((file.version, file.bytes.clone()?)));
-        let known = draft.contents().map(|(version, bytes)| (version, bytes.clone()));
-        let all: BTreeMap<Version, theme_edit::Bytes> = known.chain(before).collect();
-        for (version, bytes) in &all {
-            let version = *version;
-            size += bytes.len();
-            match std::str::from_utf8(bytes) {
+        let (mut contents, mut other_contents) = (BTreeMap::new(), BTreeMap::new());
+        for (version, bytes) in kept_contents(&draft, &changes)? {
+            match std::str::from_utf8(&bytes) {
                 Ok(text) => _ = contents.insert(version, text.to_owned()),
-                Err(_) => _ = other_contents.insert(version, domain::hex(bytes)),
+                Err(_) => _ = other_contents.insert(version, domain::hex(&bytes)),
             }
         }
-        check_limits(edits.edits, size)?;
         stored.set.hash = changes.hash();
         stored.set.files = changes.files.iter().map(changed_file).collect();
         stored.set.edits = edits.edits;
@@ -267,23 +300,41 @@ impl Loaded {
     }
 }
 
+/// The contents that are stored: of each changed file before and after all edits, because the theme loses the one before when the change set
+/// is applied; and as far as there is room, what stood in between, the newest first. An edit whose content is left out can't be taken back
+/// by itself.
+///
 /// # Errors
-/// The change set has too many edits, or too many bytes.
-fn check_limits(edits: u64, bytes: usize) -> Result<(), FieldErrors> {
-    let mut errors = FieldErrors::default();
-    if edits > MAX_EDITS {
-        errors.add(
-            "calls",
-            format!("a change set has at most {MAX_EDITS} edits: apply it, or begin another one"),
-        );
+/// The changed files are too large.
+fn kept_contents(
+    draft: &Draft,
+    changes: &Changes,
+) -> Result<BTreeMap<Version, theme_edit::Bytes>, FieldErrors> {
+    let mut kept = BTreeMap::new();
+    let mut size = 0;
+    for file in &changes.files {
+        for File { version, bytes } in [&file.before, &file.after].into_iter().flatten() {
+            let Some(bytes) = bytes.clone().or_else(|| draft.content(*version)) else { continue };
+            size += if kept.contains_key(version) { 0 } else { bytes.len() };
+            kept.insert(*version, bytes);
+        }
     }
-    if bytes > MAX_BYTES {
+    if size > MAX_BYTES {
         let told = format!(
-            "the files of a change set have at most {MAX_BYTES} bytes, before and after all edits; these have {bytes}"
+            "the files of a change set have at most {MAX_BYTES} bytes, before and after all edits; these have {size}: apply it in parts"
         );
-        errors.add("files", told);
+        return Err(FieldErrors::one("files", told));
     }
-    errors.into_result(())
+    let known: BTreeMap<Version, &theme_edit::Bytes> = draft.contents().collect();
+    for version in draft.journal().iter().rev().flat_map(|entry| [entry.after, entry.before]).flatten() {
+        let Some(bytes) = known.get(&version).filter(|_| !kept.contains_key(&version)) else { continue };
+        if size + bytes.len() > MAX_BYTES {
+            break;
+        }
+        size += bytes.len();
+        kept.insert(version, (*bytes).clone());
+    }
+    Ok(kept)
 }
 
 /// The files that an edit needs and that are not in memory.
@@ -297,15 +348,47 @@ fn not_loaded(error: &EditError) -> Option<&[String]> {
 
 /// The theme as it is now, without contents, and the sizes of its files.
 async fn theme_of(place: Place<'_>) -> Result<(Tree, BTreeMap<String, u64>)> {
-    let generation = state(place.cx, place.owner, place.project).await?.generation;
-    let files = place.cx.store.all_theme_files(place.owner, place.project, generation).await?;
+    let Place { cx, owner, project } = place;
+    let state = state(cx, owner, project).await?;
+    let version = version(owner, project, &state);
+    let kept = cx.kept.get::<Listings>();
+    if let Some(known) = kept.get(&version) {
+        return Ok(known);
+    }
+    let files = cx.store.all_theme_files(owner, project, state.generation).await?;
     let (mut tree, mut sizes) = (Tree::default(), BTreeMap::new());
     for ThemeFile { path, sha256, bytes, .. } in files {
         let version = sha256.parse().map_err(|_| Error::internal(format!("{path} has no SHA-256")))?;
         tree.insert(path.clone(), File::listed(version));
         sizes.insert(path, bytes);
     }
+    kept.put(version, (tree.clone(), sizes.clone()));
     Ok((tree, sizes))
+}
+
+/// The most themes whose lists of files are kept.
+const LISTINGS: usize = 8;
+
+type Listing = (Tree, BTreeMap<String, u64>);
+
+/// The lists of the files of the themes that were edited last, by the version of the theme: most calls find the theme as the call before.
+#[derive(Default)]
+struct Listings(Mutex<VecDeque<(ThemeVersion, Listing)>>);
+
+impl Listings {
+    fn get(&self, version: &ThemeVersion) -> Option<Listing> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().find(|(known, _)| known == version).map(|(_, listing)| listing.clone())
+    }
+
+    fn put(&self, version: ThemeVersion, listing: Listing) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|(known, _)| (&known.owner, known.project) != (&version.owner, version.project));
+        entries.push_back((version, listing));
+        while entries.len() > LISTINGS {
+            entries.pop_front();
+        }
+    }
 }
 
 /// The theme that the draft was made for: as it is now, but with the files that the draft knows as they were.
@@ -368,13 +451,20 @@ async fn contents_of(
     place: Place<'_>,
     wanted: impl Iterator<Item = (String, &File)>,
 ) -> Result<Vec<(String, Bytes)>> {
+    let kept = place.cx.kept.get::<ContentCache>();
     let reads: Vec<_> = wanted
         .filter(|(_, file)| file.bytes.is_none())
         .map(|(path, file)| {
-            let key = BlobKey::theme_file(place.owner, place.project, &file.version.to_string());
+            let (sha256, kept) = (file.version.to_string(), kept.clone());
             async move {
-                match place.cx.blobs.get(&key).await {
-                    Ok(bytes) => Ok((path, bytes)),
+                if let Some(bytes) = kept.get(place.owner, &sha256) {
+                    return Ok((path, bytes));
+                }
+                match place.cx.blobs.get(&BlobKey::theme_file(place.owner, place.project, &sha256)).await {
+                    Ok(bytes) => {
+                        kept.put(place.owner, &sha256, bytes.clone());
+                        Ok((path, bytes))
+                    }
                     // An import has replaced the theme.
                     Err(BlobError::Missing { .. }) => Err(files::changed_meanwhile(&path)),
                     Err(error) => Err(Error::from(error)),
@@ -396,20 +486,18 @@ async fn load_into(place: Place<'_>, tree: &mut Tree, paths: &[String]) -> Resul
     Ok(())
 }
 
-/// Deletes an object that no record names any more. If that fails, the bucket deletes it after a month.
-pub(super) async fn discard(place: Place<'_>, object: Option<Uuid>) {
-    let Some(object) = object else { return };
-    let key = BlobKey::change_set(place.owner, place.project, object);
-    if let Err(error) = place.cx.blobs.delete(&key).await {
-        tracing::warn!(%error, "the earlier edits of a change set were not deleted");
-    }
+/// The objects around a write of a change set's record.
+pub(super) fn objects(place: Place<'_>, replaced: Option<Uuid>, made: Option<Uuid>) -> StagedObjects {
+    let key =
+        |object: Option<Uuid>| object.map(|object| BlobKey::change_set(place.owner, place.project, object));
+    StagedObjects { made: key(made).into_iter().collect(), replaced: key(replaced).into_iter().collect() }
 }
 
 fn changed_file(file: &FileChange) -> ChangeSetFile {
     let bytes = |file: &Option<File>| file.as_ref().and_then(|file| file.bytes.clone()).unwrap_or_default();
     let (before, after) = (bytes(&file.before), bytes(&file.after));
     let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (lines(&before), lines(&after));
-    let hunks = theme_edit::diff::hunks(&old, &new);
+    let hunks = diff::hunks(&old, &new);
     let added = hunks.iter().map(|hunk| hunk.new.len()).sum();
     let removed = hunks.iter().map(|hunk| hunk.old.len()).sum();
     let change = match (&file.before, &file.after, &file.from) {
@@ -418,7 +506,13 @@ fn changed_file(file: &FileChange) -> ChangeSetFile {
         (_, None, _) => FileChangeKind::Deleted,
         _ => FileChangeKind::Edited,
     };
-    ChangeSetFile { path: file.path.clone(), change, from: file.from.clone(), added, removed }
+    // A part that was only removed has the line behind it.
+    let last = new.len();
+    let part = |hunk: &Hunk| {
+        [hunk.new.start + 1, hunk.new.end.max(hunk.new.start + 1)].map(|line| line.min(last) as u32)
+    };
+    let lines = hunks.iter().map(part).filter(|[start, _]| *start > 0).take(MAX_PARTS).collect();
+    ChangeSetFile { path: file.path.clone(), change, from: file.from.clone(), added, removed, lines }
 }
 
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
@@ -429,16 +523,27 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 mod tests {
     use super::*;
 
+    fn write(draft: &mut Draft, content: String) {
+        let path = "assets/a.css".to_owned();
+        draft.note_seen(&path);
+        let call = Call::WriteFile { path, version: None, content, allow_shrink: Vec::new() };
+        draft.apply(&call).unwrap();
+    }
+
     #[test]
-    fn a_change_set_has_limits() {
-        let told = |edits, bytes| {
-            check_limits(edits, bytes).err().map(|errors| errors.to_string()).unwrap_or_default()
-        };
-        assert_eq!(told(MAX_EDITS, MAX_BYTES), "");
-        assert!(told(MAX_EDITS + 1, 0).starts_with("calls: a change set has at most 2000 edits"));
-        assert!(
-            told(0, MAX_BYTES + 1)
-                .starts_with("files: the files of a change set have at most 16777216 bytes")
-        );
+    fn what_stood_in_between_is_kept_as_far_as_there_is_room() {
+        let base: Tree = [("assets/a.css", &b"a{}\n"[..])].into_iter().collect();
+        let mut draft = Draft::new("set", base);
+        let text = |n: usize| format!("{}/* {n} */\n", "b{}\n".repeat(MAX_BYTES / 8));
+        for n in 0..3 {
+            write(&mut draft, text(n));
+        }
+        let kept = kept_contents(&draft, &draft.changes()).unwrap();
+        let has = |text: &str| kept.contains_key(&Version::of(text.as_bytes()));
+        assert!(has("a{}\n") && has(&text(2)), "before and after");
+        assert!(!has(&text(0)) && !has(&text(1)));
+        write(&mut draft, "c{}\n".repeat(MAX_BYTES / 4));
+        let told = kept_contents(&draft, &draft.changes()).unwrap_err().to_string();
+        assert!(told.starts_with("files: the files of a change set have at most 16777216 bytes"), "{told}");
     }
 }

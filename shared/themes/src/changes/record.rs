@@ -68,6 +68,19 @@ pub struct ChangeSetFile {
     pub added: usize,
     /// How many lines the change removes.
     pub removed: usize,
+    /// The changed lines, as they are after the change: the first and the last of each part. At most 10 parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<[u32; 2]>,
+}
+
+/// What an agent or an assistant means to do, and how far it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ChangeSetPlan)]
+pub struct Plan {
+    /// Markdown, up to 8,000 characters.
+    pub text: String,
+    /// It counts the changes of the plan.
+    pub version: u64,
 }
 
 /// A change set: edits of a theme that nobody else sees until they are applied.
@@ -75,6 +88,12 @@ pub struct ChangeSetFile {
 pub struct ChangeSet {
     pub change_set_id: ChangeSetId,
     pub title: String,
+    /// What was asked for, in a person's words. Later lookups know which files were changed for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// The plan of whoever makes the edits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
     pub state: ChangeSetState,
     /// Who made it.
     pub by: MadeBy,

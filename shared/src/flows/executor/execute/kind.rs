@@ -17,7 +17,6 @@ use domain::prompts::of_run::Found;
 use domain::prompts::{self, of_run};
 use domain::runs::{EventKind, Run};
 use domain::tools::notes::{Note, NothingNew};
-use domain::tools::questions::AskPerson;
 use domain::tools::{Setting, ToolCall};
 use domain::watch::state::News;
 use jiff::Timestamp;
@@ -208,6 +207,7 @@ impl Kind for ActionRun {
         Ok(Staged {
             writes: vec![write],
             changes: vec![Change::Occurrence { next: Box::new(next), settled }],
+            ..Staged::nothing()
         })
     }
 
@@ -240,9 +240,9 @@ impl Kind for ActionRun {
             ToolCall::SaveOutput(asset) | ToolCall::Deliver(Deliverable::Asset(asset)) => {
                 self.save(cx, asset).await
             }
-            ToolCall::AskPerson(AskPerson { question }) => {
+            ToolCall::AskPerson(asks) => {
                 let told = "the person is asked; the run continues when the answer is there";
-                Ok(CallResult::asked(told, false, Reason::new(ReasonCode::Asked, question)).into())
+                Ok(CallResult::asked(told, false, Reason::new(ReasonCode::Asked, asks.in_words())).into())
             }
             ToolCall::Note(note) => self.note(cx, note).await,
             ToolCall::NothingNew(NothingNew { reason }) => Ok(match self.outputs.len() {
@@ -359,7 +359,8 @@ impl ActionRun {
         let (agent, text) = (self.agent.agent_id, output.content.clone());
         let mut writes = assets::output_writes(&cx, cx.owner, agent, run, id, output).await?;
         writes.push(Store::output_write(cx.owner, run, slot as u32 + 1, &saved)?);
-        performed.staged = Staged { writes, changes: vec![Change::Output(slot, saved, text)] };
+        performed.staged =
+            Staged { writes, changes: vec![Change::Output(slot, saved, text)], ..Staged::nothing() };
         Ok(performed)
     }
 }
