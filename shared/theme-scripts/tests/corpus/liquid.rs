@@ -247,15 +247,18 @@ pub const MARKUP: &[Fault] = &[
     fault("markup", Broken, HERO, "  </div>\n  {% if", "  {% if").at(HERO, "<div class=\"hero__body\">"),
     fault("markup", Broken, HERO, "  {% endif %}\n</div>\n", "  {% endif %}\n").at(HERO, "<div class=\"hero hero--"),
     fault("markup", Broken, HERO, "</h2>", "").at(HERO, "<h2 class"),
-    fault("markup", Broken, HERO, "</h2>", "</h3>"),
+    // A heading ends with the end of any heading.
+    fault("markup", Silent, HERO, "</h2>", "</h3>"),
     fault("markup", Broken, HERO, "            </a>\n", "").at(HERO, "<a class=\"button\""),
-    fault("markup", Broken, COLLECTION, "            <span>{{ product.title | escape }}</span>", "            <span>{{ product.title | escape }}"),
+    // The end of the link ends it.
+    fault("markup", Silent, COLLECTION, "            <span>{{ product.title | escape }}</span>", "            <span>{{ product.title | escape }}"),
     fault("markup", Broken, COLLECTION, "    </ul>\n", "").at(COLLECTION, "<ul class"),
     fault("markup", Broken, HERO, "<div class=\"hero__body\">", "").at(HERO, "</div>\n  {% if"),
     fault("markup", Broken, HEADER, "          {%- else -%}\n            </div>\n          {%- endif -%}\n        </li>", "          {%- endif -%}\n        </li>").at(HEADER, "<details id"),
     fault("markup", Broken, PRODUCT, "    <div class=\"product__text\">{{ product.description }}</div>", "    <div class=\"product__text\">{{ product.description }}\n    {% if product.tags %}</div>{% endif %}").at(PRODUCT, "{% if product.tags %}</div>"),
     fault("markup", Broken, PRODUCT, "    {% if section.settings.wrap %}</details>{% endif %}\n", "").at(PRODUCT, "<details class=\"product__more\""),
-    fault("markup", Broken, PRODUCT, "<h1 class=\"product__title\">", "<h1 class=\"product__title\"\">"),
+    // For browsers, the second quote is an attribute.
+    fault("markup", Silent, PRODUCT, "<h1 class=\"product__title\">", "<h1 class=\"product__title\"\">"),
     fault("markup", Broken, PRODUCT, "<h1 class=\"product__title\">", "<h1 class=\"product__title>"),
     fault("markup", Broken, PRODUCT, "<h1 class=\"product__title\">", "<h1 class=\"product__title\""),
     fault("markup", Broken, PRODUCT, "<button type=\"submit\" class=\"button\"", "<button type=\"submit class=\"button\""),
@@ -266,7 +269,8 @@ pub const MARKUP: &[Fault] = &[
     fault("markup", Broken, LAYOUT, "    </script>\n  </body>", "  </body>").at(LAYOUT, "<script>"),
     fault("markup", Broken, FOOTER, "    </select>\n", "").at(FOOTER, "<select"),
     fault("markup", Broken, FOOTER, "</small>", "</smal>"),
-    fault("markup", Broken, FOOTER, "  {%- endform -%}\n  {% render", "  <div>\n  {%- endform -%}\n  </div>\n  {% render"),
+    // Browsers let an element and a form overlap.
+    fault("markup", Silent, FOOTER, "  {%- endform -%}\n  {% render", "  <div>\n  {%- endform -%}\n  </div>\n  {% render"),
     fault("markup", Silent, HERO, "<h2 class=\"hero__title\"", "<h2 id=\"title\" class=\"hero__title\""),
     fault("markup", Silent, HERO, "<h2 class=\"hero__title\"", "<h2 id=\"title-{{ section.id }}\" class=\"hero__title\""),
     fault("markup", Silent, HEADER, "<header class", "<p id=\"cart-count\"></p>\n<header class").at(HEADER, "<cart-count id"),
