@@ -246,6 +246,10 @@ impl<'a> Next<'a> {
 fn diff_sign(line: &str) -> bool {
     let Some(rest) = line.strip_prefix(['+', '-']) else { return false };
     let rest = rest.trim_end();
+    // An item of a list of Markdown, with a text in bold letters or a link.
+    if rest.starts_with(" **") || rest.starts_with(" [") || rest.starts_with(" `") {
+        return false;
+    }
     if rest.starts_with(['+', '-']) || rest.trim().is_empty() {
         return false;
     }
@@ -388,7 +392,10 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
                 places.iter().copied().filter(|at| is_text(at) && is_shown(text, &tokens, *at)).collect()
             };
             if let [at, _, ..] = shown(&elements).as_slice() {
-                notes.add(*at, Error, CODE, "markup is escaped: the page shows it as text");
+                // A page that shows markup has it within elements.
+                let line = text[..*at].rfind('\n').map_or(0, |newline| newline + 1);
+                let severity = if text[line..*at].contains('<') { Warning } else { Error };
+                notes.add(*at, severity, CODE, "markup is escaped: the page shows it as text");
             }
             if let [at, ..] = shown(&outputs).as_slice() {
                 notes.add(*at, Error, CODE, "Liquid is escaped: the page shows it as text");
@@ -517,6 +524,7 @@ fn placeholder(kind: FileKind, line: &str, at: usize, has_comment: bool, is_code
         && (of_part
             || lower.ends_with("omitted for brevity")
             || lower.ends_with("unchanged")
+                && (has_dots || ["rest", "code", "other"].iter().any(|word| lower.contains(word)))
             || lower.ends_with("truncated"));
     if is_strong || is_weak || is_short {
         notes.add(at, Error, "Placeholder", "a comment stands for code that is not there");

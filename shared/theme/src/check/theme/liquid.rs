@@ -112,8 +112,10 @@ impl<'a> Whole<'a> {
             if !self.has(kind, name) {
                 let code =
                     if render.kind == RenderKind::Layout { "MissingLayout" } else { "MissingTemplate" };
-                let is_expected =
-                    is_probe(text, render.at) || *names_error.get_or_insert_with(|| compares_error(text));
+                let is_expected = is_probe(text, render.at)
+                    || *names_error.get_or_insert_with(|| compares_error(text))
+                    // A tool makes snippets of pictures.
+                    || self.theme.files.contains_key(&format!("icons/{name}.svg"));
                 let severity = if is_expected { Warning } else { Error };
                 notes.add(render.at, severity, code, format!("there is no {what} `{name}`"));
                 continue;
@@ -274,7 +276,13 @@ impl<'a> Whole<'a> {
         };
         // Such names are those of tools.
         let is_of_tool = [".min.", ".bundle.", ".chunk."].iter().any(|part| asset.contains(part));
-        is_of_tool || is_chosen() || is_built()
+        let has_source = || {
+            let stem = asset.strip_suffix(".scss.css").or_else(|| asset.strip_suffix(".css"));
+            let sources = stem.map(|stem| format!("styles/{stem}.scss"));
+            let sources = sources.or_else(|| asset.ends_with(".js").then(|| format!("scripts/{asset}")));
+            sources.is_some_and(|source| self.theme.files.contains_key(&source))
+        };
+        is_of_tool || is_chosen() || is_built() || has_source()
     }
 
     /// Whether some file renders the block statically, so that it may have arguments.
