@@ -4,7 +4,7 @@
 //! and what other files need to know of it. [`CheckedTheme`] compares these facts across files. So a change of one file
 //! reads one file, and the files that did not change are shared.
 //!
-//! Precision comes first. Where the text leaves a doubt, nothing is reported.
+//! Precision comes first. Where the text leaves a doubt, there is no error.
 
 mod change;
 mod css;
