@@ -104,7 +104,7 @@ fn read(source: &str, has_modules: bool) -> ScriptFacts {
         let mut is_guarded = false;
         let mut first = None;
         let is_capital = name.starts_with(|c: char| c.is_ascii_uppercase());
-        let (mut is_library, mut is_called) = (true, true);
+        let mut is_library = true;
         for id in references {
             let reference = scoping.get_reference(*id);
             let node = reference.node_id();
@@ -120,18 +120,16 @@ fn read(source: &str, has_modules: bool) -> ScriptFacts {
                 _ => {}
             }
             let span = oxc_span::GetSpan::span(&nodes.kind(node));
-            let (is_space, is_call) = match nodes.parent_kind(node) {
-                AstKind::StaticMemberExpression(_) | AstKind::NewExpression(_) => (true, false),
-                AstKind::CallExpression(call) => (false, oxc_span::GetSpan::span(&call.callee) == span),
-                _ => (false, false),
-            };
-            is_library &= is_capital || is_space;
-            is_called &= is_capital || is_space || is_call;
+            is_library &= is_capital
+                || matches!(
+                    nodes.parent_kind(node),
+                    AstKind::StaticMemberExpression(_) | AstKind::NewExpression(_)
+                );
             let at = span.start as usize;
             first = Some(first.map_or(at, |first: usize| first.min(at)));
         }
         if let (false, Some(at)) = (is_guarded, first) {
-            facts.unresolved.push(Unresolved { name: name.to_owned(), at, is_library, is_called });
+            facts.unresolved.push(Unresolved { name: name.to_owned(), at, is_library });
         }
     }
     facts.unresolved.sort_by_key(|unresolved| unresolved.at);
@@ -308,17 +306,17 @@ mod tests {
 
     #[test]
     fn a_name_is_used_as_a_library_or_not() {
-        let check = |source: &str, expected: (bool, bool)| {
+        let check = |source: &str, expected: bool| {
             let facts = Oxc.read(source, false);
             let [found] = facts.unresolved.as_slice() else { panic!("{source}: {:?}", facts.unresolved) };
-            assert_eq!((found.is_library, found.is_called), expected, "{source}");
+            assert_eq!(found.is_library, expected, "{source}");
         };
-        check("gsap.to('.a', {});", (true, true));
-        check("new splide('.a');", (true, true));
-        check("use(ScrollTrigger); function use(a) {}", (true, true));
-        check("tippy(document.body);", (false, true));
-        check("if (line) {}", (false, false));
-        check("tippy(1); f(tippy); function f() {}", (false, false));
+        check("gsap.to('.a', {});", true);
+        check("new splide('.a');", true);
+        check("use(ScrollTrigger); function use(a) {}", true);
+        check("tippy(document.body);", false);
+        check("if (line) {}", false);
+        check("tippy(1); f(tippy); function f() {}", false);
     }
 
     #[test]

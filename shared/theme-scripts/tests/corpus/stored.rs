@@ -135,11 +135,12 @@ pub const TEMPLATES: &[Fault] = &[
     fault("templates", Refused, INDEX, "        \"action\": {", "        \"two\": { \"type\": \"heading\" },\n        \"three\": { \"type\": \"heading\" },\n        \"action\": {").at(INDEX, "\"three\""),
     fault("templates", Silent, INDEX, "\"rating\": 40", "\"rating\": \"many\""),
     fault("templates", Refused, INDEX, "\"rating\": 40", "\"rating\": 400"),
-    fault("templates", Refused, INDEX, "\"rating\": 40", "\"rating\": 42"),
+    // Whether Shopify refuses a stored number between two steps, and a stored rich text without a paragraph, is not known.
+    fault("templates", Silent, INDEX, "\"rating\": 40", "\"rating\": 42"),
     fault("templates", Silent, INDEX, "\"size\": \"large\"", "\"size\": \"huge\""),
     fault("templates", Silent, INDEX, "\"show_rating\": true", "\"show_rating\": \"yes\""),
     fault("templates", Silent, INDEX, "\"show_rating\": true", "\"show_ratings\": true"),
-    fault("templates", Refused, INDEX, "\"text\": \"<p>Light for every room</p>\"", "\"text\": \"Light for every room\""),
+    fault("templates", Silent, INDEX, "\"text\": \"<p>Light for every room</p>\"", "\"text\": \"Light for every room\""),
     fault("templates", Silent, INDEX, "\"rating\": 40,", "\"rating\": 40,\n        \"rating\": 45,"),
     fault("templates", Refused, INDEX, "\"rating\": 40,", "\"rating\": 40"),
     fault("templates", Silent, INDEX, "  \"order\": [\"hero\", \"second\"]\n", "  \"order\": [\"hero\", \"second\"],\n"),
@@ -208,7 +209,8 @@ pub const LOCALES: &[Fault] = &[
     fault("paths", Broken, "templates/customers/profile.liquid", "", "<p>Profile</p>\n"),
     fault("paths", Broken, "assets/images/logo.css", "", "a { b: c }\n"),
     fault("paths", Broken, "layout/wide.html", "", "<p>Wide</p>\n"),
-    fault("paths", Broken, "config/colors.json", "", "{}\n"),
+    // Other tools keep files there.
+    fault("paths", Silent, "config/colors.json", "", "{}\n"),
     fault("paths", Broken, "locales/en.txt", "", "x\n"),
 ];
 

@@ -16,20 +16,19 @@ pub fn added(before: &CheckedTheme, after: &CheckedTheme) -> Vec<Finding> {
         };
         (finding.path.clone(), finding.code, message.to_owned())
     };
-    let mut old: FxHashMap<Key, Vec<String>> = FxHashMap::default();
+    let mut old: FxHashMap<Key, Vec<(String, Severity)>> = FxHashMap::default();
     for (finding, excerpt) in before.located() {
-        old.entry(key(&finding)).or_default().push(excerpt);
+        old.entry(key(&finding)).or_default().push((excerpt, finding.severity));
     }
     let mut new: Vec<(Finding, String)> = after.located();
     // First the findings whose line is the same, then those whose line was also changed.
     for by_line in [true, false] {
         new.retain(|(finding, excerpt)| {
             let Some(known) = old.get_mut(&key(finding)) else { return true };
-            let place = if by_line {
-                known.iter().position(|line| line == excerpt)
-            } else {
-                (!known.is_empty()).then_some(0)
-            };
+            // A warning that becomes an error is new: the change uses the file, so that its pages break.
+            let place = known
+                .iter()
+                .position(|(line, severity)| *severity <= finding.severity && (!by_line || line == excerpt));
             match place {
                 Some(index) => {
                     known.swap_remove(index);

@@ -1,6 +1,6 @@
 //! A scanner of stylesheets. It knows nesting, layers and containers; it checks what would lose rules or declarations.
 
-use super::Severity::{Error, Warning};
+use super::Severity::{self, Error, Warning};
 use super::{Notes, properties};
 use crate::text::Span;
 
@@ -65,6 +65,8 @@ struct Scanner<'a, 'n> {
     quiet: bool,
     /// No `)` stands on the line before here.
     no_bracket_before: usize,
+    /// The last `{`.
+    last_rule: Option<usize>,
 }
 
 /// Checks the part `within` of `text`. `text` has blanks where Liquid stands. `quiet` if Liquid chooses between parts of
@@ -84,6 +86,7 @@ pub fn scan(text: &str, within: Span, quiet: bool, notes: &mut Notes) -> CssFact
         has_loose: false,
         quiet,
         no_bracket_before: 0,
+        last_rule: memchr::memrchr(b'{', &text.as_bytes()[..(within.end as usize).min(text.len())]),
     };
     scanner.run();
     scanner.facts
@@ -117,14 +120,21 @@ impl Scanner<'_, '_> {
                     match memchr::memmem::find(&self.bytes[self.at + 2..self.end], b"*/") {
                         Some(length) => self.at += length + 4,
                         None => {
-                            self.notes.add(self.at, Error, CODE, "a comment has no `*/`");
+                            let severity = self.loss_after(self.at);
+                            self.notes.add(self.at, severity, CODE, "a comment has no `*/`");
                             return;
                         }
                     }
                     continue;
                 }
                 b'*' if self.bytes[self.at..self.end].starts_with(b"*/") => {
-                    self.notes.add(self.at, Error, CODE, "`*/` closes no comment");
+                    // Within a rule, one declaration is lost.
+                    let severity = if self.open.last().is_some_and(|block| block.is_rule) {
+                        Warning
+                    } else {
+                        self.loss_after(self.at)
+                    };
+                    self.notes.add(self.at, severity, CODE, "`*/` closes no comment");
                     self.at += 2;
                     start = self.at;
                     continue;
@@ -142,10 +152,8 @@ impl Scanner<'_, '_> {
                     if brackets.last().is_some_and(|(open, _)| *open == partner) {
                         brackets.pop();
                     } else {
-                        // Alone between declarations, it takes nothing with it.
-                        let is_alone = self.first(start, self.at) == self.at;
-                        let severity = if is_alone { Warning } else { Error };
-                        self.notes.add(self.at, severity, CODE, format!("`{}` closes nothing", byte as char));
+                        // It takes at most one declaration with it.
+                        self.notes.add(self.at, Warning, CODE, format!("`{}` closes nothing", byte as char));
                     }
                 }
                 b'{' => {
@@ -172,6 +180,11 @@ impl Scanner<'_, '_> {
         self.at = self.end;
         self.brackets(&mut brackets);
         self.rest(start);
+    }
+
+    /// How bad it is if the part of a rule that follows is lost. At the end of a sheet there is none.
+    fn loss_after(&self, at: usize) -> Severity {
+        if self.last_rule.is_some_and(|last| at < last) { Error } else { Warning }
     }
 
     fn next_line_is_declaration(&self) -> bool {
@@ -284,12 +297,15 @@ impl Scanner<'_, '_> {
     fn selector(&mut self, at: usize, prelude: &str) {
         if prelude.is_empty() {
             if !self.quiet {
-                self.notes.add(self.at, Error, CODE, "a rule has no selector");
+                // Nothing but itself is lost.
+                self.notes.add(self.at, Warning, CODE, "a rule has no selector");
             }
             return;
         }
         if prelude.starts_with("//") {
-            self.notes.add(at, Error, CODE, "`//` begins no comment in CSS");
+            // If its line has the whole rule, the rule is lost as it shall be.
+            let severity = if prelude.contains('\n') { Error } else { Warning };
+            self.notes.add(at, severity, CODE, "`//` begins no comment in CSS");
             return;
         }
         if prelude.ends_with(',') || prelude.starts_with(',') || prelude.replace(' ', "").contains(",,") {
@@ -370,7 +386,10 @@ impl Scanner<'_, '_> {
         }
         if let Some(block) = self.open.last() {
             let at = self.open_odd.unwrap_or(block.at);
-            self.notes.add(at, Error, CODE, "a rule has no `}`");
+            // The end of the sheet ends it, too. With no other rule behind it, nothing is lost.
+            let brace = memchr::memchr(b'{', self.bytes.get(at..self.end).unwrap_or_default());
+            let severity = self.loss_after(brace.map_or(self.end, |brace| at + brace));
+            self.notes.add(at, severity, CODE, "a rule has no `}`");
             return;
         }
         let at = self.first(start, self.end);
@@ -401,13 +420,15 @@ impl Scanner<'_, '_> {
         }
         if self.open.is_empty() {
             if !self.has_loose && !self.quiet {
-                self.notes.add(at, Error, CODE, "a declaration stands outside of any rule");
+                let severity = self.loss_after(end);
+                self.notes.add(at, severity, CODE, "a declaration stands outside of any rule");
                 self.has_loose = true;
             }
             return;
         }
         if text.starts_with("//") {
-            self.notes.add(at, Error, CODE, "`//` begins no comment in CSS");
+            // One declaration is lost at most.
+            self.notes.add(at, Warning, CODE, "`//` begins no comment in CSS");
             return;
         }
         let Some((name, value)) = text.split_once(':') else {

@@ -97,7 +97,7 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
                     || trimmed.starts_with("*** Update File")
                 {
                     notes.add(start, Error, CODE, "a header of a diff stands in the file");
-                } else if is_code && diff_sign(line) {
+                } else if is_code && diff_sign(line) && !continues(last.0, line) {
                     if signs.0 + signs.1 == 0 {
                         signs.2 = start;
                     }
@@ -248,6 +248,10 @@ impl<'a> Next<'a> {
 fn diff_sign(line: &str) -> bool {
     let Some(rest) = line.strip_prefix(['+', '-']) else { return false };
     let rest = rest.trim_end();
+    // An item of a list of Markdown, with a text in bold letters or a link.
+    if rest.starts_with(" **") || rest.starts_with(" [") || rest.starts_with(" `") {
+        return false;
+    }
     if rest.starts_with(['+', '-']) || rest.trim().is_empty() {
         return false;
     }
@@ -259,6 +263,15 @@ fn diff_sign(line: &str) -> bool {
     let is_name = line.starts_with('-')
         && rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '%' || c == '}');
     is_code && !is_name
+}
+
+/// Whether a line with a sign goes on with the expression of the line before: `'a'` and `+ 'b';`.
+fn continues(last: &str, line: &str) -> bool {
+    let is_value = last.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '\'' | '"' | '`' | ')' | ']'));
+    is_value
+        && line[1..]
+            .trim_start()
+            .starts_with(|c: char| c.is_alphanumeric() || matches!(c, '\'' | '"' | '`' | '(' | '$' | '_'))
 }
 
 /// Whether a line opens or closes a block of code of Markdown.
@@ -339,7 +352,8 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
         && (count(";\\n") + count("{\\n") + count("}\\n")) * 2 > line_ends
         && (text.contains("\\n  ") || text.contains(";\\n"))
     {
-        notes.add(first("\\n"), Error, CODE, "line ends are escaped: the file contains `\\n` as text");
+        // In strings they are right. Elsewhere the parser of scripts refuses them.
+        notes.add(first("\\n"), Warning, CODE, "line ends are escaped: the file contains `\\n` as text");
     }
     if is_liquid(kind) {
         if quotes >= 2
@@ -376,10 +390,14 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
         if elements.len() >= 2 || !outputs.is_empty() {
             let (tokens, _) = liquid::tokens(text);
             let shown = |places: &[usize]| -> Vec<usize> {
-                places.iter().copied().filter(|at| is_shown(text, &tokens, *at)).collect()
+                let is_text = |at: &usize| !is_in_tag(text, *at) && !is_in_string(text, *at);
+                places.iter().copied().filter(|at| is_text(at) && is_shown(text, &tokens, *at)).collect()
             };
             if let [at, _, ..] = shown(&elements).as_slice() {
-                notes.add(*at, Error, CODE, "markup is escaped: the page shows it as text");
+                // A page that shows markup has it within elements.
+                let line = text[..*at].rfind('\n').map_or(0, |newline| newline + 1);
+                let severity = if text[line..*at].contains('<') { Warning } else { Error };
+                notes.add(*at, severity, CODE, "markup is escaped: the page shows it as text");
             }
             if let [at, ..] = shown(&outputs).as_slice() {
                 notes.add(*at, Error, CODE, "Liquid is escaped: the page shows it as text");
@@ -508,6 +526,7 @@ fn placeholder(kind: FileKind, line: &str, at: usize, has_comment: bool, is_code
         && (of_part
             || lower.ends_with("omitted for brevity")
             || lower.ends_with("unchanged")
+                && (has_dots || ["rest", "code", "other"].iter().any(|word| lower.contains(word)))
             || lower.ends_with("truncated"));
     if is_strong || is_weak || is_short {
         notes.add(at, Error, "Placeholder", "a comment stands for code that is not there");
@@ -597,14 +616,20 @@ fn characters(kind: FileKind, is_library: bool, text: &str, notes: &mut Notes) {
         let places = memchr::memmem::find_iter(text.as_bytes(), mark.as_bytes()).take(MOST_LOOKS);
         if let Some(found) = places.into_iter().find(|at| !is_in_liquid(text, *at)) {
             let message = "a curly quote stands in an attribute: use a straight one";
-            notes.add(found, Error, "SmartQuotes", message);
+            // Outside of tags it may be a text.
+            let severity = if is_in_tag(text, found) { Error } else { Warning };
+            notes.add(found, severity, "SmartQuotes", message);
             break;
         }
     }
     if (kind == FileKind::Script && !is_library || kind == FileKind::Stylesheet)
         && let Some(found) = text.find(['\u{200b}', '\u{200c}'])
     {
-        notes.add(found, Error, "InvisibleCharacter", "an invisible character stands in the code");
+        // The parser of scripts says whether it does harm there. In a comment and in a string of a stylesheet it does none.
+        let is_harmless =
+            kind == FileKind::Script || is_in_string(text, found) || is_in_block_comment(text, found);
+        let severity = if is_harmless { Warning } else { Error };
+        notes.add(found, severity, "InvisibleCharacter", "an invisible character stands in the code");
     }
 }
 
@@ -636,6 +661,20 @@ fn is_in_string(text: &str, at: usize) -> bool {
     let line = &text.as_bytes()[line..at];
     let quotes = memchr::memchr_iter(b'"', line).filter(|at| *at == 0 || line[at - 1] != b'\\').count();
     quotes % 2 == 1
+}
+
+/// Whether a tag of HTML is open at a place.
+fn is_in_tag(text: &str, at: usize) -> bool {
+    let before = &text.as_bytes()[..at];
+    memchr::memrchr2(b'<', b'>', before)
+        .is_some_and(|sign| before[sign] == b'<' && before.get(sign + 1).is_some_and(u8::is_ascii_alphabetic))
+}
+
+/// Whether a place is within `/*` and `*/`.
+fn is_in_block_comment(text: &str, at: usize) -> bool {
+    let before = &text.as_bytes()[..at];
+    let last = |mark: &[u8]| memchr::memmem::rfind(before, mark);
+    last(b"/*").is_some_and(|open| last(b"*/").is_none_or(|close| close < open))
 }
 
 /// How often a sign is looked for outside of Liquid. Each look can read the whole text before.

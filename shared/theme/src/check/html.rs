@@ -64,6 +64,8 @@ pub struct Markup {
     pub styles: Vec<Span>,
     /// Bodies of `{% stylesheet %}`, in which Liquid does not work.
     pub stylesheets: Vec<Span>,
+    /// Comments of HTML, without their first byte.
+    pub comments: Vec<Span>,
     pub places: Vec<HtmlContext>,
     pub items: Vec<Item>,
     /// Whether something made the structure uncertain.
@@ -322,6 +324,7 @@ impl Reader<'_, '_> {
         self.at += 4;
         while self.at < self.bytes.len() {
             if self.bytes[self.at..].starts_with(b"-->") {
+                self.markup.comments.push(Span::new(start + 1, self.at));
                 self.at += 3;
                 return;
             }
@@ -474,13 +477,19 @@ impl Reader<'_, '_> {
             return;
         }
         // If the value before holds markup or another attribute, its own closing quote is missing.
-        let at = last
-            .filter(|(_, value)| {
-                let text = value.of(self.text).trim_end();
-                text.ends_with('=') || text.contains('<')
-            })
-            .map_or(self.at, |(at, _)| at);
-        self.notes.add(at, Error, "StrayQuote", "a quote in this tag has no partner");
+        let wrong = last.filter(|(_, value)| {
+            let text = value.of(self.text).trim_end();
+            text.ends_with('=') || text.contains('<')
+        });
+        // A second quote behind a value is an attribute of its own for browsers, and takes nothing with it.
+        let is_double = last.is_some_and(|(_, value)| value.end as usize + 1 == self.at)
+            && self
+                .bytes
+                .get(self.at + 1)
+                .is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/'));
+        let severity = if is_double && wrong.is_none() { Warning } else { Error };
+        let at = wrong.map_or(self.at, |(at, _)| at);
+        self.notes.add(at, severity, "StrayQuote", "a quote in this tag has no partner");
     }
 
     fn attribute(

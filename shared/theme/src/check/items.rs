@@ -26,3 +26,13 @@ pub const OPTIONAL: [&str; 16] = [
     "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup",
     "html", "head", "body",
 ];
+
+/// Elements that can be open around what a file prints: Shopify's wrapper of a section, and what layouts have around their content. The
+/// end of another element closes nothing there, and browsers ignore it.
+const AROUND: [&str; 9] =
+    ["div", "section", "main", "header", "footer", "aside", "article", "body", "{% form %}"];
+
+/// Whether an end without its beginning can end an element of another file.
+pub fn may_end_another(name: &str) -> bool {
+    AROUND.contains(&name)
+}

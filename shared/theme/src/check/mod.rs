@@ -4,7 +4,7 @@
 //! and what other files need to know of it. [`CheckedTheme`] compares these facts across files. So a change of one file
 //! reads one file, and the files that did not change are shared.
 //!
-//! Precision comes first. Where the text leaves a doubt, nothing is reported.
+//! Precision comes first. Where the text leaves a doubt, there is no error.
 
 mod change;
 mod css;
@@ -19,6 +19,7 @@ mod pages;
 mod pairing;
 mod paths;
 mod properties;
+mod reach;
 mod refused;
 mod schema;
 pub mod script;
@@ -276,7 +277,6 @@ impl CheckedFile {
     pub fn read(path: &str, bytes: &[u8], scripts: Option<&dyn ScriptReader>) -> Self {
         let kind = FileKind::of(path);
         let mut notes = Notes::default();
-        paths::check_size(kind, path, bytes.len() as u64, &mut notes);
         let is_text = kind != FileKind::Other || path.ends_with(".liquid");
         let (text, invalid) = if is_text {
             match std::str::from_utf8(bytes) {
@@ -297,6 +297,7 @@ impl CheckedFile {
             words: FileWords::default(),
             beside_default: Mutex::default(),
         };
+        paths::check_size(kind, path, paths::counted(kind, &file.text, bytes.len()), &mut notes);
         if is_text {
             damage::check_bytes(bytes, invalid, &mut notes);
             damage::check_text(kind, path, &file.text, &mut notes);
@@ -479,9 +480,11 @@ impl CheckedFile {
         let base = span.start as usize;
         let (first, has_control) = script::without_liquid(&self.text, span, tokens, true);
         let mut facts = reader.read(&first, is_module);
+        let mut in_all = None;
         if has_control && !facts.errors.is_empty() {
             let (all, _) = script::without_liquid(&self.text, span, tokens, false);
             let other = reader.read(&all, is_module);
+            in_all = other.errors.first().cloned();
             if other.errors.is_empty() {
                 facts = other;
             }
@@ -492,7 +495,12 @@ impl CheckedFile {
             facts.unresolved.clear();
         }
         if let Some((at, message)) = errors.into_iter().next() {
-            notes.add(base + at, Severity::Error, "JavaScriptSyntax", message);
+            // What Liquid prints is not known: a branch, a whole statement, a digit.
+            let is_certain = !script::prints_files(&self.text, span, tokens)
+                && in_all.is_none_or(|other| other == (at, message.clone()))
+                && self.errs_without_outputs(reader, span, is_module, tokens, &first);
+            let severity = if is_certain { Severity::Error } else { Severity::Warning };
+            notes.add(base + at, severity, "JavaScriptSyntax", message);
         }
         facts.unresolved.retain(|unresolved| !unresolved.name.contains("____"));
         for unresolved in &mut facts.unresolved {
@@ -503,6 +511,19 @@ impl CheckedFile {
         }
         facts.selectors.retain(|(selector, _)| !selector.contains("____"));
         facts
+    }
+
+    /// Whether a script is not valid either if outputs that stand alone print nothing, and those beside digits print digits.
+    fn errs_without_outputs(
+        &self,
+        reader: &dyn ScriptReader,
+        span: Span,
+        is_module: bool,
+        tokens: &[liquid::Token],
+        source: &str,
+    ) -> bool {
+        script::with_other_outputs(&self.text, span, tokens, source)
+            .is_none_or(|other| !reader.read(&other, is_module).errors.is_empty())
     }
 
     fn liquid(&self, reader: Option<&dyn ScriptReader>, notes: &mut Notes) -> Content {
@@ -600,7 +621,15 @@ impl CheckedFile {
             let mut other = Notes::default();
             css::scan(&first, Span::new(before.len(), first.len()), is_broken, &mut other);
             if other.list.len() < found.list.len() {
-                found = other;
+                std::mem::swap(&mut found, &mut other);
+            }
+            // What the branches have to do with it is not certain.
+            let known: rustc_hash::FxHashSet<(usize, &str)> =
+                other.list.iter().map(|note| (note.at, note.message.as_str())).collect();
+            for note in &mut found.list {
+                if note.severity == Severity::Error && !known.contains(&(note.at, note.message.as_str())) {
+                    note.severity = Severity::Warning;
+                }
             }
         }
         for note in &mut found.list {
@@ -861,6 +890,11 @@ impl CheckedTheme {
 
     /// Calls `each` with what is wrong within the files, and then with what is wrong between them.
     fn each_note(&self, mut each: impl FnMut(&str, &Note)) {
+        let reach = reach::Reach::of(self);
+        let mut each = |path: &str, note: &Note| match reach.severity(path, note) {
+            severity if severity == note.severity => each(path, note),
+            severity => each(path, &Note { severity, ..note.clone() }),
+        };
         for (path, file) in &self.files {
             file.notes.iter().for_each(|note| each(path, note));
         }

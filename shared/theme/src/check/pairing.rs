@@ -1,8 +1,11 @@
 //! Pairs the elements of a file, although branches may open and close them.
 
+use rustc_hash::FxHashMap;
+
 use super::Notes;
 use super::Severity::{self, Error, Info, Warning};
-use super::items::{Item, OPTIONAL};
+use super::html::VOID;
+use super::items::{Item, OPTIONAL, may_end_another};
 use super::pages;
 
 /// Elements of SVG that hold no others.
@@ -86,6 +89,17 @@ impl<'a, 'n> Pairing<'a, 'n> {
             self.notes.counts = before.1;
             return Vec::new();
         }
+        // What a variable remembers from round to round is not followed.
+        let mut halves = halves;
+        let flags = flags(self.text);
+        if !flags.is_empty() && depends_on(self.text, items, &flags) {
+            for note in &mut self.notes.list[before.0..] {
+                note.severity = note.severity.max(Warning);
+            }
+            for half in &mut halves {
+                half.alone = half.alone.max(Warning);
+            }
+        }
         halves
     }
 
@@ -106,7 +120,7 @@ impl<'a, 'n> Pairing<'a, 'n> {
         let alone = match () {
             // `</p>` alone makes an empty paragraph. `</body>` and `</html>` may be missing their start.
             () if OPTIONAL.contains(&name) => Info,
-            () if !self.is_certain => Warning,
+            () if !self.is_certain || !is_open && !may_end_another(name) => Warning,
             () => Error,
         };
         match &mut self.halves {
@@ -233,9 +247,10 @@ impl<'a, 'n> Pairing<'a, 'n> {
                     let other = other.clone();
                     let message = format!("`</{name}>` does not close `<{other}>`");
                     let severity = match () {
-                        // The browser ignores the end of a cell outside of a table, and a `</p>` is an empty paragraph.
+                        // The browser ignores the end of a cell outside of a table, a `</p>` is an empty paragraph, and a heading ends
+                        // with the end of any heading.
                         () if OPTIONAL.contains(&name) => Info,
-                        () if self.is_snippet => Warning,
+                        () if self.is_snippet || !may_end_another(name) => Warning,
                         () => Error,
                     };
                     self.notes.add(at, severity, "UnclosedElement", message);
@@ -248,6 +263,7 @@ impl<'a, 'n> Pairing<'a, 'n> {
             return;
         };
         let inner = effect.opened.split_off(index + 1);
+        let mut crossing = Vec::new();
         for (depth, opened) in inner.iter().enumerate().rev() {
             match opened {
                 // The end of the picture ends its last shape, too. What follows within the shape is not drawn.
@@ -259,6 +275,16 @@ impl<'a, 'n> Pairing<'a, 'n> {
                     let message = format!("`<{shape}>` has no end, but the picture ends here");
                     self.notes.add(*open, Info, "UnclosedElement", message);
                 }
+                // An element and a form may overlap: the end of the one does not move the end of the other.
+                Opened::Element { name: inner, at: open } if is_form(name) || is_form(inner) => {
+                    let message = format!("`<{inner}>` and `<{name}>` overlap");
+                    self.notes.add(*open, Warning, "UnclosedElement", message);
+                    crossing.push(opened.clone());
+                }
+                Opened::Element { name: inner, at: open } if self.ends_with(inner, *open, at) => {
+                    let message = format!("`<{inner}>` has no end, but `</{name}>` ends it");
+                    self.notes.add(*open, Warning, "UnclosedElement", message);
+                }
                 Opened::Element { name, at } => self.unclosed(name, *at),
                 Opened::Either { branches, at } => {
                     let name = branches.iter().flatten().next().cloned().unwrap_or_default();
@@ -266,12 +292,34 @@ impl<'a, 'n> Pairing<'a, 'n> {
                 }
             }
         }
-        if let Some(Opened::Element { at: open_at, .. }) = effect.opened.pop()
+        crossing.reverse();
+        let own = effect.opened.pop();
+        effect.opened.append(&mut crossing);
+        if let Some(Opened::Element { at: open_at, .. }) = own
             && let (Some(open), Some(close)) = (self.indent(open_at), self.indent(at))
             && open != close
         {
             self.pairs.push((name.to_owned(), open_at, open, at, close));
         }
+    }
+
+    /// Whether the end at `end` of the element around it ends the element at `open` without a loss: no other element follows that would
+    /// be within it. Browsers open elements for the looks of text again, and a picture is another language.
+    fn ends_with(&self, name: &str, open: usize, end: usize) -> bool {
+        const OPENED_AGAIN: [&str; 14] =
+            ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
+        const OTHER: [&str; 4] = ["svg", "math", "select", "table"];
+        if OPENED_AGAIN.contains(&name) || OTHER.contains(&name) {
+            return false;
+        }
+        let inside = self.text.get(open + 1..end).unwrap_or_default();
+        let mut tags =
+            inside.split('<').skip(1).filter(|tag| tag.starts_with(|c: char| c.is_ascii_alphabetic()));
+        tags.all(|tag| {
+            let name =
+                &tag[..tag.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(tag.len())];
+            VOID.contains(&name.to_ascii_lowercase().as_str())
+        })
     }
 
     /// Adds the effect of a condition, of which exactly one branch is printed.
@@ -390,6 +438,49 @@ fn closes(open: &[Opened], branches: &[Vec<String>]) -> bool {
     let theirs =
         distinct(theirs.iter().map(|list| list.iter().rev().map(String::as_str).collect()).collect());
     ours == theirs
+}
+
+/// The variables that a file sets both to true and to false.
+fn flags(text: &str) -> Vec<&str> {
+    let mut values: FxHashMap<&str, [bool; 2]> = FxHashMap::default();
+    for at in memchr::memmem::find_iter(text.as_bytes(), "assign ") {
+        let rest = text[at + "assign ".len()..].trim_start();
+        let name = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())];
+        let Some(value) = rest[name.len()..].trim_start().strip_prefix('=').map(str::trim_start) else {
+            continue;
+        };
+        for (index, word) in ["true", "false"].iter().enumerate() {
+            if value.starts_with(word) {
+                values.entry(name).or_default()[index] = true;
+            }
+        }
+    }
+    values.into_iter().filter(|(_, both)| both.iter().all(|set| *set)).map(|(name, _)| name).collect()
+}
+
+/// Whether a condition on one of the variables opens or closes elements.
+fn depends_on(text: &str, items: &[Item], flags: &[&str]) -> bool {
+    items.iter().any(|item| match item {
+        Item::Loop { body } => depends_on(text, body, flags),
+        Item::Branches { at, branches } => {
+            let tag = text[*at..].lines().next().unwrap_or_default();
+            let tag = &tag[..tag.find("%}").unwrap_or(tag.len())];
+            let mut words = tag.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            words.any(|word| flags.contains(&word)) && branches.iter().any(|branch| is_uneven(branch))
+                || branches.iter().any(|branch| depends_on(text, branch, flags))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a branch opens and closes another number of elements.
+fn is_uneven(items: &[Item]) -> bool {
+    let count = |wanted: fn(&Item) -> bool| items.iter().filter(|item| wanted(item)).count();
+    count(|item| matches!(item, Item::Open { .. })) != count(|item| matches!(item, Item::Close { .. }))
+}
+
+fn is_form(name: &str) -> bool {
+    matches!(name, "form" | "{% form %}")
 }
 
 fn names_of_closed(closed: &[Closed]) -> Vec<String> {

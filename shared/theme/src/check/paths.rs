@@ -3,6 +3,7 @@
 use super::Notes;
 use super::Severity::{Error, Warning};
 use crate::path::FileKind;
+use crate::scan::liquid::{self, TokenKind};
 
 const KIB: usize = 1024;
 
@@ -34,6 +35,25 @@ const TEMPLATES: [&str; 18] = [
 const CUSTOMER_TEMPLATES: [&str; 7] =
     ["account", "activate_account", "addresses", "login", "order", "register", "reset_password"];
 
+/// Extensions of files that people and their tools keep beside a theme's files.
+const FOREIGN: [&str; 24] = [
+    "", "bak", "backup", "gif", "gitkeep", "jpg", "jpeg", "lock", "map", "md", "old", "orig", "png", "py",
+    "rb", "scss", "sh", "svg", "tmp", "ts", "webp", "yaml", "yml", "zip",
+];
+
+/// The size that Shopify counts, in bytes: a section or a block without its schema.
+pub fn counted(kind: FileKind, text: &str, bytes: usize) -> u64 {
+    let mut counted = bytes;
+    if bytes > 256 * KIB && bytes <= MAX_READ && matches!(kind, FileKind::Section | FileKind::Block) {
+        for token in liquid::tokens(text).0 {
+            if let TokenKind::Schema { body } = token.kind {
+                counted = counted.saturating_sub(body.of(text).len());
+            }
+        }
+    }
+    counted as u64
+}
+
 pub fn check_size(kind: FileKind, path: &str, len: u64, notes: &mut Notes) {
     let most = match kind {
         FileKind::Layout | FileKind::Template | FileKind::Section | FileKind::Block | FileKind::Snippet => {
@@ -51,9 +71,12 @@ pub fn check_size(kind: FileKind, path: &str, len: u64, notes: &mut Notes) {
 
 /// Checks a path. Files outside of the theme's folders are not part of the theme.
 pub fn check(path: &str, notes: &mut Notes) {
-    let mut error = |message: String| notes.add(0, Error, "InvalidPath", message);
     let Some((folder, name)) = path.split_once('/') else { return };
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    // Shopify's tools leave out what is no part of a theme.
+    let is_foreign = FOREIGN.contains(&extension) || folder == "config";
+    let severity = if is_foreign { Warning } else { Error };
+    let mut error = |message: String| notes.add(0, severity, "InvalidPath", message);
     match folder {
         "snippets" | "sections" | "blocks" | "layout" | "assets" | "config" | "locales"
             if name.contains('/') =>

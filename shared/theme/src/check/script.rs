@@ -35,8 +35,6 @@ pub struct Unresolved {
     pub at: usize,
     /// Whether each use is one of a library that the page may load: `Name`, `x.y` or `new x()`.
     pub is_library: bool,
-    /// Whether each use is a call.
-    pub is_called: bool,
 }
 
 /// Whether a script is a library of others: its name says that it is minified, or its lines are very long.
@@ -88,6 +86,54 @@ fn is_between(word: &str, condition: &str) -> bool {
     ];
     let condition = condition.trim();
     if word == "unless" { ENDS.contains(&condition) } else { word == "if" && BETWEEN.contains(&condition) }
+}
+
+/// Whether a script has tags that print what is not in the file.
+pub fn prints_files(text: &str, within: Span, tokens: &[Token]) -> bool {
+    const PRINT: [&str; 7] = ["render", "include", "section", "content_for", "echo", "cycle", "increment"];
+    let first = tokens.partition_point(|token| token.span.start < within.start);
+    tokens[first..]
+        .iter()
+        .take_while(|token| token.span.end <= within.end)
+        .any(|token| matches!(token.kind, TokenKind::Tag { name, .. } if PRINT.contains(&name.of(text))))
+}
+
+/// The text of [`without_liquid`] with other values of its outputs: blanks if an output stands alone on its lines, because it may print
+/// statements or nothing, and zeros if it stands beside a digit. `None` if there is no such output.
+pub fn with_other_outputs(text: &str, within: Span, tokens: &[Token], source: &str) -> Option<String> {
+    let start = within.start as usize;
+    let bytes = text.as_bytes();
+    let mut other = source.as_bytes().to_vec();
+    let mut is_other = false;
+    let first = tokens.partition_point(|token| (token.span.start as usize) < start);
+    for token in tokens[first..].iter().take_while(|token| token.span.end <= within.end) {
+        if !matches!(token.kind, TokenKind::Output { .. }) {
+            continue;
+        }
+        let (from, to) = (token.span.start as usize, token.span.end as usize);
+        let mut before = bytes[start..from].iter().rev().copied();
+        let mut after = bytes[to..within.end as usize].iter().copied();
+        let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_digit() || byte == b'.');
+        let fill = if is_digit(before.clone().next()) || is_digit(after.clone().next()) {
+            b'0'
+        } else {
+            let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b';');
+            let is_end = |byte: Option<u8>| matches!(byte, None | Some(b'\n'));
+            let is_alone =
+                is_end(before.find(|byte| !is_blank(byte))) && is_end(after.find(|byte| !is_blank(byte)));
+            if !is_alone {
+                continue;
+            }
+            b' '
+        };
+        is_other = true;
+        for byte in &mut other[from - start..to - start] {
+            if *byte == b'_' {
+                *byte = fill;
+            }
+        }
+    }
+    is_other.then(|| String::from_utf8_lossy(&other).into_owned())
 }
 
 /// A text of the same length without the Liquid in `within`. Outputs become a name, so that they are a value where one

@@ -98,9 +98,9 @@ pub fn read(list: &Node, seen: &mut FxHashSet<String>, in_theme: bool, notes: &m
             continue;
         };
         let kind = kind_node.text().unwrap_or_default();
-        // Old themes have pictures with fixed names in their settings.
-        let is_picture = in_theme && kind == "image";
-        if !KINDS.contains(&kind) && !MORE_KINDS.contains(&kind) && !is_picture {
+        // Old themes have pictures with fixed names and choices of snippets in their settings.
+        let is_old = in_theme && matches!(kind, "image" | "snippet");
+        if !KINDS.contains(&kind) && !MORE_KINDS.contains(&kind) && !is_old {
             notes.add(kind_node.at, Error, CODE, format!("there is no setting of the type `{kind}`"));
         }
         if matches!(kind, "header" | "paragraph") {
@@ -123,7 +123,9 @@ pub fn read(list: &Node, seen: &mut FxHashSet<String>, in_theme: bool, notes: &m
             None if !matches!(kind, "color_scheme_group" | "color_palette")
                 && !kind.starts_with("style.") =>
             {
-                notes.add(node.at, Error, CODE, format!("the setting `{id}` has no `label`"));
+                // Old themes have such settings.
+                let severity = if in_theme { Warning } else { Error };
+                notes.add(node.at, severity, CODE, format!("the setting `{id}` has no `label`"));
             }
             Some(label)
                 if label.text().is_none()
@@ -142,7 +144,7 @@ pub fn read(list: &Node, seen: &mut FxHashSet<String>, in_theme: bool, notes: &m
             id: id.to_owned(),
             kind: kind.to_owned(),
             range: range(node, id, kind, notes),
-            options: options(node, id, kind, notes),
+            options: options(node, id, kind, in_theme, notes),
         };
         check_default(node, &setting, notes);
         check_rest(node, id, kind, notes);
@@ -230,6 +232,8 @@ fn range(node: &Node, id: &str, kind: &str, notes: &mut Notes) -> Option<(f64, f
         notes.add(place("step"), Warning, CODE, message);
     }
     if let Some(unit) = node.get("unit")
+        // A unit may be an object of languages, as a label.
+        && !unit.is_object()
         && unit.text().is_none_or(|unit| unit.chars().count() > 3 && !unit.starts_with("t:"))
     {
         notes.add(unit.at, Error, CODE, format!("the unit of `{id}` has at most 3 characters"));
@@ -241,7 +245,7 @@ fn is_whole(number: f64) -> bool {
     (number - number.round()).abs() < 1e-6
 }
 
-fn options(node: &Node, id: &str, kind: &str, notes: &mut Notes) -> Vec<String> {
+fn options(node: &Node, id: &str, kind: &str, in_theme: bool, notes: &mut Notes) -> Vec<String> {
     if !matches!(kind, "select" | "radio") {
         return Vec::new();
     }
@@ -257,7 +261,11 @@ fn options(node: &Node, id: &str, kind: &str, notes: &mut Notes) -> Vec<String> 
     for option in list.items() {
         for name in ["value", "label"] {
             match option.get(name) {
-                None => notes.add(option.at, Error, CODE, format!("an option of `{id}` has no `{name}`")),
+                None => {
+                    // Old themes have such options in their settings.
+                    let severity = if in_theme && name == "label" { Warning } else { Error };
+                    notes.add(option.at, severity, CODE, format!("an option of `{id}` has no `{name}`"));
+                }
                 Some(text) if text.text().is_none() && !(name == "label" && text.is_object()) => {
                     let message =
                         format!("the {name} of an option of `{id}` must be a string, is {}", text.kind());
@@ -340,7 +348,8 @@ pub fn wrong_value(setting: &Setting, value: &Node, is_default: bool) -> Option<
             if number < min - 1e-9 || number > max + 1e-9 {
                 must(Error, &format!("{min} to {max}"))
             } else if !is_whole((number - min) / step) {
-                must(Error, &format!("on a step of {step} from {min}"))
+                // Whether Shopify refuses a stored one is not known.
+                must(kind_severity, &format!("on a step of {step} from {min}"))
             } else {
                 None
             }
@@ -393,7 +402,8 @@ pub fn wrong_value(setting: &Setting, value: &Node, is_default: bool) -> Option<
             if RICH[..9].contains(&name) {
                 return None;
             }
-            Some((Error, format!("{what} `{id}` must begin with a paragraph or a list, such as <p>")))
+            let message = format!("{what} `{id}` must begin with a paragraph or a list, such as <p>");
+            Some((kind_severity, message))
         }
         "inline_richtext" => {
             let text = value.text().unwrap_or_default();

@@ -251,7 +251,6 @@ fn a_script_that_is_not_read_is_no_error_and_may_define_any_name() {
                         name: "a".to_owned(),
                         at: 0,
                         is_library: false,
-                        is_called: false,
                     }],
                     ..Default::default()
                 }
@@ -472,4 +471,125 @@ fn a_refused_place_has_one_finding() {
     // Scripts and stylesheets with Liquid are read, too.
     assert!(codes("assets/a.js.liquid", "let a = {{ a b }};").contains(&"LiquidSyntaxError"));
     assert!(codes("assets/a.css.liquid", "a { color: {{ a b }}; }").contains(&"LiquidSyntaxError"));
+}
+
+/// Of what browsers forgive, and of what the text does not tell, nothing is an error.
+#[test]
+fn doubts_are_warnings() {
+    let errors = |path: &str, text: &str| {
+        let findings = CheckedTheme::read([(path, text)], None).findings();
+        let errors = findings.into_iter().filter(|finding| finding.severity == Severity::Error);
+        errors.map(|finding| (finding.code, finding.line)).collect::<Vec<_>>()
+    };
+    let section = "sections/a.liquid";
+    for (path, doubtful, certain, code) in [
+        // Browsers ignore an end whose element is not open, also not around the section.
+        (section, "<p>x</p></span>", "<p>x</p></div>", "UnclosedElement"),
+        // A heading ends with the end of any heading.
+        (section, "<div><h2>x</h3></div>", "<div><h2>x<p>y</p></div>", "UnclosedElement"),
+        // The end of the element around it ends it, but bold text goes on.
+        (section, "<label><span>x<br></label>", "<label><b>x<br></label>", "UnclosedElement"),
+        (
+            section,
+            "<div>{% form 'contact' %}<p>x</p></div>{% endform %}",
+            "<div>{% form 'contact' %}<b>x</div>{% endform %}",
+            "UnclosedElement",
+        ),
+        // A variable remembers whether the element is open.
+        (
+            section,
+            "{% for b in section.blocks %}{% if open %}</div>{% endif %}{% if b.x %}{% assign open = true %}<div>{% else %}{% assign open = false %}{% endif %}{% endfor %}",
+            "{% for b in section.blocks %}{% if open %}</div>{% endif %}{% endfor %}",
+            "UnclosedElement",
+        ),
+        (section, "<p class=\"x\"\">y</p>", "<p class=\"x\" y\">z</p>", "StrayQuote"),
+        (
+            section,
+            "<a data-text=\"&lt;b&gt;x&lt;/b&gt;\">y</a>",
+            "&lt;div&gt;x&lt;/div&gt; &lt;div&gt;y&lt;/div&gt;",
+            "EditingDamage",
+        ),
+        (section, "<p>a=“b”</p>", "<p class=“b”>a</p>", "SmartQuotes"),
+        (
+            section,
+            "<style>a { b: c }\nd { e: f;</style>",
+            "<style>a { b: c;\nd { e: f }</style>",
+            "CssSyntax",
+        ),
+        ("assets/a.css", "a { b: c }\n/* d", "/* d\na { b: c }", "CssSyntax"),
+        ("assets/a.css", "a {\n  // b: c;\n  d: e;\n}", "// a\nb { c: d }", "CssSyntax"),
+        ("assets/a.css", "// a { b: c }\nd { e: f }", "// a\nd { e: f }", "CssSyntax"),
+        ("assets/a.css", "a { b: c); }", "a { b: (c; }", "CssSyntax"),
+        ("assets/a.css", "{ a: b }", "}\na { b: c }", "CssSyntax"),
+        ("assets/a.css", "/* a\u{200b} */ b { c: d }", "\u{200b}b { c: d }", "InvisibleCharacter"),
+        ("assets/a.js", "a = 'b'\n+ 'c'\n", "a = 'b';\n+ 'c';\n", "EditingDamage"),
+        (section, "{{ 'a.min.js' | asset_url }}", "{{ 'a.png' | asset_url }}", "MissingAsset"),
+        (section, "{{ 'a.js' | asset_url }}", "{{ 'a.svg' | asset_url }}", "MissingAsset"),
+        ("config/a.json", "{}", "", ""),
+        ("snippets/a.md", "x", "", ""),
+        (section, "<i>&lt;div&gt;x&lt;/div&gt;</i>", "&lt;div&gt;x&lt;/div&gt;", "EditingDamage"),
+        ("templates/agents.md.liquid", "# a\n- **b:** c, d,\n", "# a\n- <b>x</b>\n", "EditingDamage"),
+        (section, "<!-- Unit price (unchanged) -->", "<!-- other code unchanged -->", "Placeholder"),
+        (
+            section,
+            "{% paginate a.b by 1000 %}{% endpaginate %}",
+            "{% paginate a.b by 0 %}{% endpaginate %}",
+            "PaginationSize",
+        ),
+    ] {
+        assert_eq!(errors(path, doubtful), [], "{path}: {doubtful}");
+        if !code.is_empty() {
+            let found = errors(path, certain);
+            assert!(
+                !found.is_empty() && found.iter().all(|(of, _)| *of == code),
+                "{path}: {certain} {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn old_settings_are_no_errors() {
+    let schema = r#"[{"name": "A", "settings": [
+        {"type": "image", "id": "logo.png", "label": "Logo"},
+        {"type": "snippet", "id": "bar", "label": "Bar"},
+        {"type": "text", "id": "words"},
+        {"type": "select", "id": "size", "label": "Size", "options": [{"value": "1"}]},
+        {"type": "range", "id": "speed", "label": "Speed", "min": 1, "max": 9, "step": 1, "default": 1, "unit": {"en": "seconds"}}
+    ]}]"#;
+    let files =
+        [("config/settings_schema.json", schema), ("sections/a.liquid", "{{ 'logo.png' | asset_url }}")];
+    let findings = CheckedTheme::read(files, None).findings();
+    assert!(findings.iter().all(|finding| finding.severity != Severity::Error), "{findings:?}");
+}
+
+#[test]
+fn a_section_is_as_long_as_it_is_without_its_schema() {
+    let codes = |text: &str| {
+        let findings = CheckedTheme::read([("sections/a.liquid", text)], None).findings();
+        findings.iter().any(|finding| finding.code == "FileSize")
+    };
+    let setting = r#"{"type": "header", "content": "A heading of many words for the settings"},"#;
+    let settings = setting.repeat(5_000);
+    let schema = format!(
+        "{{% schema %}}{{\"name\": \"A\", \"settings\": [{}]}}{{% endschema %}}",
+        settings.trim_end_matches(',')
+    );
+    assert!(schema.len() > 300_000 && !codes(&schema));
+    assert!(codes(&format!("{}{schema}", "<p>x</p>\n".repeat(40_000))));
+}
+
+#[test]
+fn what_a_tool_makes_may_be_missing() {
+    let section = "{% include 'icon-cart' %}{{ 'theme.scss.css' | asset_url }}{{ 'theme.js' | asset_url }}";
+    let errors = |more: &[(&str, &str)]| {
+        let other = [("assets/a.css", "a { b: c }"), ("assets/a.js", "a();"), ("sections/a.liquid", section)];
+        let findings = CheckedTheme::read(other.iter().chain(more).copied(), None).findings();
+        findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    };
+    assert_eq!(errors(&[]), 3);
+    assert_eq!(
+        errors(&[("icons/icon-cart.svg", ""), ("styles/theme.scss", ""), ("scripts/theme.js", "")]),
+        0
+    );
 }

@@ -25,7 +25,8 @@ impl<'a> Whole<'a> {
             // `icon-[name].svg`: a script completes the name.
             let is_name = has_extension && !asset.contains(['[', '{', '%']);
             if !self.assets.contains(asset.as_str()) && !compiled && !is_short && is_name {
-                notes.add(*at, Error, "MissingAsset", format!("there is no asset `{asset}`"));
+                let severity = if self.may_be_made(asset) { Warning } else { Error };
+                notes.add(*at, severity, "MissingAsset", format!("there is no asset `{asset}`"));
             }
         }
         self.keys(facts, liquid.schema.as_ref(), notes);
@@ -95,6 +96,7 @@ impl<'a> Whole<'a> {
     }
 
     fn renders(&self, text: &str, facts: &Facts, notes: &mut Notes) {
+        let mut names_error = None;
         for render in &facts.renders {
             let Some(name) = render.name.as_deref() else { continue };
             let (kind, what) = match render.kind {
@@ -110,7 +112,11 @@ impl<'a> Whole<'a> {
             if !self.has(kind, name) {
                 let code =
                     if render.kind == RenderKind::Layout { "MissingLayout" } else { "MissingTemplate" };
-                let severity = if is_probe(text, render.at) { Warning } else { Error };
+                let is_expected = is_probe(text, render.at)
+                    || *names_error.get_or_insert_with(|| compares_error(text))
+                    // A tool makes snippets of pictures.
+                    || self.theme.files.contains_key(&format!("icons/{name}.svg"));
+                let severity = if is_expected { Warning } else { Error };
                 notes.add(render.at, severity, code, format!("there is no {what} `{name}`"));
                 continue;
             }
@@ -256,6 +262,29 @@ impl<'a> Whole<'a> {
         }
     }
 
+    /// Whether something else may make an asset: a merchant chooses a picture in the settings of an old theme, and a tool builds all
+    /// scripts or all stylesheets.
+    fn may_be_made(&self, asset: &str) -> bool {
+        let is_chosen = || {
+            self.settings
+                .is_some_and(|settings| settings.iter().any(|set| set.kind == "image" && set.id == asset))
+        };
+        let is_built = || match asset.rsplit_once('.') {
+            Some((_, "js")) => !self.has_scripts,
+            Some((_, "css")) => !self.has_styles,
+            _ => false,
+        };
+        // Such names are those of tools.
+        let is_of_tool = [".min.", ".bundle.", ".chunk."].iter().any(|part| asset.contains(part));
+        let has_source = || {
+            let stem = asset.strip_suffix(".scss.css").or_else(|| asset.strip_suffix(".css"));
+            let sources = stem.map(|stem| format!("styles/{stem}.scss"));
+            let sources = sources.or_else(|| asset.ends_with(".js").then(|| format!("scripts/{asset}")));
+            sources.is_some_and(|source| self.theme.files.contains_key(&source))
+        };
+        is_of_tool || is_chosen() || is_built() || has_source()
+    }
+
     /// Whether some file renders the block statically, so that it may have arguments.
     fn has_static(&self, name: &str) -> bool {
         self.theme.files.values().any(|file| match &file.content {
@@ -343,6 +372,13 @@ fn argument_types(render: &Render, name: &str, doc: &Doc, code: &'static str, no
             notes.add(written.at, Warning, code, message);
         }
     }
+}
+
+/// Whether a file compares what it prints with the error that Liquid prints for a missing file.
+fn compares_error(text: &str) -> bool {
+    ["Liquid error", "Could not find asset"]
+        .iter()
+        .any(|error| memchr::memmem::find(text.as_bytes(), error.as_bytes()).is_some())
 }
 
 /// Whether the tag at a place stands first in a `capture`. So the code of apps looks whether a snippet is there.

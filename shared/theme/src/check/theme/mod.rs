@@ -33,6 +33,9 @@ struct Whole<'a> {
     /// Files by kind and handle.
     liquid: FxHashMap<(FileKind, &'a str), &'a CheckedFile>,
     assets: FxHashSet<&'a str>,
+    /// Whether the theme has any script, and any stylesheet.
+    has_scripts: bool,
+    has_styles: bool,
     settings: Option<&'a [Setting]>,
     texts: Option<&'a FxHashMap<String, Translation>>,
     schema_texts: Option<&'a FxHashMap<String, Translation>>,
@@ -53,6 +56,8 @@ pub fn check(theme: &CheckedTheme) -> Vec<(String, Note)> {
         theme,
         liquid: FxHashMap::default(),
         assets: FxHashSet::default(),
+        has_scripts: false,
+        has_styles: false,
         settings: None,
         texts: None,
         schema_texts: None,
@@ -105,6 +110,8 @@ impl<'a> Whole<'a> {
             let name = handle(path);
             self.liquid.insert((file.kind, name), file);
             if let Some(asset) = path.strip_prefix("assets/") {
+                self.has_scripts |= file.kind == FileKind::Script;
+                self.has_styles |= file.kind == FileKind::Stylesheet;
                 self.assets.insert(asset);
                 self.assets.insert(name);
             }

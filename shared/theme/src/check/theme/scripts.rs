@@ -41,15 +41,18 @@ impl<'a> Whole<'a> {
         }
         let mut mentions: FxHashMap<&str, Option<usize>> = FxHashMap::default();
         for (path, facts) in scripts() {
-            for Unresolved { name, at, is_library, is_called } in &facts.unresolved {
+            for Unresolved { name, at, is_library, .. } in &facts.unresolved {
                 if has_unread || globals.contains(name.as_str()) {
                     continue;
                 }
                 let foreign = foreign.get_or_insert_with(|| Foreign::of(theme));
-                if foreign.loads(name) {
+                let words = words.get_or_insert_with(|| Words::of(theme));
+                // An element with an id is a variable of its page.
+                if foreign.loads(name) || words.ids.contains(name.as_str()) {
                     continue;
                 }
-                let (severity, message) = if *is_library || *is_called && foreign.is_any {
+                // A script of another host, or an id of an element, may define it, too.
+                let (severity, message) = if *is_library || foreign.is_any {
                     (Warning, format!("no file of the theme defines `{name}`: another script must"))
                 } else {
                     (Error, format!("nothing defines `{name}`"))

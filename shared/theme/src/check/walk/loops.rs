@@ -1,7 +1,7 @@
 //! Loops and pages.
 
 use super::Walker;
-use crate::check::Severity::Error;
+use crate::check::Severity::{Error, Warning};
 use crate::check::expression::{Parser, Step, Value};
 use crate::check::facts::SettingUse;
 use crate::check::names::Type;
@@ -57,7 +57,9 @@ impl<'a> Walker<'a, '_> {
                     let number: f64 = text.parse().unwrap_or(0.0);
                     if !(1.0..=250.0).contains(&number) {
                         let message = format!("a page holds 1 to 250 items, not {text}");
-                        self.notes.add(size_at, Error, "PaginationSize", message);
+                        // Shops print lists by 1000, and their pages work.
+                        let severity = if number > 250.0 { Warning } else { Error };
+                        self.notes.add(size_at, severity, "PaginationSize", message);
                     }
                 }
                 size => {
