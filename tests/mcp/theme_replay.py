@@ -48,6 +48,8 @@ MOST_WRITES = 90
 MOST_EDITS = 50
 # The largest archive that one request takes.
 MOST_ARCHIVE = 4_400_000
+# A history with more commits is a long one.
+LONG_HISTORY = 50
 # The edits of larger commits are taken back at once.
 MOST_UNDONE = 5
 # So few files are written one by one.
@@ -393,25 +395,21 @@ def expect(holds: bool, *what: Any) -> None:
 class Assistant:
     """The calls of an assistant, with their times."""
 
-    def __init__(self, client: Client, sent: list[int]) -> None:
+    def __init__(self, client: Client, sent: list[int], tools: dict[str, list[tuple[float, str]]]) -> None:
         self.client = client
         self.sent = sent
+        # For each tool, how long its calls took, and for which file.
+        self.tools = tools
         self.row = Row()
-        self.tools: dict[str, list[float]] = defaultdict(list)
-        self.slow: list[tuple[float, str, str]] = []
-        self.calls = 0
 
     async def call(self, tool: str, **arguments: Any) -> str:
         before = self.sent[0]
         begun = time.perf_counter()
         result = await self.client.call_tool(tool, arguments)
         took = (time.perf_counter() - begun) * 1000
-        self.calls += 1
         self.row.times.append(took)
         self.row.sent += self.sent[0] - before
-        self.tools[tool].append(took)
-        if took > SLOW_MS:
-            self.slow.append((took, tool, str(arguments.get("path", ""))))
+        self.tools[tool].append((took, str(arguments.get("path", ""))))
         text = result.content[0].text
         if result.is_error:
             raise Refused(text)
@@ -709,10 +707,12 @@ def in_form(commit: Commit, form: Any) -> list[FileChange]:
 
 
 class Program:
-    def __init__(self, git: Git, api: Api, assistant: Assistant) -> None:
+    assistant: Assistant
+
+    def __init__(self, git: Git, api: Api) -> None:
         self.git = git
         self.api = api
-        self.assistant = assistant
+        self.tools: dict[str, list[tuple[float, str]]] = defaultdict(list)
         self.rows: dict[tuple[str, str], Row] = defaultdict(Row)
         self.faults: list[str] = []
         # A long history is not taken back in every walk, and each walk may have an end.
@@ -896,7 +896,8 @@ class Program:
         show(rows)
         print()
         rows = [("tool", "calls", "p50 ms", "p95 ms", "max ms", f"over {SLOW_MS} ms")]
-        for tool, times in sorted(self.assistant.tools.items()):
+        for tool, calls in sorted(self.tools.items()):
+            times = [time for time, _ in calls]
             slow = sum(time > SLOW_MS for time in times)
             numbers = len(times), *(f"{part(times, at):.1f}" for at in (50, 95, 100)), slow
             rows.append((tool, *map(str, numbers)))
@@ -941,39 +942,33 @@ async def main() -> int:
         async def count(request: httpx2.Request) -> None:
             sent[0] += int(request.headers.get("content-length", 0))
 
-        program: Program | None = None
+        program = Program(git, api)
+        program.is_long = len(commits) > LONG_HISTORY
+        program.seconds = arguments.seconds
+        program.is_touched_only = arguments.touched
         for variant in arguments.only:
             project = Project(api, f"Replay: {variant}")
             address = f"{url}/mcp?tools=theme&project={project.id}"
-            async with httpx2.AsyncClient(timeout=60, event_hooks={"request": [count]}) as http_client:
-                transport = streamable_http_client(address, http_client=http_client)
-                async with Client(transport) as client:
-                    assistant = Assistant(client, sent)
-                    if program is None:
-                        program = Program(git, api, assistant)
-                        program.is_long = len(commits) > 50
-                        program.seconds = arguments.seconds
-                        program.is_touched_only = arguments.touched
-                    else:
-                        assistant.tools, assistant.slow = program.assistant.tools, program.assistant.slow
-                        assistant.calls = program.assistant.calls
-                        program.assistant = assistant
-                    try:
+            try:
+                async with httpx2.AsyncClient(timeout=60, event_hooks={"request": [count]}) as http_client:
+                    async with Client(streamable_http_client(address, http_client=http_client)) as client:
+                        program.assistant = Assistant(client, sent, program.tools)
                         await program.walk(project, commits, variant)
-                    except Exception as error:  # The other walks and the table are still worth having.
-                        program.fault(commits[0], "all", variant, f"the walk ended: {error!r}")
+            except Exception as error:  # The other walks and the table are still worth having.
+                program.fault(commits[0], "all", variant, f"the walk ended: {error!r}")
             project.delete()
-        assert program is not None
         git.batch.kill()
         git.batch.wait()
     program.table()
-    for took, tool, path in sorted(program.assistant.slow, reverse=True)[:5]:
-        print(f"slow: {took:.0f} ms {tool} {path}")
+    calls = [(took, tool, path) for tool, calls in program.tools.items() for took, path in calls]
+    for took, tool, path in sorted(calls, reverse=True)[:5]:
+        if took > SLOW_MS:
+            print(f"slow: {took:.0f} ms {tool} {path}")
     rows = program.rows.values()
     replays, equal, kept, wrong = (sum(getattr(row, name) for row in rows) for name in ("commits", "equal", "kept", "wrong"))
     refused = replays - equal - kept - wrong
     print(
-        f"{len(commits)} commits, {replays} replays, {program.assistant.calls} calls: {equal} equal, {kept} but for the form, "
+        f"{max((row.commits for row in rows), default=0)} commits, {replays} replays, {len(calls)} calls: {equal} equal, {kept} but for the form, "
         f"{refused} refused, {len(program.faults)} wrong"
     )
     return 1 if program.faults else 0
