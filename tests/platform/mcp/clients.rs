@@ -69,6 +69,26 @@ async fn the_python_client_is_served() {
     }
 }
 
+/// Ten commits of a small theme, each made by an assistant's calls in three ways. The files have four forms, and in a part of the
+/// replays somebody else writes meanwhile.
+#[tokio::test]
+async fn commits_of_a_theme_are_replayed_byte_for_byte() {
+    let python = folder().join("../../target/ci/mcp/bin/python");
+    let Some(python) = installed(python) else { return };
+    // The program writes its history with git, and git applies the diffs of the change sets.
+    let Some(_) = output("git", &["--version"]).await else { return };
+    let h = Harness::start().await;
+    let url = h.platform.url();
+    let Some(printed) = output(&python, &["theme_replay.py", &url, "--small"]).await else { return };
+    let last = printed.trim_end().lines().last().unwrap_or_default();
+    // In each of four walks, one commit adds a newline at the end of a file, which edits leave as it is.
+    assert!(
+        last.starts_with("10 commits, 180 replays, ")
+            && last.ends_with(": 168 equal, 12 but for the form, 0 refused, 0 wrong"),
+        "{printed}"
+    );
+}
+
 /// The suite's server scenarios that only need a server. The others call tools, resources and prompts of the suite's
 /// own example server, or need completions, logging, subscriptions, sampling and elicitation, which this server does not
 /// offer.
