@@ -66,7 +66,8 @@ async fn search(
 #[into_params(parameter_in = Query)]
 struct OfFile {
     /// The path of the file.
-    #[param(example = "sections/header.liquid")]
+    #[serde(default)]
+    #[param(required = true, example = "sections/header.liquid")]
     path: String,
 }
 

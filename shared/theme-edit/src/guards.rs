@@ -47,9 +47,12 @@ fn shrinks(
     if !is_emptied && (was < LEAST_GUARDED || is * 2 >= was) {
         return Ok(());
     }
+    let loses_lines = |hunk: &Hunk| hunk.old.len() > hunk.new.len();
+    // If no line goes, those that get shorter are named.
+    let is_any_lost = changed.iter().any(loses_lines);
     let removed: Vec<LineRange> = changed
         .iter()
-        .filter(|hunk| hunk.old.len() > hunk.new.len())
+        .filter(|hunk| if is_any_lost { loses_lines(hunk) } else { !hunk.old.is_empty() })
         .map(|hunk| line_range(hunk.old.start, hunk.old.end))
         .collect();
     let mut ranges: Vec<LineRange> = allowed.to_vec();

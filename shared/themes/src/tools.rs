@@ -244,7 +244,8 @@ async fn perform(place: Place<'_>, once: &Once, target: Target, by: MadeBy, aske
         Asked::Search(Search { request }) => {
             changes::asked(place, by, &request);
             let ask = Ask { request, limit: Some(MAX_FOUND), ..Ask::default() };
-            let found = answers::lookup(place.cx, place.owner, place.project, &ask).await?;
+            let index = changes::index(place, target, by).await?;
+            let found = answers::lookup_in(place.cx, index, &ask).await?;
             Ok(serde_json::to_string(&found).map_err(|error| error.to_string()))
         }
         Asked::ReadPlan => Ok(Ok(match changes::plan(place, target, by).await? {
@@ -331,6 +332,11 @@ fn edit_in_words(edited: &Edited) -> String {
     };
     let mut parts = vec![format!("edit {edit} of {}", edited.change_set.change_set_id)];
     parts.extend(files.iter().map(file_in_words));
+    let there: Vec<LineRange> = calls.iter().filter_map(|call| call.there).collect();
+    if !there.is_empty() {
+        parts
+            .push(format!("not made, because the new text stands there already: {}", lines_in_words(&there)));
+    }
     if !mentions.is_empty() {
         let places: Vec<String> = mentions
             .iter()

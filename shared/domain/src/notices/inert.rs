@@ -15,13 +15,16 @@ pub fn visible(text: &str) -> String {
             if !clean.is_empty() && !clean.ends_with(' ') {
                 clean.push(' ');
             }
+        } else if is_invisible(c) {
+            // It does not separate combining characters, and some of them are such.
+            continue;
         } else if is_combining(c) {
             marks += 1;
             if marks <= COMBINING {
                 clean.push(c);
             }
             continue;
-        } else if !is_invisible(c) {
+        } else {
             clean.push(c);
         }
         marks = 0;

@@ -397,6 +397,9 @@ fn what_is_no_address_is_left_alone() {
     assert_eq!(inert("10.0.0.1 1.2"), "10[.]0[.]0[.]1 1.2");
     assert_eq!(visible(" a \r\n\t b\u{a0}c "), "a b c");
     assert_eq!(visible("Zo\u{308}e 日本 ناصر"), "Zo\u{308}e 日本 ناصر");
+    // A character may combine with others and have no width.
+    assert_eq!(visible("a\u{34f}b\u{34f}"), "ab");
+    assert_eq!(visible(&format!("a{}", "\u{308}\u{34f}".repeat(9))), format!("a{}", "\u{308}".repeat(3)));
 }
 
 proptest! {

@@ -196,6 +196,8 @@ mod tests {
             ("check_performance", "raaaaa"),
             ("generate_placeholder", "raaaaa"),
             ("run_command", "raaaaa"),
+            ("read_plan", "raaaaa"),
+            ("update_plan", "raapaa"),
         ];
         let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();
         let invented: &[Row] = &[("writes", "aaaaaa"), ("acts_outside", "ppppap")];

@@ -95,7 +95,7 @@ fn granted_tools_are_bound_by_their_schemas() {
     };
     let reads = "list_files read_file read_lines extract_region grep_content search_files theme_check show_changes \
         get_dependency_graph find_references trace_rendering_chain get_schema_settings check_theme_setting diagnose_visibility \
-        analyze_variants check_performance generate_placeholder run_command";
+        analyze_variants check_performance generate_placeholder run_command read_plan";
     let has = |grants: &[&str], name: &str| of_theme(grants).split(' ').any(|tool| tool == name);
     assert_eq!(of_theme(&[]), reads);
     assert!(has(&["edit_theme"], "edit_lines") && !has(&["edit_theme"], "apply_changes"));

@@ -218,7 +218,7 @@ pub static EDIT_LINES: ToolDef = edits(
         );
         let properties = json!({
             "path": path(), "version": version(), "allow_shrink": shrink(),
-            "edits": {"type": "array", "minItems": 1, "maxItems": 50, "items": edit},
+            "edits": {"type": "array", "minItems": 1, "maxItems": 200, "items": edit},
         });
         object(&properties, &["path", "edits"])
     },
@@ -238,7 +238,7 @@ pub static SEARCH_REPLACE: ToolDef = edits(
         );
         let properties = json!({
             "path": path(), "version": version(), "allow_shrink": shrink(),
-            "replacements": {"type": "array", "minItems": 1, "maxItems": 50, "items": replacement},
+            "replacements": {"type": "array", "minItems": 1, "maxItems": 200, "items": replacement},
         });
         object(&properties, &["path", "replacements"])
     },

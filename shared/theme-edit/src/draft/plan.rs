@@ -94,7 +94,7 @@ impl Draft {
             Call::SearchReplace { path, version, replacements, allow_shrink } => {
                 self.check_version(path, version.as_deref(), true)?;
                 let text = Text::new(self.text_of(path)?.1);
-                let (splices, outcome) = replaced(path, &text, replacements)?;
+                let (splices, outcome) = replaced(path, &text, replacements, version.is_some())?;
                 plan.splices(path, splices, allow_shrink)?;
                 outcome
             }
@@ -228,6 +228,7 @@ fn content_lines(content: &str) -> Vec<&str> {
 }
 
 fn edited_lines(path: &str, text: &Text, edits: &[LineEdit]) -> Result<Vec<Splice>, EditError> {
+    check_count("edits", edits.len())?;
     let total = text.count();
     if edits.is_empty() {
         return Err(EditError::BadCall { reason: "edits is empty: give at least one edit".to_owned() });
@@ -298,7 +299,7 @@ fn has_text(path: &str, text: &Text, range: &Range<usize>, old: &str) -> Result<
         found: crate::text::excerpt(found.get(at).map(Vec::as_slice).unwrap_or_default()),
         wanted: crate::text::excerpt(wanted.get(at).map(|line| line.as_bytes()).unwrap_or_default()),
     };
-    let elsewhere = match locate::replace(text, &wanted.join("\n"), "", 1) {
+    let elsewhere = match locate::replace(text, &wanted.join("\n"), "", 1, true) {
         Ok((splices, _)) => splices.iter().map(|splice| text.lines_of(&splice.range)).collect(),
         Err(Lost::Several { lines, .. }) => lines,
         Err(_) => Vec::new(),
@@ -307,11 +308,27 @@ fn has_text(path: &str, text: &Text, range: &Range<usize>, old: &str) -> Result<
     Err(EditError::OtherText { path: path.to_owned(), lines, nearest: Some(nearest), elsewhere })
 }
 
+/// The most changes of one call.
+const MOST_CHANGES: usize = 200;
+
+fn check_count(field: &str, count: usize) -> Result<(), EditError> {
+    match count <= MOST_CHANGES {
+        true => Ok(()),
+        false => {
+            let reason =
+                format!("{field} has {count} entries: give at most {MOST_CHANGES}, in several calls");
+            Err(EditError::BadCall { reason })
+        }
+    }
+}
+
 fn replaced(
     path: &str,
     text: &Text,
     replacements: &[Replacement],
+    is_seen: bool,
 ) -> Result<(Vec<Splice>, CallOutcome), EditError> {
+    check_count("replacements", replacements.len())?;
     if replacements.is_empty() {
         return Err(EditError::BadCall {
             reason: "replacements is empty: give at least one replacement".to_owned(),
@@ -338,13 +355,13 @@ fn replaced(
             return Err(EditError::BadCall { reason });
         }
         let together = times.get(replacement).filter(|times| **times > 1);
-        let together = together.map(|times| locate::replace(text, &old, &new, *times));
+        let together = together.map(|times| locate::replace(text, &old, &new, *times, is_seen));
         let found = match together {
             Some(found @ (Ok(_) | Err(Lost::There(_)))) => {
                 done.insert(replacement);
                 found
             }
-            _ => locate::replace(text, &old, &new, expected),
+            _ => locate::replace(text, &old, &new, expected, is_seen),
         };
         match found {
             Ok((splices, fit)) => {

@@ -3,7 +3,7 @@
 use super::Notes;
 use super::Severity::{Error, Info, Warning};
 use super::items::Item;
-use super::pairing::{Half, Pairing};
+use super::pairing::{Half, Pairing, VOID};
 use crate::scan::liquid::{Token, TokenKind};
 use crate::text::Span;
 
@@ -71,11 +71,6 @@ pub struct Markup {
     /// Whether something made the structure uncertain.
     pub is_odd: bool,
 }
-
-pub const VOID: [&str; 14] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
-    "wbr",
-];
 
 struct Control {
     index: u32,

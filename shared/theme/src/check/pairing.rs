@@ -4,9 +4,14 @@ use rustc_hash::FxHashMap;
 
 use super::Notes;
 use super::Severity::{self, Error, Info, Warning};
-use super::html::VOID;
 use super::items::{Item, OPTIONAL, may_end_another};
 use super::pages;
+
+/// Elements that have no end.
+pub const VOID: [&str; 14] = [
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
+    "wbr",
+];
 
 /// Elements of SVG that hold no others.
 const SHAPES: [&str; 8] = ["path", "use", "circle", "ellipse", "line", "polygon", "polyline", "rect"];

@@ -5,6 +5,7 @@ use theme::ThemeIndex;
 use theme::answers::{DEFAULT_TARGETS, LookupAnswer};
 
 use super::{Ask, asked, current};
+use crate::cache::Warm;
 use crate::history::recalled;
 use shared::context::Cx;
 use shared::error::Result;
@@ -14,8 +15,13 @@ use shared::error::Result;
 /// # Errors
 /// 404 if the project does not exist, 400 if a field is invalid.
 pub async fn lookup(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<LookupAnswer> {
+    ask.checked(DEFAULT_TARGETS)?;
+    lookup_in(cx, current(cx, owner, project).await?, ask).await
+}
+
+/// The same in an index that the caller has.
+pub async fn lookup_in(cx: &Cx, warm: Warm, ask: &Ask) -> Result<LookupAnswer> {
     let limit = ask.checked(DEFAULT_TARGETS)?;
-    let warm = current(cx, owner, project).await?;
     let history = recalled(cx, &warm.version, &ask.changes).await?;
     let (ask, source) = (ask.clone(), warm.source);
     let find = move |index: &ThemeIndex| {

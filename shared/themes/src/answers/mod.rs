@@ -30,6 +30,7 @@ use shared::process::compute::Stop;
 pub use gate::{GateAnswer, GatedView, gate};
 pub use graph::{findings, neighbours};
 pub use lookup::lookup;
+pub(crate) use lookup::lookup_in;
 pub use map::{FileMapView, map};
 pub use repo_map::{RepoMapAsk, repo_map};
 pub use scout::{KeyFile, ScoutBrief, scout};

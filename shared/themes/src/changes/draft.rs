@@ -523,27 +523,31 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 mod tests {
     use super::*;
 
-    fn write(draft: &mut Draft, content: String) {
-        let path = "assets/a.css".to_owned();
-        draft.note_seen(&path);
-        let call = Call::WriteFile { path, version: None, content, allow_shrink: Vec::new() };
-        draft.apply(&call).unwrap();
-    }
-
     #[test]
     fn what_stood_in_between_is_kept_as_far_as_there_is_room() {
-        let base: Tree = [("assets/a.css", &b"a{}\n"[..])].into_iter().collect();
+        // Eight files of a little more than 1 MB: before and after are one too many for 16 MB.
+        let text = |file: usize, n: usize| format!("{}/* {file} {n} */\n", "b{}\n".repeat(1 << 18));
+        let path = |file: usize| format!("assets/a{file}.css");
+        let base: Tree = (0..8).map(|file| (path(file), text(file, 0).into_bytes())).collect();
         let mut draft = Draft::new("set", base);
-        let text = |n: usize| format!("{}/* {n} */\n", "b{}\n".repeat(MAX_BYTES / 8));
-        for n in 0..3 {
-            write(&mut draft, text(n));
+        let mut write = |file: usize, n: usize| {
+            draft.note_seen(&path(file));
+            let (path, content) = (path(file), text(file, n));
+            draft.apply(&Call::WriteFile { path, version: None, content, allow_shrink: Vec::new() }).unwrap();
+            kept_contents(&draft, &draft.changes()).map(|kept| {
+                let has = |file, n| kept.contains_key(&Version::of(text(file, n).as_bytes()));
+                assert!((0..=file).all(|file| has(file, 0)), "what the theme has");
+                (kept.len(), has(0, 1))
+            })
+        };
+        assert_eq!(write(0, 1), Ok((2, true)));
+        assert_eq!(write(0, 2), Ok((3, true)));
+        for file in 1..6 {
+            write(file, 1).unwrap();
+            write(file, 2).unwrap();
         }
-        let kept = kept_contents(&draft, &draft.changes()).unwrap();
-        let has = |text: &str| kept.contains_key(&Version::of(text.as_bytes()));
-        assert!(has("a{}\n") && has(&text(2)), "before and after");
-        assert!(!has(&text(0)) && !has(&text(1)));
-        write(&mut draft, "c{}\n".repeat(MAX_BYTES / 4));
-        let told = kept_contents(&draft, &draft.changes()).unwrap_err().to_string();
+        assert_eq!(write(6, 1), Ok((15, false)), "the oldest that is not needed goes first");
+        let told = write(7, 1).unwrap_err().to_string();
         assert!(told.starts_with("files: the files of a change set have at most 16777216 bytes"), "{told}");
     }
 }

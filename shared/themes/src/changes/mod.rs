@@ -34,6 +34,7 @@ use theme_edit::{Call, Compared, Draft, EditError, Lint, Outcome, Problem, State
 use utoipa::ToSchema;
 
 use self::draft::Loaded;
+pub(crate) use self::reads::index;
 pub use self::reads::{Looked, Reading, Shown, look, read};
 use self::record::Stored;
 pub use self::record::{ChangeSet, ChangeSetFile, ChangeSetState, FileChangeKind, MadeBy, Plan};
@@ -607,7 +608,10 @@ pub async fn apply(
         let Some(loaded) = Loaded::read(place, stored.clone()).await? else { continue };
         let conflicts = loaded.conflicts(place, false).await?;
         if !conflicts.is_empty() {
-            let told = "the theme has changed underneath: decide each file that both have changed";
+            let told = format!(
+                "the theme has changed underneath: decide each file that both have changed: {}",
+                named(&conflicts)
+            );
             return Err(Error::conflict_with("theme_changed", told, &cut(conflicts, MAX_SIDES_IN_ERROR)));
         }
         let changes = loaded.writes()?;
@@ -647,7 +651,10 @@ pub async fn revert(place: Place<'_>, once: &Once, id: ChangeSetId, by: MadeBy) 
     let mut stored = match reverted {
         Ok(loaded) => loaded.keep(place).await?,
         Err(conflicts) => {
-            let told = "somebody has changed the same files since: edit them in a change set of their own";
+            let told = format!(
+                "somebody has changed these files since: {}. Edit them in a new change set",
+                named(&conflicts)
+            );
             return Err(Error::conflict_with("theme_changed", told, &cut(conflicts, MAX_SIDES_IN_ERROR)));
         }
     };
@@ -672,7 +679,8 @@ pub async fn resolve(place: Place<'_>, once: &Once, id: ChangeSetId, input: Reso
         must_be_open(&loaded.stored)?;
         let open = loaded.resolve(place, &input).await?;
         if !open.is_empty() {
-            let told = "these files are not decided: give each `ours` or `theirs` in `decisions`";
+            let told =
+                format!("give each of these files `ours` or `theirs` in `decisions`: {}", named(&open));
             return Err(Error::conflict_with("theme_changed", told, &cut(open, MAX_SIDES_IN_ERROR)));
         }
         let old = loaded.stored.object;
@@ -750,6 +758,15 @@ fn cut(mut conflicts: Vec<Compared>, most: usize) -> Vec<Compared> {
         }
     }
     conflicts
+}
+
+/// The paths of conflicts, the first of many.
+fn named(conflicts: &[Compared]) -> String {
+    const MOST: usize = 10;
+    let paths: Vec<&str> = conflicts.iter().take(MOST).map(|file| file.path.as_str()).collect();
+    let more = conflicts.len().saturating_sub(MOST);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", paths.join(", "))
 }
 
 /// Only the conflicts.

@@ -14,6 +14,7 @@ use theme_tools::{Needs, Outcome};
 
 use super::draft::Loaded;
 use super::{MadeBy, Place, Target, load};
+use crate::cache::Warm;
 use crate::glob::Glob;
 use crate::grep::{self, GrepQuery};
 use crate::{current, unfit};
@@ -211,6 +212,33 @@ async fn region(place: Place<'_>, loaded: &mut Loaded, path: &str, name: &str) -
     })
 }
 
+/// The index of the theme with the edits.
+async fn index_of(place: Place<'_>, loaded: &Loaded) -> Result<Warm> {
+    let warm = current(place.cx, place.owner, place.project).await?;
+    let texts = loaded.texts();
+    if texts.is_empty() {
+        return Ok(warm);
+    }
+    let base = warm.index;
+    let update = move |_: &Stop| {
+        let removed: Vec<String> =
+            texts.iter().filter(|(_, text)| text.is_none()).map(|(path, _)| path.clone()).collect();
+        let changed = texts.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)));
+        Ok(base.updated(changed, &removed))
+    };
+    let index = Arc::new(place.cx.compute.builds.run(update).await?.map_err(unfit)?);
+    Ok(Warm { index, ..warm })
+}
+
+/// The index of the theme with the edits of a change set.
+///
+/// # Errors
+/// 404 if the project or the change set does not exist.
+pub(crate) async fn index(place: Place<'_>, target: Target, by: MadeBy) -> Result<Warm> {
+    let (loaded, _) = load(place, target, by).await?;
+    index_of(place, &loaded).await
+}
+
 /// What a look at a theme leads to.
 pub enum Looked {
     Text(Shown),
@@ -224,20 +252,7 @@ pub enum Looked {
 /// 404 if the project or the change set does not exist.
 pub async fn look(place: Place<'_>, target: Target, by: MadeBy, call: theme_tools::Call) -> Result<Looked> {
     let (mut loaded, _) = load(place, target, by).await?;
-    let warm = current(place.cx, place.owner, place.project).await?;
-    let texts = loaded.texts();
-    let index = if texts.is_empty() {
-        warm.index
-    } else {
-        let base = warm.index;
-        let update = move |_: &Stop| {
-            let removed: Vec<String> =
-                texts.iter().filter(|(_, text)| text.is_none()).map(|(path, _)| path.clone()).collect();
-            let changed = texts.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)));
-            Ok(base.updated(changed, &removed))
-        };
-        Arc::new(place.cx.compute.builds.run(update).await?.map_err(unfit)?)
-    };
+    let index = index_of(place, &loaded).await?.index;
     let paths = match call.needs(&index) {
         Needs::Nothing => Vec::new(),
         Needs::AllText => {
