@@ -100,7 +100,7 @@ def test_a_zip_is_chosen_and_its_broken_file_shows_as_degraded(owner, tmp_path):
     expect(page.get_by_text("indexed", exact=True)).to_be_visible()
     page.get_by_role("link", name="2 places could not be understood").click()
     expect(page.get_by_role("region", name="Not understood").get_by_role("listitem").filter(has_text="snippets/broken.liquid:3")).to_contain_text("An output {{ is not closed")
-    errors = page.get_by_role("region", name="Errors")
+    errors = page.get_by_role("region", name="Warnings")
     expect(errors).to_contain_text("there is no snippet missing-one")
     shot(page, "theme-findings-light")
     errors.get_by_role("link", name="snippets/broken.liquid:4").click()

@@ -376,6 +376,11 @@ pub async fn prepare(
     let old = loaded.stored.object;
     let checked = lint::added(place, before, loaded.draft.clone(), outcome.clone()).await;
     let (mut found, not_checked) = unless_too_large(checked)?;
+    if calls.iter().all(|call| matches!(call, Call::UndoEdit { .. })) {
+        // A file that is again as the theme has it has nothing new.
+        let changes = loaded.draft.changes();
+        found.problems.retain(|problem| changes.files.iter().any(|file| file.path == problem.path));
+    }
     found.problems.truncate(MAX_PROBLEMS);
     if version == 0 {
         begun(place, by, &mut loaded.stored.set).await?;
