@@ -49,10 +49,10 @@ pub(crate) fn check(given: &[GivenChange], errors: &mut FieldErrors) {
     for (at, change) in given.iter().enumerate() {
         if change.files.len() > MAX_GIVEN_FILES {
             let told = format!("must have at most {MAX_GIVEN_FILES} entries, has {}", change.files.len());
-            errors.add(&format!("changes[{at}].files"), told);
+            errors.add(format!("changes[{at}].files"), told);
         }
         if !(change.hours.is_finite() && change.hours >= 0.0) {
-            errors.add(&format!("changes[{at}].hours"), "must be a number of at least 0");
+            errors.add(format!("changes[{at}].hours"), "must be a number of at least 0");
         }
     }
 }

@@ -65,8 +65,11 @@ const MESSAGES: usize = 4;
 async fn of_run(cx: &Cx, owner: &Owner, run: &Run) -> Result<Option<String>> {
     if let Some(chat) = run.chat_id {
         let newest = messages::newest(cx, owner, Thread::Chat(chat), MESSAGES, |_| true).await?;
-        let said =
-            newest.iter().rev().filter(|message| message.role == Role::User).map(|message| message.text());
+        let said = newest
+            .iter()
+            .rev()
+            .filter(|message| message.role == Role::User)
+            .map(domain::chats::ChatMessage::text);
         return Ok(said.map(|text| shortened(&text)).find(|text| !text.is_empty()));
     }
     let Some(action) = run.action_id else { return Ok(None) };
