@@ -1,7 +1,8 @@
 //! Measures the checks of the theme in a folder.
 //!
 //! `check_speed THEME` reads and checks the folder once, as `lamplighter theme check` does, and prints the findings as JSON.
-//! `check_speed THEME ROUNDS` prints how long each part takes: the least and the median of so many rounds.
+//! `check_speed THEME ROUNDS` prints how long each part takes: the least and the median of so many rounds. `check_speed THEME ROUNDS PATH...`
+//! measures edits of these files, not of some of Dawn's.
 
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
@@ -11,6 +12,15 @@ use std::time::{Duration, Instant};
 use theme::answers::CheckAnswer;
 use theme::check::{CheckedFile, CheckedTheme, is_read};
 use theme_scripts::Oxc;
+
+/// The files whose edits are measured, if no others are named.
+const DAWN: [&str; 5] = [
+    "snippets/card-product.liquid",
+    "sections/header.liquid",
+    "locales/de.json",
+    "assets/base.css",
+    "assets/global.js",
+];
 
 fn list(folder: &Path, inside: &str, files: &mut Vec<(String, Vec<u8>)>) {
     for entry in std::fs::read_dir(folder.join(inside)).expect("a folder") {
@@ -85,13 +95,8 @@ fn main() {
     let theme = read(&files);
     timed(rounds, "compare", || theme.findings());
     // One edit of a theme that is in memory: the whole result, and what the edit adds.
-    for changed in [
-        "snippets/card-product.liquid",
-        "sections/header.liquid",
-        "locales/de.json",
-        "assets/base.css",
-        "assets/global.js",
-    ] {
+    let named: Vec<&str> = arguments.iter().skip(2).map(String::as_str).collect();
+    for changed in if named.is_empty() { &DAWN[..] } else { &named } {
         let Some((path, bytes)) = files.iter().find(|(path, _)| path == changed) else { continue };
         let mut edits = 0_usize;
         timed(rounds, &format!("one edit of {path}"), || {

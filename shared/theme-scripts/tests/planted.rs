@@ -6,29 +6,9 @@ mod edits;
 use std::collections::BTreeSet;
 
 use corpus::reference::{ROWS, Row};
-use corpus::{Fault, Grade, Outcome, plant};
+use corpus::{Fault, Grade, Outcome, all, plant};
 use theme::check::{CheckedTheme, Severity};
 use theme_scripts::Oxc;
-
-fn all() -> Vec<Fault> {
-    use corpus::{code, damage, liquid, stored};
-    let lists: [&[Fault]; 11] = [
-        liquid::SYNTAX,
-        liquid::REFERENCES,
-        liquid::MARKUP,
-        stored::SCHEMA,
-        stored::ATTRIBUTES,
-        stored::TEMPLATES,
-        stored::SETTINGS,
-        stored::LOCALES,
-        code::STYLES,
-        code::SCRIPTS,
-        damage::DAMAGE,
-    ];
-    let mut all: Vec<Fault> = lists.concat();
-    all.extend([stored::many_sections(), stored::many_blocks(), stored::large_snippet()]);
-    all
-}
 
 #[test]
 fn the_theme_without_faults_is_clean() {

@@ -54,6 +54,26 @@ impl Fault {
     }
 }
 
+/// All faults.
+pub fn all() -> Vec<Fault> {
+    let lists: [&[Fault]; 11] = [
+        liquid::SYNTAX,
+        liquid::REFERENCES,
+        liquid::MARKUP,
+        stored::SCHEMA,
+        stored::ATTRIBUTES,
+        stored::TEMPLATES,
+        stored::SETTINGS,
+        stored::LOCALES,
+        code::STYLES,
+        code::SCRIPTS,
+        damage::DAMAGE,
+    ];
+    let mut all: Vec<Fault> = lists.concat();
+    all.extend([stored::many_sections(), stored::many_blocks(), stored::large_snippet()]);
+    all
+}
+
 /// A `new` text that deletes the file.
 pub const DELETED: &str = "\u{0}deleted";
 
@@ -79,17 +99,16 @@ pub fn lantern() -> Vec<(String, String)> {
     files(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/lantern"))
 }
 
-/// What was found of a planted fault.
+/// A theme after an edit: what became of the one file, and where the finding must be.
 #[derive(Debug)]
-pub struct Outcome {
-    pub is_caught: bool,
-    pub is_on_line: bool,
+pub struct Planted {
+    /// The file, or `None` if it is deleted.
+    pub after: Option<String>,
     pub expected: (String, u32),
-    pub findings: Vec<Finding>,
 }
 
-/// Plants a fault, and checks what the change adds.
-pub fn plant(base: &CheckedTheme, texts: &[(String, String)], fault: &Fault) -> Outcome {
+/// Makes the edit.
+pub fn edited(texts: &[(String, String)], fault: &Fault) -> Planted {
     let Fault { path, old, new, at, .. } = fault;
     let before = texts.iter().find(|(name, _)| name == path).map(|(_, text)| text.as_str());
     let start = match before {
@@ -100,12 +119,6 @@ pub fn plant(base: &CheckedTheme, texts: &[(String, String)], fault: &Fault) -> 
         Some(text) if !old.is_empty() => format!("{}{new}{}", &text[..start], &text[start + old.len()..]),
         _ => (*new).to_owned(),
     };
-    let changed = if *new == DELETED {
-        base.changed(Vec::<(String, String)>::new(), &[(*path).to_owned()], Some(&Oxc))
-    } else {
-        base.changed([(*path, after.as_str())], &[], Some(&Oxc))
-    };
-    let findings = changed.added_since(base);
     let line_of = |text: &str, at: usize| text[..at].matches('\n').count() as u32 + 1;
     let expected = match at {
         None => {
@@ -120,6 +133,26 @@ pub fn plant(base: &CheckedTheme, texts: &[(String, String)], fault: &Fault) -> 
             ((*place).to_owned(), content.find(text).map_or(1, |at| line_of(content, at)))
         }
     };
+    Planted { after: (*new != DELETED).then_some(after), expected }
+}
+
+/// What was found of a planted fault.
+#[derive(Debug)]
+pub struct Outcome {
+    pub is_caught: bool,
+    pub is_on_line: bool,
+    pub expected: (String, u32),
+    pub findings: Vec<Finding>,
+}
+
+/// Plants a fault, and checks what the change adds.
+pub fn plant(base: &CheckedTheme, texts: &[(String, String)], fault: &Fault) -> Outcome {
+    let Planted { after, expected } = edited(texts, fault);
+    let changed = match after {
+        Some(after) => base.changed([(fault.path, after.as_str())], &[], Some(&Oxc)),
+        None => base.changed(Vec::<(String, String)>::new(), &[fault.path.to_owned()], Some(&Oxc)),
+    };
+    let findings = changed.added_since(base);
     let is_caught = findings.iter().any(|finding| finding.path == expected.0);
     let is_on_line =
         findings.iter().any(|finding| finding.path == expected.0 && finding.line.abs_diff(expected.1) <= 1);
