@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use domain::accounts::scopes::Scope;
+use domain::quoting::short_line;
 use domain::tools::context::{PARSE_MODE, READ_CONTEXT};
 use domain::tools::memory::{REMEMBER_CARD, SEARCH_MEMORY};
 use domain::tools::theme_tools::{APPLY_CHANGES, EDIT_LINES};
@@ -160,7 +161,7 @@ impl ServerHandler for Server {
                 return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
             }
             Decision::Refused(_) => {
-                let told = format!("there is no tool `{}`", request.name);
+                let told = format!("there is no tool `{}`", short_line(&request.name, 100));
                 // A model reads the result of a call. Many clients keep an error of the protocol to themselves.
                 if let Some(instead) = theme_tools::instead(&request.name)
                     .filter(|_| self.client.sets.has(&theme_tools::READ_FILE))

@@ -221,23 +221,10 @@ async fn perform(place: Place<'_>, once: &Once, target: Target, by: MadeBy, aske
             if edited.outcome.edit.is_none() {
                 return Ok(Ok(told));
             }
-            let project = existing::project(place.cx, place.owner, place.project).await?.value;
-            if !(may_apply(&project) && project.apply_at_once) {
-                return Ok(Ok(told));
-            }
-            if edited.lint.problems.iter().any(|problem| problem.refused) {
-                return Ok(Ok(format!(
-                    "{told}\nNot applied: Shopify would refuse it. Mend it, and it is applied with the next edit."
-                )));
-            }
-            let hash = edited.change_set.hash;
-            match changes::apply(place, &Once::none(), target, by, &hash).await {
-                Ok(_) => Ok(Ok(format!("{told}\nIt is applied."))),
-                Err(error) if error.status().is_client_error() => {
-                    Ok(Ok(format!("{told}\nNot applied: {}", error.detail())))
-                }
-                Err(error) => Err(error),
-            }
+            Ok(Ok(match applied_at_once(place, by, &edited).await? {
+                None => told,
+                Some(applied) => format!("{told}\n{applied}"),
+            }))
         }
         Asked::Show => changes::show(place, target, by).await.map(|detail| Ok(changes_in_words(&detail))),
         Asked::Check(Check { path, new_only }) => check(place, target, by, path, !new_only).await,
@@ -266,6 +253,48 @@ async fn perform(place: Place<'_>, once: &Once, target: Target, by: MadeBy, aske
             Ok(Ok(format!("applied: {} files of the theme have changed", set.files.len())))
         }
     }
+}
+
+/// How often an edit that is applied at once meets another one of the same change set.
+const MAX_MET: usize = 8;
+
+/// Applies the change set of an edit, if the project says that edits are applied at once. Returns what became of it.
+async fn applied_at_once(place: Place<'_>, by: MadeBy, edited: &Edited) -> Result<Option<String>> {
+    let project = existing::project(place.cx, place.owner, place.project).await?.value;
+    if !(may_apply(&project) && project.apply_at_once) {
+        return Ok(None);
+    }
+    let id = edited.change_set.change_set_id;
+    let not = |why: &str| Ok(Some(format!("Not applied: {why}")));
+    if !edited.at_once {
+        return not(&format!("{id} was begun as a draft. apply_changes applies it, or a person"));
+    }
+    let target = Target::Id(id);
+    for _ in 0..MAX_MET {
+        let detail = changes::show(place, target, by).await?;
+        if detail.change_set.state == ChangeSetState::Applied {
+            return Ok(Some(format!("It is applied. A person can take {id} back.")));
+        }
+        if let Some(problem) = detail.problems.iter().find(|problem| problem.refused) {
+            return not(&format!(
+                "Shopify would refuse {}. Mend it, and all is applied with the next edit",
+                problem.path
+            ));
+        }
+        if let Some(why) = &detail.not_checked {
+            return not(&format!("it was not checked ({why}). A person applies it"));
+        }
+        match changes::apply(place, &Once::none(), target, by, &detail.change_set.hash).await {
+            Ok(_) => return Ok(Some(format!("It is applied. A person can take {id} back."))),
+            // Another edit has come, or has applied it.
+            Err(Error::Conflict { code: "changes_differ" | "change_set_applied", .. }) => {}
+            Err(error) if error.status().is_client_error() => {
+                return not(&format!("{}. undo_edit takes your edits of a file back", error.detail()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    not("other edits came meanwhile; all are applied with the next edit")
 }
 
 /// What is wrong in the theme as a change set has it, or with `whole` not set, only what its edits have added.

@@ -322,7 +322,7 @@ async fn a_renamed_file_keeps_its_text_whatever_others_do() {
     for (others, decided, text_of_a, text_of_b) in [
         // Others make a file at the new path.
         ("make b", "ours", None, Some("one")),
-        ("make b", "theirs", None, Some("two")),
+        ("make b", "theirs", Some("one"), Some("two")),
         // Others edit the file at the old path.
         ("edit a", "ours", None, Some("one")),
         ("edit a", "theirs", Some("two"), Some("one")),
@@ -350,10 +350,15 @@ async fn a_renamed_file_keeps_its_text_whatever_others_do() {
             assert_eq!(kept, "one", "{others}: {shown:#}");
             let unknown = json!({"decisions": {"snippets/none.liquid": "ours"}});
             let refused = h.post(&format!("{set}/resolve"), unknown).await.refused(400, "invalid_input");
-            assert_eq!(refused["errors"][0]["field"], "decisions.snippets/none.liquid");
+            assert_eq!(refused["errors"][0]["field"], "decisions");
             h.post(&format!("{set}/resolve"), json!({"decisions": {path: decided}})).await.expect(200);
         }
-        apply(&h, &set).await;
+        // If the others keep the new path, the file stays where it was, and nothing is left to apply.
+        if (others, decided) == ("make b", "theirs") {
+            assert_eq!(h.get(&set).await.expect(200)["files"], json!([]));
+        } else {
+            apply(&h, &set).await;
+        }
         for (path, expected) in [(a, text_of_a), (b, text_of_b)] {
             match expected {
                 Some(expected) => assert_eq!(text(&h, path).await, expected, "{others} {decided} {path}"),
@@ -399,6 +404,43 @@ async fn two_files_change_places_and_sizes_and_the_diff_stay_true() {
     let later = h.get(&set).await.expect(200);
     assert_eq!(later["diff"].as_str().unwrap(), diff);
     assert_eq!(h.get(&format!("{set}/diff")).await.expect(200), diff);
+}
+
+#[tokio::test]
+async fn a_batch_edits_many_files_that_were_not_read() {
+    let h = Harness::start().await;
+    let path = |n: usize| format!("snippets/n{n}.liquid");
+    for n in 0..40 {
+        put(&h, &path(n), "old").await.expect(201);
+    }
+    let set = begin(&h, "Many").await;
+    let calls: Vec<Value> = (0..40).map(|n| replace(&path(n), &version("old"), "old", "new")).collect();
+    let edited = edit(&h, &set, json!(calls)).await;
+    assert_eq!(edited["change_set"]["files"].as_array().unwrap().len(), 40);
+}
+
+#[tokio::test]
+async fn what_others_did_before_it_was_applied_is_not_taken_back() {
+    let h = Harness::start().await;
+    let (a, b) = ("snippets/a.liquid", "snippets/b.liquid");
+    put(&h, a, "one").await.expect(201);
+    put(&h, b, "two").await.expect(201);
+    let set = begin(&h, "Both").await;
+    let delete = json!({"tool": "delete_file", "path": a, "force": true});
+    edit(&h, &set, json!([delete, replace(b, &version("two"), "two", "three")])).await;
+    // Somebody else deletes the same file.
+    send(h.request(Method::DELETE, &format!("{PROJECT}/files/{a}"))).await.expect(204);
+    let hash = h.get(&set).await.expect(200)["hash"].clone();
+    for _ in 0..2 {
+        let applied = h.post(&format!("{set}/apply"), json!({"hash": hash})).await.expect(200);
+        assert_eq!(applied["files"].as_array().unwrap().len(), 1, "{applied:#}");
+    }
+    let diff = h.get(&set).await.expect(200)["diff"].clone();
+    assert!(!diff.as_str().unwrap().contains(a), "{diff}");
+    let revert = h.post(&format!("{set}/revert"), json!({})).await.expect(201);
+    apply(&h, &format!("{CHANGES}/{}", revert["change_set_id"].as_str().unwrap())).await;
+    assert_eq!(text(&h, b).await, "two");
+    gone(&h, a).await;
 }
 
 #[tokio::test]
@@ -520,19 +562,38 @@ async fn an_edit_over_mcp_is_applied_at_once_if_the_project_says_so() {
     assert_eq!(text(&h, PRICE).await, TEXT);
 
     h.patch(PROJECT, json!({"assistants_apply": true})).await.expect(200);
-    // The edit before is in the same change set.
-    let wrong = client.call("search_replace", call("</p>", "</p>{% if %}", &version(&after))).await;
-    assert!(shown(&wrong).contains("Not applied: Shopify would refuse it."), "{wrong:#}");
+    // What was begun as a draft stays one.
+    let kept = client.call("create_file", json!({"path": "snippets/new.liquid", "content": "a"})).await;
+    assert!(shown(&kept).contains("was begun as a draft"), "{kept:#}");
     assert_eq!(text(&h, PRICE).await, TEXT);
-    let undone = client.call("undo_edit", json!({"edit": 2})).await;
-    assert!(shown(&undone).ends_with("\nIt is applied."), "{undone:#}");
+    let draft = h.get(CHANGES).await.expect(200)["data"][0]["change_set_id"].as_str().unwrap().to_owned();
+    send(h.request(Method::DELETE, &format!("{CHANGES}/{draft}"))).await.expect(204);
+
+    let wrong = client.call("search_replace", call("</p>", "</p>{% if %}", &version(TEXT))).await;
+    assert!(shown(&wrong).contains(&format!("Not applied: Shopify would refuse {PRICE}.")), "{wrong:#}");
+    // Another edit does not take the refused one along.
+    let next = client.call("create_file", json!({"path": "snippets/new.liquid", "content": "a"})).await;
+    assert!(shown(&next).contains(&format!("Not applied: Shopify would refuse {PRICE}.")), "{next:#}");
+    assert_eq!(text(&h, PRICE).await, TEXT);
+    let undone = client.call("undo_edit", json!({"path": PRICE})).await;
+    assert!(shown(&undone).contains("\nIt is applied."), "{undone:#}");
+    assert_eq!(text(&h, "snippets/new.liquid").await, "a");
+    let first = call("| money }}", "| money_with_currency }}", &version(TEXT));
+    assert!(shown(&client.call("search_replace", first).await).contains("\nIt is applied."));
     assert_eq!(text(&h, PRICE).await, after);
-    let next =
-        client.call("search_replace", call("product.price", "product.price_max", &version(&after))).await;
-    assert!(shown(&next).ends_with("\nIt is applied."), "{next:#}");
+    // Many at once: each is applied, and each says so.
+    let made = futures::future::join_all((0..6).map(|n| {
+        client.call("create_file", json!({"path": format!("snippets/n{n}.liquid"), "content": "a"}))
+    }));
+    for made in made.await {
+        assert!(shown(&made).contains("\nIt is applied."), "{made:#}");
+    }
     let sets = h.get(CHANGES).await.expect(200);
-    let states: Vec<&Value> = sets["data"].as_array().unwrap().iter().map(|set| &set["state"]).collect();
-    assert_eq!(states, ["applied", "applied"], "each can be taken back: {sets:#}");
+    let sets = sets["data"].as_array().unwrap();
+    assert!(
+        sets.len() >= 3 && sets.iter().all(|set| set["state"] == "applied"),
+        "each can be taken back: {sets:#?}"
+    );
     // Somebody else has changed the file since it was read.
     put(&h, PRICE, TEXT).await.expect(200);
     let stale =

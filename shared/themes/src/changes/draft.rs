@@ -48,6 +48,8 @@ struct Object {
 pub(super) struct Loaded {
     pub stored: Stored,
     pub draft: Draft,
+    /// Whether the theme has changed since the edits were stored. Then the draft is another one than the stored one.
+    pub is_rebased: bool,
     /// The theme as it is now. `None`: the draft is over it.
     now: Option<Tree>,
     /// The sizes of the theme's files.
@@ -63,7 +65,8 @@ impl Loaded {
         let (now, sizes) = theme_of(place).await?;
         let name = stored.set.change_set_id.to_string();
         let Some(object) = stored.object else {
-            return Ok(Some(Self { stored, draft: Draft::new(name, now), now: None, sizes }));
+            let draft = Draft::new(name, now);
+            return Ok(Some(Self { stored, draft, is_rebased: false, now: None, sizes }));
         };
         let Some(object) = read_object(place, object).await? else { return Ok(None) };
         let now = object.filled(now);
@@ -75,7 +78,8 @@ impl Loaded {
         if stored.is_open() && !is_current && draft.rebase(now.clone(), false).is_err() {
             behind = Some(now);
         }
-        Ok(Some(Self { stored, draft, now: behind, sizes }))
+        let is_rebased = stored.is_open() && !is_current;
+        Ok(Some(Self { stored, draft, is_rebased, now: behind, sizes }))
     }
 
     /// A change set that takes back an applied one. The inner error: the files that somebody has changed since, with three sides.
@@ -129,7 +133,7 @@ impl Loaded {
         if draft.rebase(now, true).is_err() {
             return Err(Error::internal("a merged change set has conflicts"));
         }
-        Ok(Ok(Self { stored, draft, now: None, sizes }))
+        Ok(Ok(Self { stored, draft, is_rebased: false, now: None, sizes }))
     }
 
     /// Makes calls. Files that they need are read from the bucket.
@@ -140,11 +144,16 @@ impl Loaded {
     ) -> Result<std::result::Result<Outcome, EditError>> {
         // The engine moves and deletes files without their bytes. What is stored must have them: the diff shows them, an undo and a
         // revert bring them back, and the theme below may lose them.
-        let moved = calls.iter().filter_map(|call| match call {
-            Call::RenameFile { path, .. } | Call::DeleteFile { path, .. } => Some(path.clone()),
-            _ => None,
+        let named = calls.iter().filter_map(|call| match call {
+            Call::RenameFile { path, .. }
+            | Call::DeleteFile { path, .. }
+            | Call::EditLines { path, .. }
+            | Call::SearchReplace { path, .. }
+            | Call::WriteFile { path, .. }
+            | Call::EditNode { path, .. } => Some(path.clone()),
+            Call::CreateFile { .. } | Call::UndoEdit { .. } => None,
         });
-        self.load_all(place, &moved.collect::<Vec<_>>()).await?;
+        self.load_all(place, &named.collect::<Vec<_>>()).await?;
         let mut asked: Vec<String> = Vec::new();
         for _ in 0..MAX_LOADS {
             let done = match calls {
@@ -220,11 +229,10 @@ impl Loaded {
         self.load_changed(place, &mut now).await?;
         let open = conflicts(self.draft.compare(&now, input.merge));
         if let Some(path) = input.decisions.keys().find(|path| open.iter().all(|file| file.path != **path)) {
-            return Err(FieldErrors::one(
-                format!("decisions.{path}"),
-                "names no file that both have changed",
-            )
-            .into());
+            let path = domain::quoting::short_line(path, 200);
+            return Err(
+                FieldErrors::one("decisions", format!("{path} is no file that both have changed")).into()
+            );
         }
         let undecided: Vec<Compared> =
             open.iter().filter(|file| !input.decisions.contains_key(&file.path)).cloned().collect();
@@ -244,9 +252,22 @@ impl Loaded {
             };
             decisions.insert(path.clone(), bytes);
         }
+        // A renamed file whose new path belongs to others stays where it was.
+        let is_theirs = |path: &String| input.decisions.get(path) == Some(&Side::Theirs);
+        let changed = self.draft.changes().files.into_iter().filter(|file| is_theirs(&file.path));
+        let sources: Vec<String> = changed.filter_map(|file| file.from).collect();
+        let kept: Vec<(String, theme_edit::Bytes)> = sources
+            .into_iter()
+            .filter_map(|path| Some((path.clone(), now.get(&path)?.bytes.clone()?)))
+            .collect();
         self.draft
             .resolve(now, input.merge, &decisions)
             .map_err(|error| Error::conflict("theme_changed", error.to_string()))?;
+        for (path, bytes) in kept {
+            if self.draft.file(&path).is_none() {
+                self.draft.written_by_another("the theme below", &path, Some(bytes));
+            }
+        }
         Ok(Vec::new())
     }
 
@@ -287,7 +308,7 @@ impl Loaded {
             }
         }
         stored.set.hash = changes.hash();
-        stored.set.files = changes.files.iter().map(changed_file).collect();
+        stored.set.files = files_of(&changes);
         stored.set.edits = edits.edits;
         stored.set.updated_at = place.cx.clock.now();
         let object = Object { draft: edits, contents, other_contents };
@@ -491,6 +512,11 @@ pub(super) fn objects(place: Place<'_>, replaced: Option<Uuid>, made: Option<Uui
     let key =
         |object: Option<Uuid>| object.map(|object| BlobKey::change_set(place.owner, place.project, object));
     StagedObjects { made: key(made).into_iter().collect(), replaced: key(replaced).into_iter().collect() }
+}
+
+/// The files that differ from the theme, as the record names them.
+pub(super) fn files_of(changes: &Changes) -> Vec<ChangeSetFile> {
+    changes.files.iter().map(changed_file).collect()
 }
 
 fn changed_file(file: &FileChange) -> ChangeSetFile {

@@ -102,6 +102,9 @@ pub struct Edited {
     /// Why the edits were not checked: the theme is too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_checked: Option<String>,
+    /// Whether the change set is one whose edits are applied at once.
+    #[serde(skip)]
+    pub at_once: bool,
 }
 
 /// A change set with its edits.
@@ -222,7 +225,7 @@ fn begin(place: Place<'_>, id: ChangeSetId, title: String, by: MadeBy) -> Stored
         applied_at: None,
         reverts: None,
     };
-    Stored { set, object: None }
+    Stored { set, object: None, at_once: false }
 }
 
 /// The write of a change set over the record that was read at `version`. Sets the version that it then has.
@@ -250,12 +253,15 @@ pub async fn list(place: Place<'_>, query: &PageQuery) -> Result<Page<ChangeSet>
     Ok(found.map(|stored| stored.value.set))
 }
 
-/// The last change sets that were applied, in no order.
+/// The newest change sets that were applied.
 pub(crate) async fn applied(place: Place<'_>) -> Result<Vec<ChangeSet>> {
-    let range = keys::change_sets(place.owner, place.project);
-    let found = place.cx.store.query::<Stored>(&range, None, MAX_RECALLED, Order::Newest).await?;
-    let sets = found.items.into_iter().map(|(_, stored)| stored.value.set);
-    Ok(sets.filter(|set| set.applied_at.is_some()).collect())
+    let mut sets = Vec::new();
+    newest_where(place, |stored| {
+        sets.extend(stored.set.applied_at.map(|_| stored.set.clone()));
+        sets.len() >= MAX_RECALLED
+    })
+    .await?;
+    Ok(sets)
 }
 
 /// The newest change set for which `is_it` is true.
@@ -369,8 +375,9 @@ pub async fn prepare(
         Err(refused) => return Ok(Err(refused)),
     };
     if outcome.edit.is_none() {
-        let edited =
-            Edited { change_set: loaded.stored.set, outcome, lint: Lint::default(), not_checked: None };
+        let at_once = loaded.stored.at_once;
+        let lint = Lint::default();
+        let edited = Edited { change_set: loaded.stored.set, outcome, lint, not_checked: None, at_once };
         return Ok(Ok(Prepared { edited, write: None, objects: StagedObjects::default() }));
     }
     let old = loaded.stored.object;
@@ -383,18 +390,24 @@ pub async fn prepare(
     }
     found.problems.truncate(MAX_PROBLEMS);
     if version == 0 {
-        begun(place, by, &mut loaded.stored.set).await?;
+        begun(place, target, by, &mut loaded.stored).await?;
     }
     let mut stored = loaded.keep(place).await?;
+    let at_once = stored.at_once;
     let write = Some(write_of(place, &mut stored, version)?);
     let objects = draft::objects(place, old, stored.object);
-    let edited = Edited { change_set: stored.set, outcome, lint: found, not_checked };
+    let edited = Edited { change_set: stored.set, outcome, lint: found, not_checked, at_once };
     Ok(Ok(Prepared { edited, write, objects }))
 }
 
 /// Makes sure that there is room for a change set that was begun by an edit, and gives it the request of its maker.
-async fn begun(place: Place<'_>, by: MadeBy, set: &mut ChangeSet) -> Result<()> {
+async fn begun(place: Place<'_>, target: Target, by: MadeBy, stored: &mut Stored) -> Result<()> {
     must_have_room(place).await?;
+    if target == Target::Newest {
+        let project = existing::project(place.cx, place.owner, place.project).await?.value;
+        stored.at_once = project.assistants_apply && project.apply_at_once;
+    }
+    let set = &mut stored.set;
     if let Some(request) = requests::request_of(place, by).await? {
         set.title = record::titled(Some(&request.chars().take(record::MAX_TITLE).collect::<String>()))?;
         set.request = Some(request);
@@ -407,6 +420,7 @@ async fn begun(place: Place<'_>, by: MadeBy, set: &mut ChangeSet) -> Result<()> 
 /// # Errors
 /// 404 if the change set does not exist.
 pub async fn plan(place: Place<'_>, target: Target, by: MadeBy) -> Result<Option<Plan>> {
+    existing::project(place.cx, place.owner, place.project).await?;
     Ok(find(place, target, by).await?.0.set.plan)
 }
 
@@ -424,6 +438,7 @@ pub async fn prepare_plan(
     let mut errors = FieldErrors::default();
     errors.length("text", text, 1, theme_tools::MAX_PLAN);
     errors.into_result(())?;
+    existing::project(place.cx, place.owner, place.project).await?;
     let (mut stored, version) = find(place, target, by).await?;
     must_be_open(&stored)?;
     let now = stored.set.plan.as_ref().map_or(0, |plan| plan.version);
@@ -431,7 +446,7 @@ pub async fn prepare_plan(
         return Ok(Err(now));
     }
     if version == 0 {
-        begun(place, by, &mut stored.set).await?;
+        begun(place, target, by, &mut stored).await?;
     }
     let plan = Plan { text: text.to_owned(), version: now + 1 };
     stored.set.plan = Some(plan.clone());
@@ -529,9 +544,13 @@ fn must_be_open(stored: &Stored) -> Result<()> {
 /// # Errors
 /// 404 if it does not exist.
 pub async fn show(place: Place<'_>, target: Target, by: MadeBy) -> Result<ChangeSetDetail> {
-    let (loaded, _) = load(place, target, by).await?;
+    let (mut loaded, _) = load(place, target, by).await?;
     let is_open = loaded.stored.is_open();
-    let diff = String::from_utf8_lossy(&loaded.draft.changes().diff()).into_owned();
+    let changes = loaded.draft.changes();
+    if loaded.is_rebased {
+        loaded.stored.set.files = draft::files_of(&changes);
+    }
+    let diff = String::from_utf8_lossy(&changes.diff()).into_owned();
     let (mut problems, mut not_checked, mut conflicts) = (Vec::new(), None, Vec::new());
     if is_open {
         let checked = lint::of_draft(place, loaded.draft.clone(), loaded.texts(), false).await;
@@ -625,12 +644,25 @@ pub async fn apply(
                 "there is nothing to apply: the change set has no edits, or the theme has them already";
             return Err(Error::conflict("nothing_changed", told));
         }
+        let old = stored.object;
+        let is_rebased = loaded.is_rebased;
+        if is_rebased {
+            // What is kept is what is applied, so that the diff and a revert know the theme as it was right before.
+            stored = loaded.keep(place).await?;
+            hash.clone_into(&mut stored.set.hash);
+        }
+        let objects =
+            if is_rebased { draft::objects(place, old, stored.object) } else { StagedObjects::default() };
         let now = place.cx.clock.now();
         stored.set.state = ChangeSetState::Applied;
         stored.set.applied_at = Some(now);
         stored.set.updated_at = now;
         let also = vec![write_of(place, &mut stored, version)?];
-        match files::write(place.cx, place.owner, place.project, changes, (once, also)).await {
+        let written = files::write(place.cx, place.owner, place.project, changes, (once, also)).await;
+        if !matches!(written, Err(ref error) if error.status().is_server_error()) {
+            objects.settle(place.cx, matches!(written, Ok(true))).await;
+        }
+        match written {
             Ok(true) => return Ok(stored.set),
             // Somebody was faster: with this change set, or with a file of it.
             Ok(false) | Err(Error::Conflict { code: files::CHANGED_MEANWHILE, .. }) => {}

@@ -123,6 +123,9 @@ pub(super) struct Stored {
     /// The object with the edits. `None`: there are none yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<Uuid>,
+    /// Whether it was begun by an edit that is applied at once. Other edits are a draft, which is applied only if somebody says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_once: bool,
 }
 
 impl Stored {
