@@ -640,6 +640,10 @@ pub async fn apply(
         }
         let changes = loaded.writes()?;
         if changes.is_empty() {
+            // Somebody else may have applied it since its record was read.
+            if find(place, target, by).await?.1 != version {
+                continue;
+            }
             let told =
                 "there is nothing to apply: the change set has no edits, or the theme has them already";
             return Err(Error::conflict("nothing_changed", told));
