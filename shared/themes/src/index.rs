@@ -150,8 +150,12 @@ pub async fn catch_up(cx: &Cx, owner: &Owner, project: ProjectId, deadline: Time
     match done {
         Ok(true) => record.end(tally).await,
         Ok(false) => record.cut_off(&tally).await,
-        // Another indexer has taken over. It goes on in the record.
-        Err(Error::Conflict { code: LEASE_LOST, .. }) => {}
+        // Another indexer has taken over, and goes on in the record; or the project was deleted.
+        Err(Error::Conflict { code: LEASE_LOST, .. }) => {
+            if cx.store.theme(owner, project).await?.value.is_settled() {
+                return Ok(());
+            }
+        }
         Err(ref error) => record.fail(tally, error).await,
     }
     done.map(drop)
