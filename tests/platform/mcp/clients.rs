@@ -2,6 +2,7 @@
 //! for Node and Python. If their packages are missing, a test says so and is skipped. `.ci/run` installs them.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tests::Harness;
 use tests::{skipped, skips};
@@ -16,10 +17,13 @@ fn installed(path: PathBuf) -> Option<PathBuf> {
     skips::installed(&path).then_some(path)
 }
 
+/// The longest time that a program may take. The slowest takes a minute.
+const MOST: Duration = Duration::from_secs(400);
+
 /// Runs a program to its end and returns its output.
 async fn output(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Option<String> {
-    let ran = Command::new(program).args(arguments).current_dir(folder()).kill_on_drop(true).output().await;
-    let ran = match ran {
+    let ran = Command::new(program).args(arguments).current_dir(folder()).kill_on_drop(true).output();
+    let ran = match tokio::time::timeout(MOST, ran).await.expect("the program ends") {
         Ok(ran) => ran,
         Err(error) => {
             skipped(error);
