@@ -143,9 +143,10 @@ async fn map(
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct Which {
+pub(crate) struct Which {
     /// The path of the file.
-    path: String,
+    #[param(example = "sections/header.liquid")]
+    pub(crate) path: String,
 }
 
 /// List what a file depends on, and what depends on it

@@ -15,6 +15,8 @@ use themes::files::{self, FileContent, FileView, Outline, Rename};
 use themes::grep::{self, GrepAnswer, GrepQuery};
 use utoipa::IntoParams;
 
+use crate::answers::Which;
+
 shared::routes!(list, search, outline, read, put, rename, delete);
 
 #[derive(Deserialize, IntoParams)]
@@ -62,31 +64,22 @@ async fn search(
     grep::grep(&cx, &caller.owner, project, &query).await.map(axum::Json)
 }
 
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-struct OfFile {
-    /// The path of the file.
-    #[serde(default)]
-    #[param(required = true, example = "sections/header.liquid")]
-    path: String,
-}
-
 /// Read the outline of a file
 ///
 /// Its named parts with their lines: blocks of Liquid, settings and blocks of a schema, CSS rules, functions, elements with an id. At most 300;
 /// of more, the longest. `edit_node` replaces a part by its kind and name.
 #[utoipa::path(
     get, path = "/projects/{project_id}/outline", tag = "themes", operation_id = "read_theme_file_outline",
-    params(ProjectId, OfFile),
+    params(ProjectId, Which),
     responses((status = 200, body = Outline)),
 )]
 async fn outline(
     State(cx): State<Cx>,
     caller: Caller,
     Id(project): Id<ProjectId>,
-    Query(of): Query<OfFile>,
+    Query(which): Query<Which>,
 ) -> Result<axum::Json<Outline>> {
-    files::outline(&cx, &caller.owner, project, &of.path).await.map(axum::Json)
+    files::outline(&cx, &caller.owner, project, &which.path).await.map(axum::Json)
 }
 
 #[derive(Deserialize, IntoParams)]

@@ -3,7 +3,7 @@
 //! An entry names the files that it indexes: the theme's generation and revision. Each lookup first reads both from the
 //! table. So an entry is never used for other files, and it needs no invalidation when files change.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -148,6 +148,33 @@ impl NotesCache {
     }
 }
 
+/// The last `N` values, one for each key. The newest is last.
+pub struct Recent<K, V, const N: usize>(Mutex<VecDeque<(K, V)>>);
+
+impl<K, V, const N: usize> Default for Recent<K, V, N> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: PartialEq, V: Clone, const N: usize> Recent<K, V, N> {
+    #[must_use]
+    pub fn get(&self, key: &K) -> Option<V> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
+    }
+
+    /// Keeps a value in place of the one that the key had, and drops the oldest ones.
+    pub fn put(&self, key: K, value: V) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|(known, _)| *known != key);
+        entries.push_back((key, value));
+        while entries.len() > N {
+            entries.pop_front();
+        }
+    }
+}
+
 /// The most bytes of contents that are kept. A common theme has half of them.
 const CONTENTS_BYTES: usize = 16 << 20;
 /// A longer content is not kept.
@@ -230,6 +257,16 @@ mod tests {
         cache.put(id(16), Arc::default());
         let there: Vec<bool> = [0, 1, 2, 16].map(|n| cache.get(id(n)).is_some()).to_vec();
         assert_eq!(there, [true, false, true, true]);
+    }
+
+    #[test]
+    fn the_oldest_of_the_recent_values_is_dropped() {
+        let recent = Recent::<u32, &str, 2>::default();
+        recent.put(1, "a");
+        recent.put(2, "b");
+        recent.put(1, "c");
+        recent.put(3, "d");
+        assert_eq!([1, 2, 3].map(|key| recent.get(&key)), [Some("c"), None, Some("d")]);
     }
 
     #[test]

@@ -418,10 +418,6 @@ pub async fn read(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Res
 /// # Errors
 /// 404 if the project or the file does not exist, 400 if the file is no text.
 pub async fn outline(cx: &Cx, owner: &Owner, project: ProjectId, path: &str) -> Result<Outline> {
-    if path.is_empty() {
-        existing::project(cx, owner, project).await?;
-        return Err(FieldErrors::one("path", "is required").into());
-    }
     let FileContent { file, bytes } = read(cx, owner, project, path).await?;
     if std::str::from_utf8(&bytes).is_err() {
         return Err(FieldErrors::one("path", "must name a file of text").into());

@@ -3,9 +3,9 @@
 //! An applied change set has the request that it was made for and the lines that it changed. The last of them are read once for each
 //! revision of a theme, and whoever knows more (a coding assistant its own edits, a shop its commits) gives it with the question.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use domain::ids::{Owner, ProjectId};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use theme::History;
 use theme::history::{Change, EditedFile, MAX_CHANGES, MAX_FILES};
 use utoipa::ToSchema;
 
-use crate::cache::ThemeVersion;
+use crate::cache::{Recent, ThemeVersion};
 use crate::changes::{self, ChangeSet, FileChangeKind, Place};
 
 /// The most histories that a process keeps.
@@ -68,9 +68,8 @@ struct Read {
     history: Arc<History>,
 }
 
-/// The histories that this process has read. The newest is last.
-#[derive(Default)]
-struct Histories(Mutex<VecDeque<Arc<Read>>>);
+/// The histories that this process has read.
+type Histories = Recent<(Owner, ProjectId), Arc<Read>, KEPT>;
 
 /// The last changes of a theme: those of its change sets, and those that the caller gives.
 ///
@@ -99,10 +98,8 @@ pub(crate) async fn recalled(cx: &Cx, version: &ThemeVersion, given: &[GivenChan
 async fn own(cx: &Cx, version: &ThemeVersion) -> Result<Arc<Read>> {
     let histories: Arc<Histories> = cx.kept.get();
     let now = cx.clock.now();
-    let known = {
-        let entries = histories.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.iter().find(|read| read.version == *version).cloned()
-    };
+    let theme = (version.owner.clone(), version.project);
+    let known = histories.get(&theme).filter(|read| read.version == *version);
     if let Some(read) = known.filter(|read| hours(now, read.at) < STALE_HOURS) {
         return Ok(read);
     }
@@ -113,14 +110,7 @@ async fn own(cx: &Cx, version: &ThemeVersion) -> Result<Arc<Read>> {
     let changes: Vec<Change> = changes.into_iter().map(|(_, change)| change).collect();
     let history = Arc::new(History::new(changes.iter().cloned()));
     let read = Arc::new(Read { version: version.clone(), at: now, changes, history });
-    let mut entries = histories.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_other =
-        |old: &Arc<Read>| (&old.version.owner, old.version.project) != (&version.owner, version.project);
-    entries.retain(is_other);
-    entries.push_back(read.clone());
-    while entries.len() > KEPT {
-        entries.pop_front();
-    }
+    histories.put(theme, read.clone());
     Ok(read)
 }
 

@@ -147,7 +147,7 @@ async fn a_strangers_call_finds_nothing_on_any_route() {
             }
             let query = match route.rsplit('/').next().unwrap_or_default() {
                 "why" => "?at=2026-11-21T09:00:00Z",
-                "graph" => "?path=assets/a.css",
+                "graph" | "outline" => "?path=assets/a.css",
                 "grep" => "?q=cart",
                 _ => "",
             };

@@ -1,9 +1,10 @@
 //! The edits of a change set: loaded over the theme, and stored again.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use domain::ids::{Owner, ProjectId};
 use domain::projects::theme::ThemeFile;
 use domain::validate::FieldErrors;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -20,7 +21,7 @@ use uuid::Uuid;
 
 use super::record::{ChangeSetFile, FileChangeKind, Stored};
 use super::{Place, Resolve, Side, changes_of, conflicts};
-use crate::cache::{ContentCache, ThemeVersion};
+use crate::cache::{ContentCache, Recent, ThemeVersion};
 use crate::files;
 use crate::{AT_ONCE, state, version};
 
@@ -373,8 +374,9 @@ async fn theme_of(place: Place<'_>) -> Result<(Tree, BTreeMap<String, u64>)> {
     let state = state(cx, owner, project).await?;
     let version = version(owner, project, &state);
     let kept = cx.kept.get::<Listings>();
-    if let Some(known) = kept.get(&version) {
-        return Ok(known);
+    let place = (owner.clone(), project);
+    if let Some((_, listing)) = kept.get(&place).filter(|(known, _)| *known == version) {
+        return Ok(listing);
     }
     let files = cx.store.all_theme_files(owner, project, state.generation).await?;
     let (mut tree, mut sizes) = (Tree::default(), BTreeMap::new());
@@ -383,7 +385,7 @@ async fn theme_of(place: Place<'_>) -> Result<(Tree, BTreeMap<String, u64>)> {
         tree.insert(path.clone(), File::listed(version));
         sizes.insert(path, bytes);
     }
-    kept.put(version, (tree.clone(), sizes.clone()));
+    kept.put(place, (version, (tree.clone(), sizes.clone())));
     Ok((tree, sizes))
 }
 
@@ -392,25 +394,8 @@ const LISTINGS: usize = 8;
 
 type Listing = (Tree, BTreeMap<String, u64>);
 
-/// The lists of the files of the themes that were edited last, by the version of the theme: most calls find the theme as the call before.
-#[derive(Default)]
-struct Listings(Mutex<VecDeque<(ThemeVersion, Listing)>>);
-
-impl Listings {
-    fn get(&self, version: &ThemeVersion) -> Option<Listing> {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.iter().find(|(known, _)| known == version).map(|(_, listing)| listing.clone())
-    }
-
-    fn put(&self, version: ThemeVersion, listing: Listing) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.retain(|(known, _)| (&known.owner, known.project) != (&version.owner, version.project));
-        entries.push_back((version, listing));
-        while entries.len() > LISTINGS {
-            entries.pop_front();
-        }
-    }
-}
+/// The lists of the files of the themes that were edited last, with the version of the theme: most calls find the theme as the call before.
+type Listings = Recent<(Owner, ProjectId), (ThemeVersion, Listing), LISTINGS>;
 
 /// The theme that the draft was made for: as it is now, but with the files that the draft knows as they were.
 fn base_of(now: &Tree, object: &Object) -> Tree {

@@ -1,7 +1,6 @@
 //! What change sets are made for.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use domain::chats::Thread;
 use domain::ids::{Owner, ProjectId};
@@ -12,6 +11,7 @@ use shared::error::Result;
 use shared::flows::messages;
 
 use super::{MadeBy, Place};
+use crate::cache::Recent;
 
 /// The longest request of a change set, in characters. A longer one is cut.
 pub const MAX_REQUEST: usize = 500;
@@ -22,21 +22,14 @@ const KEPT: usize = 64;
 /// Who asked, about which theme.
 type Asker = (Owner, ProjectId, MadeBy);
 
-/// The last request of each maker of change sets. The newest is last.
-#[derive(Default)]
-struct Requests(Mutex<VecDeque<(Asker, String)>>);
+/// The last request of each maker of change sets.
+type Requests = Recent<Asker, String, KEPT>;
 
 /// Remembers what a client has asked. A change set that it begins next is made for that. This is kept in the memory of the process only: if
 /// it is lost, the change set has no request.
 pub fn asked(place: Place<'_>, by: MadeBy, request: &str) {
     let requests: Arc<Requests> = place.cx.kept.get();
-    let asker = (place.owner.clone(), place.project, by);
-    let mut entries = requests.0.lock().unwrap_or_else(PoisonError::into_inner);
-    entries.retain(|(known, _)| *known != asker);
-    entries.push_back((asker, shortened(request)));
-    while entries.len() > KEPT {
-        entries.pop_front();
-    }
+    requests.put((place.owner.clone(), place.project, by), shortened(request));
 }
 
 /// What a new change set of this maker is made for, as far as it is known: of a run, what its person or its action asks; of a client, what it
@@ -54,9 +47,7 @@ pub(super) async fn request_of(place: Place<'_>, by: MadeBy) -> Result<Option<St
         });
     }
     let requests: Arc<Requests> = cx.kept.get();
-    let asker = (owner.clone(), project, by);
-    let entries = requests.0.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(entries.iter().find(|(known, _)| *known == asker).map(|(_, request)| request.clone()))
+    Ok(requests.get(&(owner.clone(), project, by)))
 }
 
 /// How many messages are read to find the person's last one: it is nearly always the newest.
