@@ -69,6 +69,22 @@ def test_channels_of_a_person_at_home_have_their_fields(owner):
     expect(listed.nth(1).get_by_label("Code from the e-mail")).to_be_visible()
 
 
+def test_what_is_typed_before_the_next_frame_goes_into_the_new_fields(owner):
+    context = owner.context()
+    context.add_init_script("const frame = requestAnimationFrame; window.requestAnimationFrame = (draw) => setTimeout(() => frame(draw), 400);")
+    page = owner.page("/notices", context=context)
+    form = page.get_by_role("form", name="Add a channel")
+    page.get_by_label("Kind of channel").select_option("ntfy")
+    expect(form.get_by_label("Topic")).to_be_visible()
+    # Both kinds have a field of this name.
+    page.get_by_label("Kind of channel").select_option("gotify")
+    form.locator("input[name=url]").fill("http://192.168.1.5:8080")
+    form.get_by_label("Token of the application").fill("AbCdEfGhIjKlMnO")
+    page.get_by_role("button", name="Add it").click()
+    expect(form.get_by_role("alert")).to_contain_text("LAMPLIGHTER_ALLOWED_HOSTS")
+    expect(form.locator("input[name=url]")).to_have_value("http://192.168.1.5:8080")
+
+
 def test_an_action_is_told_where_its_person_wants_it(owner):
     agent = owner.post("/agents", {"name": "Watch", "goal": "Watches prices"})["agent_id"]
     task = {"instructions": "Compare the prices", "expected_output": "A report"}

@@ -39,8 +39,10 @@ export function run(pages, frameOf) {
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
   watchFocus();
   // A handler knows what was true at the last drawing. If a key or a click comes before the next frame, that is drawn first. Not so with
-  // `input` and `change`: what was typed is in the field only, and the drawing would replace it.
+  // `input` and `change`: what was typed is in the field only, and the drawing would replace it. They are drawn as soon as they are handled,
+  // so that what is typed next goes into the field that is there then: another kind of channel has other fields.
   for (const type of ["keydown", "click", "submit"]) addEventListener(type, drawNow, { capture: true });
+  for (const type of ["input", "change"]) addEventListener(type, drawNow);
   // A browser follows a link some time after the click. What is pressed in between would still act on the old address.
   addEventListener("click", (event) => {
     const isPlain = event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
