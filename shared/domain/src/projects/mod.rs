@@ -3,6 +3,7 @@
 pub mod enrichment;
 mod hook_filter;
 pub mod theme;
+pub mod turn;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

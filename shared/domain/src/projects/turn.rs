@@ -1,0 +1,74 @@
+//! A turn of the theme agent: what a person's message asks for, how large it is, and how the work is done.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::ids::ProjectId;
+use crate::models::routing::TaskTier;
+
+/// What a person wants of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnMode {
+    /// A change.
+    Code,
+    /// A plan. Nothing is changed.
+    Plan,
+    /// The cause of a fault, and a change that mends it.
+    Debug,
+    /// An answer. Nothing is changed.
+    Ask,
+}
+
+impl TurnMode {
+    pub const ALL: [Self; 4] = [Self::Code, Self::Plan, Self::Debug, Self::Ask];
+
+    /// Whether the turn may change the theme.
+    #[must_use]
+    pub const fn edits(self) -> bool {
+        matches!(self, Self::Code | Self::Debug)
+    }
+}
+
+/// How the work of a turn is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnStrategy {
+    /// A few direct edits.
+    Simple,
+    /// The agent edits, and gives parts of the work to specialists.
+    Hybrid,
+    /// One agent with the most capable model does everything itself.
+    GodMode,
+}
+
+/// What a turn was planned as, and what it has become.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ThemeTurn {
+    pub project_id: ProjectId,
+    pub mode: TurnMode,
+    /// How large the task is.
+    pub tier: TaskTier,
+    pub strategy: TurnStrategy,
+    /// Why, in words, one reason each.
+    pub why: Vec<String>,
+    /// The files that the model was given, whole or as an outline, best match first.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// What the whole turn probably costs, in micro-dollars.
+    #[serde(default)]
+    pub estimate_micros: i64,
+    /// Each time the turn became larger than it was planned, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub escalations: Vec<Escalation>,
+}
+
+/// A turn became larger than it was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Escalation {
+    pub tier: TaskTier,
+    pub strategy: TurnStrategy,
+    /// Why, in words.
+    pub why: String,
+}

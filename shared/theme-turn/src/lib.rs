@@ -1,0 +1,11 @@
+//! The rules of a turn of the theme agent.
+//!
+//! A person says what should change in a shop's theme. Everything here is a pure function or a plain type:
+//!
+//! - [`classify`]: what a message asks for, and how large it is
+//! - [`limits`]: what a turn of this size may use
+//! - [`prompts`]: what the model is told
+
+pub mod classify;
+pub mod limits;
+pub mod prompts;
