@@ -54,7 +54,7 @@ const NOTICE: FetchLimits = FetchLimits {
 
 /// The limits of the call of an action. It is not sent on to where an answer redirects.
 const CALL: FetchLimits = FetchLimits {
-    bytes: domain::http_call::MAX_ANSWER,
+    bytes: domain::actions::http_call::MAX_ANSWER,
     redirects: 0,
     connect: Duration::from_secs(5),
     total: Duration::from_secs(15),

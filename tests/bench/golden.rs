@@ -12,13 +12,13 @@
 use std::time::Duration;
 
 use domain::actions::{Occurrence, OccurrenceState};
+use domain::background::lease::Lease;
+use domain::background::places::Purpose;
 use domain::chats::Thread;
 use domain::chats::summary::{Summary, SummaryBy};
 use domain::ids::{ActionId, ChannelId, ChatId, ImportId, NoticeId, Owner, RunId};
-use domain::lease::Lease;
 use domain::notices::plan::{Event, Happening, note};
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
-use domain::places::Purpose;
 use jiff::SignedDuration;
 use jiff::civil::date;
 use jiff::tz::TimeZone;

@@ -8,7 +8,7 @@ use domain::agent_loop::cards::Answer;
 use domain::ids::RunId;
 use domain::runs::RunEvent;
 use domain::validate::FieldErrors;
-use domain::witness::NewReport;
+use domain::watched::witness::NewReport;
 use serde::Deserialize;
 use shared::edge::accept::Accept;
 use shared::edge::extract::{Caller, Id, Ids, Json, Once, OptionalJson, Query};

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use domain::accounts::scopes::Scope;
-use domain::quoting::short_line;
+use domain::text::quoting::short_line;
 use domain::tools::context::{PARSE_MODE, READ_CONTEXT};
 use domain::tools::memory::{REMEMBER_CARD, SEARCH_MEMORY};
 use domain::tools::theme_tools::{APPLY_CHANGES, EDIT_LINES};

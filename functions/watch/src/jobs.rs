@@ -1,7 +1,7 @@
 //! The route of background jobs.
 
 use axum::extract::State;
-use domain::jobs::JobRun;
+use domain::background::jobs::JobRun;
 use shared::edge::extract::{Caller, Query};
 use shared::flows::jobs::{self, AskedJobs};
 use shared::flows::page::{Page, PageQuery};

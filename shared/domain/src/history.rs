@@ -359,9 +359,8 @@ impl Change {
 mod tests {
     use super::*;
     use crate::actions::samples::{approved, defined};
-    use crate::actions::{ApprovalContent, Command, conditions, transition};
+    use crate::actions::{ApprovalContent, Command, conditions, http_call, transition};
     use crate::agents::{MAX_GOAL, MAX_INSTRUCTIONS, MAX_NAME, NewAgent};
-    use crate::http_call;
     use crate::ids::AgentId;
     use crate::models::ProviderTool;
     use crate::watch;

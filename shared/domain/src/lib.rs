@@ -9,9 +9,8 @@
 //! - [`history`]: who has changed an action or an agent, and what the change did
 //! - [`work`]: the parts of an action that chats and tools also name
 //! - [`schedule`]: when an action is due, in any time zone, across clock changes
-//! - [`dispatch`]: when what is due is sent to the executors
+//! - [`background`]: when work is sent, who may do it, how often it is tried, and the record of each background job
 //! - [`prompts`]: the prompts for models
-//! - [`quoting`]: text of others within a prompt
 //! - [`runs`]: a turn or an occurrence, and the events that clients follow
 //! - [`tools`]: what a model may call, with schemas, effects and the grants they need
 //! - [`agent_loop`]: what a conversation between a model and tools does next
@@ -23,61 +22,43 @@
 //! - [`log`]: the prompts and answers of a coding assistant's agents
 //! - [`accounts`]: API keys
 //! - [`watch`]: what an action watches, and whether it has changed
-//! - [`charset`]: the characters of an answer
-//! - [`http_call`]: the request that an action without a model sends
 //! - [`secrets`]: what calls carry that nobody may see, and the signatures of requests
-//! - [`jobs`]: one record for every background job
-//! - [`witness`]: schedules that something else runs, and whether it ran
-//! - [`watched`]: such a schedule as it is stored and shown
+//! - [`watched`]: schedules that something else runs, and whether it ran
 //! - [`watchdog`]: what is looked at every two hours, and when an alert is raised
 //! - [`notices`]: who is told, when, and in which words
 //! - [`reach`]: which servers may be reached outside
-//! - [`json_schema`]: the JSON Schemas of replies, and the check of values against them
+//! - [`text`]: texts and names: how they are checked, quoted, compared and explained
 
 pub mod accounts;
 pub mod actions;
 pub mod agent_loop;
 pub mod agents;
 pub mod assets;
-pub mod attempts;
-mod canonical;
+pub mod background;
 pub mod ceilings;
-pub mod charset;
 pub mod chats;
 pub mod context;
-pub mod dispatch;
 pub mod history;
-pub mod http_call;
 pub mod ids;
-pub mod jobs;
-pub mod json_schema;
-pub mod lease;
 pub mod living;
 pub mod log;
 pub mod memory;
 pub mod models;
-pub mod names;
 pub mod notices;
-pub mod places;
 pub mod practices;
 pub mod projects;
 pub mod prompts;
-pub mod quoting;
 pub mod reach;
 pub mod runs;
 pub mod schedule;
 pub mod secrets;
+pub mod text;
 pub mod threads;
-mod told_by_platform;
 pub mod tools;
 pub mod validate;
 pub mod watch;
-#[cfg(test)]
-mod watch_simulation;
 pub mod watchdog;
 pub mod watched;
-pub mod witness;
-pub mod wording;
 pub mod work;
 
 /// Bytes as lower-case hexadecimal digits.

@@ -7,7 +7,7 @@ use axum::response::{Html, IntoResponse, Response};
 use domain::actions::ApprovalContent;
 use domain::actions::cost::dollars;
 use domain::notices::render::escape_html as escaped;
-use domain::quoting::is_invisible;
+use domain::text::quoting::is_invisible;
 use domain::validate::FieldErrors;
 
 use crate::error::{Error, Result};

@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequestParts, Path as AxumPath, Request};
+use domain::text::wording::{UNKNOWN_FIELD, refusal};
 use domain::validate::FieldErrors;
-use domain::wording::{UNKNOWN_FIELD, refusal};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use lambda_http::RequestExt;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base::reach::{Ask, FetchError};
 use bytes::Bytes;
 use domain::actions::Action;
-use domain::http_call::{
+use domain::actions::http_call::{
     self, CallAnswer, CallMethod, HttpCall, REPORT_TO, RefusedSecret, SecretProblem, Try,
 };
 use domain::ids::Owner;

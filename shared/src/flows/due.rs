@@ -5,7 +5,7 @@
 //! executor restores the true time. Dispatching twice does no harm, because the stored state decides what to do: an item that
 //! was paused, edited or cancelled after its lease has nothing to do.
 
-use domain::dispatch::{LOOK_AHEAD, delay_seconds, is_without_break, leased_until};
+use domain::background::dispatch::{LOOK_AHEAD, delay_seconds, is_without_break, leased_until};
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 

@@ -6,8 +6,8 @@
 //! Runs of actions are no jobs: they have their occurrences. Neither is the deletion of an account: it leaves no record in the account, and
 //! its receipt is the record.
 
+use domain::background::jobs::{JobKind, JobRun, JobState, Outcome};
 use domain::ids::Owner;
-use domain::jobs::{JobKind, JobRun, JobState, Outcome};
 use futures::FutureExt;
 use jiff::Timestamp;
 use serde::Deserialize;

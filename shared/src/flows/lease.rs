@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use domain::dispatch::LEASE;
+use domain::background::dispatch::LEASE;
 use domain::ids::Owner;
 use jiff::{SignedDuration, Timestamp};
 

@@ -4,7 +4,7 @@
 use domain::ids::{ChannelId, Owner};
 use domain::notices::channels::Channel;
 use domain::notices::replies::{Update, Words};
-use domain::quoting::short_line;
+use domain::text::quoting::short_line;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -2,7 +2,7 @@
 
 use domain::actions::{Action, Occurrence, OccurrenceCommand};
 use domain::ids::{Owner, RunId};
-use domain::witness::NewReport;
+use domain::watched::witness::NewReport;
 
 use crate::context::Cx;
 use crate::error::{Error, Result};

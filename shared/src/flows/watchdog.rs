@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::accounts::profile::Account;
 use domain::accounts::quota::Month;
 use domain::actions::{Action, ReasonCode};
+use domain::background::jobs::{JobKind, JobRun};
 use domain::ceilings::{Ceiling, CeilingOf};
 use domain::ids::{NoticeId, Owner};
-use domain::jobs::{JobKind, JobRun};
 use domain::notices::of_watchdog::of_watchdog;
 use domain::notices::plan::Happening;
 use domain::schedule::{Schedule, zone_or_utc};
@@ -28,7 +28,7 @@ use domain::watchdog::{
     judge_queue, judge_timer, judge_watched, look_at,
 };
 use domain::watched::MAX_WATCHED;
-use domain::witness::newest;
+use domain::watched::witness::newest;
 use domain::work::ActionState;
 use futures::FutureExt;
 use futures::stream::{self, StreamExt};

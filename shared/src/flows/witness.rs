@@ -6,13 +6,13 @@ use std::iter;
 use std::time::Duration;
 
 use domain::ids::{Owner, ReportId, WatchedId};
-use domain::names;
+use domain::text::names;
 use domain::validate::FieldErrors;
 use domain::watchdog::{Check, Observed, Verdict, judge_watched};
-use domain::watched::{MAX_WATCHED, WatchedPatch, WatchedRecord, WatchedReport, WatchedView, find};
-use domain::witness::{
+use domain::watched::witness::{
     Expected, MAX_LEDGER, NewReport, NewWatched, Report, ledger, newest, reports_from, reports_until,
 };
+use domain::watched::{MAX_WATCHED, WatchedPatch, WatchedRecord, WatchedReport, WatchedView, find};
 use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::{SignedDuration, Timestamp};

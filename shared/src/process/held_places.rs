@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use domain::background::lease::Lease;
+use domain::background::places::Purpose;
 use domain::ids::Owner;
-use domain::lease::Lease;
-use domain::places::Purpose;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! The records of background jobs.
 
+use domain::background::jobs::JobRun;
 use domain::ids::{JobId, Owner};
-use domain::jobs::JobRun;
 use jiff::Timestamp;
 
 use super::keys;

@@ -1,8 +1,8 @@
-//! The places of an owner's runs on the executors, and the backlog: the runs that wait for one. [`domain::places`] has the rules.
+//! The places of an owner's runs on the executors, and the backlog: the runs that wait for one. [`domain::background::places`] has the rules.
 
+use domain::background::lease::Lease;
+use domain::background::places::{Place, Purpose};
 use domain::ids::{ActionId, Owner, RunId};
-use domain::lease::Lease;
-use domain::places::{Place, Purpose};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -14,7 +14,7 @@ use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write
 use super::{DueEntry, DueTarget};
 
 /// How long an alert is kept.
-const ALERT_KEPT: SignedDuration = SignedDuration::from_hours(24 * domain::jobs::KEPT_DAYS);
+const ALERT_KEPT: SignedDuration = SignedDuration::from_hours(24 * domain::background::jobs::KEPT_DAYS);
 
 /// How many entries of the index a query reads.
 const PAGE: usize = 1_000;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use domain::background::jobs::{JobKind, Outcome};
 use domain::ids::{ImportId, Owner, ProjectId};
-use domain::jobs::{JobKind, Outcome};
 use domain::projects::theme::{
     Import, ImportState, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, ThemeFile, ThemeState,
 };

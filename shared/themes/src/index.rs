@@ -13,8 +13,8 @@
 
 use std::time::{Duration, Instant};
 
+use domain::background::jobs::{JobKind, Outcome};
 use domain::ids::{Owner, ProjectId};
-use domain::jobs::{JobKind, Outcome};
 use domain::projects::enrichment::{Enrichment, EnrichmentStatus};
 use domain::projects::theme::{DEBOUNCE, LEASE, MAP_LAYOUT, StoredMap, ThemeState};
 use domain::projects::theme::{Import, ImportState, MapPhase};

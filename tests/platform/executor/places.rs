@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::actions::{OccurrenceState, ReasonCode};
+use domain::background::places::{Purpose, of_owner};
 use domain::ids::{ActionId, Owner};
-use domain::places::{Purpose, of_owner};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use shared::config::{Config, ExecutorsConfig};
@@ -153,7 +153,8 @@ async fn a_place_is_shared_within_an_invocation_and_ends_with_its_lease() {
     a.leave(&cx).await;
     assert!(second.enter(&cx, &owner, false).await.unwrap().is_err(), "a run still uses the place");
     // As long as the holder lives, it renews its lease.
-    let until_at = |places: Vec<((u32, domain::lease::Lease<uuid::Uuid>), u64)>| places[0].0.1.until;
+    let until_at =
+        |places: Vec<((u32, domain::background::lease::Lease<uuid::Uuid>), u64)>| places[0].0.1.until;
     let before = until_at(cx.store.places(&owner, Purpose::Runs).await.unwrap());
     stage.clock.set(stage.clock.now() + SignedDuration::from_secs(30));
     until("it is renewed", async || until_at(cx.store.places(&owner, Purpose::Runs).await.unwrap()) > before)

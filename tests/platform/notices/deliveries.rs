@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use domain::background::lease::Lease;
+use domain::background::places::{LEASE, Purpose};
 use domain::ids::NoticeId;
-use domain::lease::Lease;
 use domain::notices::plan::{Event, Happening};
 use domain::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
-use domain::places::{LEASE, Purpose};
 use domain::reach::Policy;
 use jiff::SignedDuration;
 use lamplighter_local::platform::PlatformConfig;

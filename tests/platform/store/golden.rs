@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::clock::{Clock, ManualClock};
-use domain::places::Purpose;
+use domain::background::places::Purpose;
 use lamplighter_local::platform::PlatformConfig;
 use shared::store::keys::RecordKind;
 use tests::Harness;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domain::accounts::export::ExportState;
+use domain::background::jobs::{JobKind, JobRun, JobState};
 use domain::ids::{JobId, Owner};
-use domain::jobs::{JobKind, JobRun, JobState};
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::engines::faults::{FaultConfig, FaultRates};
 use lamplighter_local::platform::PlatformConfig;

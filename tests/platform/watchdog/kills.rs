@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::background::jobs::{JobKind, JobRun, JobState, Outcome};
 use domain::ids::Owner;
-use domain::jobs::{JobKind, JobRun, JobState, Outcome};
 use domain::watchdog::{Check, LOOK_EVERY, look_at};
 use jiff::{SignedDuration, Timestamp};
 use lamplighter_local::engines::faults::{FaultConfig, FaultRates, Faults};

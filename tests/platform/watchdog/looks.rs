@@ -1,7 +1,7 @@
 //! The watchdog: what is wrong is said once, and so is its end, whatever comes twice or dies.
 
+use domain::background::jobs::{JobKind, JobRun, Outcome};
 use domain::ids::Owner;
-use domain::jobs::{JobKind, JobRun, Outcome};
 use domain::watchdog::look_at;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::routing::get;
 use domain::accounts::quota::Charge;
-use domain::jobs::{JobKind, JobRun, Outcome};
+use domain::background::jobs::{JobKind, JobRun, Outcome};
 use domain::notices::NoticeKind;
 use domain::watchdog::{Check, LOOK_EVERY};
 use jiff::{SignedDuration, Timestamp};

@@ -3,9 +3,9 @@
 use domain::agents::Agent;
 use domain::chats::conversation::NewMessage;
 use domain::ids::{AgentId, RunId};
-use domain::json_schema::Schema;
 use domain::models::{ImageInput, Role, Sampling, SamplingParameter, Usage};
 use domain::runs::form::{JsonForm, MAX_SCHEMA, MAX_STOP, MAX_STOPS, MIN_TOKENS, ReplyForm};
+use domain::text::json_schema::Schema;
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Memory: search it, keep a card about work, correct and delete facts.
 
 use domain::memory::recall::RecalledKind;
-use domain::quoting::{one_line, quoted};
+use domain::text::quoting::{one_line, quoted};
 use domain::tools::memory::{CorrectFact, ForgetFact, MAX_HITS, MemoryDepth, RememberCard, SearchMemory};
 use serde_json::{Value, json};
 use shared::Error;

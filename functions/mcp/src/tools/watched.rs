@@ -1,7 +1,7 @@
 //! Reports of routines that something else runs.
 
 use domain::tools::watched::ReportRun;
-use domain::witness::NewReport;
+use domain::watched::witness::NewReport;
 use shared::flows::witness;
 
 use super::{Failure, ToolResult, to_json};

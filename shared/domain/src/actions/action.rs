@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::marks::{Failures, Held, Preflight};
 use super::reason::Reason;
-use crate::http_call::HttpCall;
+use crate::actions::http_call::HttpCall;
 use crate::ids::{ActionId, AgentId, RunId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;

@@ -9,12 +9,12 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::action::{Action, Budget};
+use crate::actions::http_call::HttpCall;
 use crate::agents::Agent;
-use crate::canonical::canonical;
-use crate::http_call::HttpCall;
 use crate::ids::ProjectId;
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::Schedule;
+use crate::text::canonical::canonical;
 use crate::tools::{self, ToolDef, ToolSpecForHash};
 use crate::watch::Watch;
 use crate::work::{ActionState, Condition, TaskConfig};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::links::{self, Hosts};
-use crate::json_schema::Schema;
+use crate::text::json_schema::Schema;
 use crate::validate::FieldErrors;
 use crate::work::Condition;
 

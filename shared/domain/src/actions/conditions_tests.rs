@@ -52,7 +52,7 @@ fn bad_conditions_are_refused_by_field_and_limit() {
             Ok(conditions) => check(&mut errors, &conditions),
             Err(error) => {
                 let path = format!("conditions{}", error.path());
-                errors = crate::wording::refusal("body", &path, &error.inner().to_string());
+                errors = crate::text::wording::refusal("body", &path, &error.inner().to_string());
             }
         }
         errors.to_string()

@@ -6,15 +6,15 @@ use serde::Deserialize;
 
 use super::action::{AskedBudget, Budget};
 use super::input::NewAction;
+use crate::actions::http_call::HttpCall;
 use crate::agents::Agent;
-use crate::http_call::HttpCall;
 use crate::ids::ProposalId;
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::ScheduleInput;
+use crate::text::wording::refusal;
 use crate::validate::FieldErrors;
 use crate::validate::present;
 use crate::watch::Watch;
-use crate::wording::refusal;
 use crate::work::{ActionDraft, Condition, Priority, TaskConfig, TaskConfigPatch};
 
 /// The definition of an action by a person.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::action::{Action, AskedBudget, Budget};
 use super::conditions;
+use crate::actions::http_call::HttpCall;
 use crate::ceilings;
-use crate::http_call::HttpCall;
 use crate::ids::{ActionId, AgentId, ProposalId};
 use crate::models::{ModelTier, ProviderTool};
 use crate::schedule::{Schedule, ScheduleInput};

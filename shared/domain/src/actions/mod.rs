@@ -5,6 +5,7 @@
 //! - [`change`]: how a change that a model proposes is checked, and approved when it is accepted
 //! - [`command`]: whether a command that a model proposes is possible now
 //! - [`define`]: the input that defines an action
+//! - [`http_call`]: the request that an action without a model sends
 //! - [`state`]: the only function that changes an action
 //! - [`approval`]: the hash that binds an approval to its content
 //! - [`plan`]: decides about the fire times that have come, at one wake-up
@@ -43,6 +44,7 @@ pub mod cost;
 pub mod define;
 pub mod failures;
 pub mod held;
+pub mod http_call;
 pub mod idle;
 pub mod input;
 mod links;

@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use super::action::Action;
 use super::marks::is_zero;
 use super::reason::ReasonCode;
+use crate::background::lease::Lease;
 use crate::ids::{ActionId, RunId};
-use crate::lease::Lease;
 use crate::models::Usage;
-use crate::witness::Report;
+use crate::watched::witness::Report;
 use crate::work::ActionState;
 
 /// A run that is found, or begins, at least this long after its due time is late.

@@ -7,9 +7,9 @@ use serde_json::json;
 use super::progress::backoff;
 use super::samples::{approved, noon, run, ts};
 use super::{Action, Occurrence, OccurrenceCommand, OccurrenceRefused, OccurrenceState, Reason, ReasonCode};
-use crate::attempts;
+use crate::background::attempts;
 use crate::models::Usage;
-use crate::witness::Report;
+use crate::watched::witness::Report;
 
 const MAX: u32 = attempts::PER_STEP;
 

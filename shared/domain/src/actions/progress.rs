@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 use super::action::Action;
 use super::occurrence::{Occurrence, OccurrenceState};
 use super::reason::{Reason, ReasonCode};
-use crate::attempts;
+use crate::background::attempts;
 use crate::ids::RunId;
 use crate::models::Usage;
-use crate::witness::Report;
+use crate::watched::witness::Report;
 
 /// A change of an occurrence. Those that come from its executor name the fence of its claim.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::{
     Action, ActionState, Command, Decision, ExecutionResult, Occurrence, OccurrenceCommand,
     OccurrenceRefused, OccurrenceState, Reason, ReasonCode, Refused, approval_hash, plan_due, transition,
 };
-use crate::attempts;
+use crate::background::attempts;
 use crate::ids::RunId;
 
 const DAYS: i64 = 90;

@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::step::CallResult;
-use crate::canonical::canonical;
 use crate::ceilings::CeilingReached;
 use crate::ids::CallId;
+use crate::text::canonical::canonical;
 
 /// How many calls of one reply may wait for a person at the same time.
 pub const MAX_OPEN: usize = 20;

@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 use crate::ceilings;
 use crate::ids::{AgentId, ProjectId};
 use crate::models::{ModelTier, ProviderTool};
-use crate::names;
 use crate::schedule::timezone_named;
+use crate::text::names;
 use crate::validate::{FieldErrors, present};
 use crate::work::ActionDraft;
 

@@ -6,11 +6,11 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::signals::{Deliverable, Reply};
+use crate::chats::told_by_platform::is_told_by_platform;
 use crate::ids::{AgentId, ChatId, MessageId, RunId};
 use crate::memory::told::Told;
 use crate::models::image::{self, Image, ImageInput};
 use crate::models::{Block, Message, Role};
-use crate::told_by_platform::is_told_by_platform;
 use crate::validate::FieldErrors;
 
 /// The longest message of a person, in characters.
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn what_the_platform_tells_a_model_is_not_a_persons() {
-        let repair = crate::told_by_platform::repair("`title` is missing");
+        let repair = crate::chats::told_by_platform::repair("`title` is missing");
         let result = "Result of query_actions:\n[]";
         for (text, is_of_platform) in [
             (repair.as_str(), true),

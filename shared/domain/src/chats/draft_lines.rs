@@ -6,7 +6,7 @@
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use crate::quoting::{breaks_line, is_invisible};
+use crate::text::quoting::{breaks_line, is_invisible};
 
 /// The longest line of a draft, in characters. Clients cut longer lines of a code block off at the edge of their window.
 const WIDTH: usize = 100;

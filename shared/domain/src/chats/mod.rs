@@ -5,6 +5,7 @@ pub mod draft_lines;
 pub mod proposal;
 pub mod signals;
 pub mod summary;
+pub(crate) mod told_by_platform;
 
 pub use crate::threads::Thread;
 pub use conversation::{Chat, ChatMessage};

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::commit::Commit;
 use super::frontmatter::parts;
 use super::{Doc, DocName, MAX_TEXT};
-use crate::quoting::short_line;
+use crate::text::quoting::short_line;
 
 /// A text below this size may shrink as it likes.
 const SMALL: usize = 400;

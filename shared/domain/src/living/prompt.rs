@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::checks::Problem;
 use super::commit::Commit;
 use super::parts::{Part, PartName};
-use crate::quoting::{one_line, quoted, short_line};
+use crate::text::quoting::{one_line, quoted, short_line};
 
 /// The only tool of the first question.
 pub const TOOL: &str = "choose_parts";

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::DocName;
 use super::checks::Problem;
 use crate::ids::{ProjectId, SyncId};
-use crate::quoting::short_line;
+use crate::text::quoting::short_line;
 
 /// How often a synchronisation is begun before it has failed.
 pub const MAX_TRIES: u32 = 5;

@@ -1,7 +1,7 @@
 //! What an agent that uses the living documents of a project is told.
 
 use super::{Doc, Staleness};
-use crate::quoting::quoted;
+use crate::text::quoting::quoted;
 
 /// The most text of documents that an agent is told, in bytes. It reads longer ones with a tool.
 pub const MAX_TOLD: usize = 48 * 1024;

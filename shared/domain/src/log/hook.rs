@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::ids::{InstanceId, SessionId};
 use super::view::cut;
-use crate::wording::refusal;
+use crate::text::wording::refusal;
 
 /// The longest agent type, and the longest id of a call or of a background agent, in characters.
 const MAX_WORD: usize = 128;

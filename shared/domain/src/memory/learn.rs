@@ -20,7 +20,7 @@ use super::session::{Said, SaidBy, Session};
 use super::tombstone::normal;
 use super::words::is_hidden;
 use super::{MAX_FACT, MAX_FACTS, MAX_SOURCES, UNTITLED, dates, words};
-use crate::quoting::{breaks_line, one_line, quoted};
+use crate::text::quoting::{breaks_line, one_line, quoted};
 
 /// The longest title of a conversation, in bytes.
 pub const MAX_TITLE: usize = 120;

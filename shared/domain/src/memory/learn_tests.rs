@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::learn::*;
 use super::session::{Said, SaidBy, Session};
 use super::{MAX_FACT, MAX_FACTS, MIN_FACTS};
-use crate::quoting::breaks_line;
+use crate::text::quoting::breaks_line;
 
 const MOST: usize = 20_000;
 

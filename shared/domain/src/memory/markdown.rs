@@ -12,7 +12,7 @@ use super::words::is_hidden;
 use super::{
     Block, Card, CardText, Fact, FactState, LongTerm, MAX_BYTES, MAX_CARD_TITLE, MAX_FACT, MAX_LINES, Week,
 };
-use crate::quoting::breaks_line;
+use crate::text::quoting::breaks_line;
 use crate::validate::FieldErrors;
 
 /// The longest heading of a section of the long-term memory, in bytes.

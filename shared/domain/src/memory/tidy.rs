@@ -18,7 +18,7 @@ use super::markdown::{self, MAX_HEADING};
 use super::tombstone::normal;
 use super::{Fact, FactState, Line, LongTerm, MAX_BYTES, MAX_FACT, MAX_LINES, MAX_SOURCES, Section};
 use crate::ids::{FactId, instant_of};
-use crate::quoting::one_line;
+use crate::text::quoting::one_line;
 use crate::validate::FieldErrors;
 
 /// The only tool that the model may call.

@@ -11,7 +11,7 @@ use super::plan::Notice;
 use super::render::Message;
 use super::{LeadsTo, NoticeKind};
 use crate::ids::{ChannelId, DeliveryId, NoticeId, RunId};
-use crate::quoting::short_line;
+use crate::text::quoting::short_line;
 
 /// How many days a delivery is kept after it was created.
 pub const KEPT_DAYS: i64 = 30;

@@ -1,6 +1,6 @@
 //! Texts from outside, made harmless: on one line, without what nobody sees, and without addresses and mentions.
 
-use crate::quoting::{breaks_line, is_invisible};
+use crate::text::quoting::{breaks_line, is_invisible};
 
 /// How many combining characters may follow each other: letters of all languages need no more, and more of them cover other lines.
 const COMBINING: usize = 3;

@@ -40,7 +40,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::ids::{ActionId, AgentId, ChannelId, ProjectId, RunId, WatchedId};
-use crate::quoting::short_line;
+use crate::text::quoting::short_line;
 use crate::validate::{FieldErrors, TIME_LIMIT, is_sane};
 
 /// How many actions may have rules of their own.

@@ -2,9 +2,9 @@
 
 use super::plan::{Event, Happening};
 use super::{About, Cause, LeadsTo, NoticeKey, NoticeKind};
+use crate::background::jobs::JobKind;
 use crate::ids::{ActionId, WatchedId};
-use crate::jobs::JobKind;
-use crate::quoting::short_line;
+use crate::text::quoting::short_line;
 use crate::watchdog::{Check, Say, capital, was};
 
 /// The longest name in a title, in bytes. What is wrong must have room after it.
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
     use crate::watchdog::{ActionFacts, Counter, Observed, judge_action, judge_watched, look};
-    use crate::witness::{NewWatched, newest};
+    use crate::watched::witness::{NewWatched, newest};
 
     fn at(minutes: i64) -> Timestamp {
         Timestamp::from_second(1_795_251_600 + minutes * 60).unwrap()

@@ -24,7 +24,7 @@ use super::result::{Output, Part, Results, RunResult, excerpt, parts, sources};
 use super::{About, LeadsTo, NoticeKey, NoticeKind};
 use crate::actions::cost::dollars;
 use crate::ids::RunId;
-use crate::quoting::is_invisible;
+use crate::text::quoting::is_invisible;
 
 /// The longest subject of an e-mail, in characters.
 pub const MAX_SUBJECT: usize = 150;

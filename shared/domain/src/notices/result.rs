@@ -515,7 +515,7 @@ mod tests {
         #[test]
         fn every_part_is_lines_that_a_person_sees(text in "\\PC{0,200}|[\\x00-\\u{ffff}]{0,100}|([#>*`|~_\\[\\]()<!-]|\n| |a){0,120}") {
             for line in lines(&output(&text)) {
-                prop_assert!(!line.chars().any(|c| c.is_control() || crate::quoting::is_invisible(c)), "{line:?}");
+                prop_assert!(!line.chars().any(|c| c.is_control() || crate::text::quoting::is_invisible(c)), "{line:?}");
             }
         }
     }

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::PracticeId;
-use crate::names;
 use crate::schedule::timezone_named;
+use crate::text::names;
 use crate::validate::FieldErrors;
 
 pub use marks::{DaySet, Marks};

@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::theme::ThemeState;
+use crate::background::lease::Lease;
 use crate::ids::ImportId;
-use crate::lease::Lease;
 use crate::models::Stop;
 
 /// How long a worker may be silent before another worker may take over.

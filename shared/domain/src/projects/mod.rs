@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::ProjectId;
-use crate::names;
+use crate::text::names;
 use crate::validate::FieldErrors;
 
 pub use hook_filter::{HookFilter, HookFilterText};

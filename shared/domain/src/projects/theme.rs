@@ -13,8 +13,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::background::lease::Lease;
 use crate::ids::ImportId;
-use crate::lease::Lease;
 use crate::validate::{FieldErrors, MAX_STORED};
 
 /// The largest file of a theme, in bytes.

@@ -10,12 +10,12 @@ use crate::actions::{Action, AgentBrief, Notebook, Occurrence, OccurrenceKind, a
 use crate::agents::Agent;
 use crate::assets::Asset;
 use crate::chats::summary::{Cut, MAX_SUMMARY, Summary, SummaryBy};
+pub use crate::chats::told_by_platform::{repair, result_of};
 use crate::ids::AssetId;
 use crate::models::reduce::EARLIER;
 use crate::models::{CacheTtl, SystemBlock};
-use crate::quoting::{one_line, quoted};
 use crate::schedule::moment_in_words;
-pub use crate::told_by_platform::{repair, result_of};
+use crate::text::quoting::{one_line, quoted};
 use crate::watch::page::MAX_SHOWN;
 use crate::watch::state::News;
 use crate::work::MAX_NOTEBOOK;
@@ -425,7 +425,7 @@ mod tests {
     use crate::actions::{ApprovalContent, Briefing};
     use crate::agents::NewAgent;
     use crate::ids::AgentId;
-    use crate::quoting::breaks_line;
+    use crate::text::quoting::breaks_line;
 
     #[test]
     fn the_cached_blocks_are_the_same_whatever_the_time_and_id() {

@@ -9,8 +9,8 @@ use super::about;
 use crate::actions::{ApprovalContent, conditions};
 use crate::ids::ProjectId;
 use crate::models::{Block, CacheTtl, Message, Role, SystemBlock};
-use crate::quoting::quoted;
 use crate::schedule::zone_or_utc;
+use crate::text::quoting::quoted;
 use crate::tools::Setting;
 
 const RUN: &str = "<lamplighter:run>

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json_schema::Schema;
 use crate::models::Sampling;
+use crate::text::json_schema::Schema;
 
 /// The smallest limit of a reply, in tokens: some providers refuse smaller ones.
 pub const MIN_TOKENS: u32 = 16;

@@ -11,12 +11,12 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::accounts::quota::Charge;
+use crate::actions::http_call::Sent;
 use crate::agent_loop::cards::{self, Asks, Card, CardState, OpenCall};
 use crate::agents::AgentDraft;
+use crate::background::lease::Lease;
 use crate::ceilings::CeilingOf;
-use crate::http_call::Sent;
 use crate::ids::{ActionId, AgentId, ChatId, ProposalId, RunId};
-use crate::lease::Lease;
 use crate::memory::recall::Recalled;
 use crate::models::prices::{self, Rates};
 use crate::models::routing::Level;

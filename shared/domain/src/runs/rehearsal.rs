@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use crate::actions::http_call::HttpCall;
 use crate::actions::input::MOST_USES;
 use crate::agent_loop::{Call, Purpose, Step};
-use crate::http_call::HttpCall;
 use crate::models::{ProviderTool, Usage};
 use crate::tools::{self, LOOP, THEME, ToolCall};
 use crate::{assets::NewAsset, chats::signals::Deliverable};

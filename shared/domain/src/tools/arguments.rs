@@ -4,8 +4,8 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 
 use super::MAX_LIMIT;
+use crate::text::wording::refusal;
 use crate::validate::FieldErrors;
-use crate::wording::refusal;
 
 /// The arguments of a tool of the agent loop.
 pub trait Arguments: DeserializeOwned {

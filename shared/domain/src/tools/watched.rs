@@ -7,7 +7,7 @@ use super::Effect::Write;
 use super::Surface::Mcp;
 use super::ToolDef;
 use super::schema::{object, optional, text, up_to};
-use crate::witness::{MAX_LINK, MAX_NAME, MAX_SUMMARY};
+use crate::watched::witness::{MAX_LINK, MAX_NAME, MAX_SUMMARY};
 
 pub static REPORT_RUN: ToolDef = ToolDef {
     title: Some("Report run"),

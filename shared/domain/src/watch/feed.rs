@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{MAX_URL, dates, markup};
-use crate::charset;
+use crate::text::charset;
 
 /// How many entries are looked at. [`Looked`] says which ones.
 pub const MAX_ENTRIES: usize = 200;

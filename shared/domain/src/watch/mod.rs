@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use crate::canonical::canonical;
 use crate::context::Workflow;
 use crate::ids::{AssetId, ProjectId};
+use crate::text::canonical::canonical;
 use crate::validate::FieldErrors;
 
 /// How many things an action may watch.

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::json;
 use super::markup::{INLINE, Piece, Walk};
-use crate::charset;
+use crate::text::charset;
 
 /// How much of what was found a run is shown, in bytes.
 pub const MAX_SHOWN: usize = 4_000;

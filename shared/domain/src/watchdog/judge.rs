@@ -3,11 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Check, Observed};
+use crate::background::jobs::{JobKind, JobRun, JobState};
 use crate::ceilings::CeilingOf;
 use crate::ids::ActionId;
-use crate::jobs::{JobKind, JobRun, JobState};
-use crate::witness::{Expected, Report, Standing, Watched, WatchedState, standing};
-use crate::wording::span_in_words;
+use crate::text::wording::span_in_words;
+use crate::watched::witness::{Expected, Report, Standing, Watched, WatchedState, standing};
 
 /// How long after its due time a job that has not begun is stale.
 pub const STALE_AFTER: SignedDuration = SignedDuration::from_hours(2);

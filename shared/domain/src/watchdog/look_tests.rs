@@ -6,10 +6,10 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
+use crate::background::jobs::{JobRun, Outcome};
 use crate::ceilings::CeilingOf;
 use crate::ids::{ActionId, WatchedId};
-use crate::jobs::{JobRun, Outcome};
-use crate::witness::{self, NewWatched, Report, Watched};
+use crate::watched::witness::{self, NewWatched, Report, Watched};
 
 fn at(hours: i64) -> Timestamp {
     Timestamp::from_second(1_795_251_600 + hours * 3_600).unwrap()

@@ -14,6 +14,8 @@ mod judge;
 #[cfg(test)]
 mod look_tests;
 mod record;
+#[cfg(test)]
+mod simulation_tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,8 +24,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::jobs::JobKind;
-use crate::quoting::short_line;
+use crate::background::jobs::JobKind;
+use crate::text::quoting::short_line;
 use crate::validate::FieldErrors;
 
 pub(crate) use judge::capital;

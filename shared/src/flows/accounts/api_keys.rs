@@ -3,7 +3,7 @@
 use domain::accounts::scopes::Scope;
 use domain::accounts::{ApiKeyToken, hour_of_use};
 use domain::ids::{ApiKeyId, Owner};
-use domain::names;
+use domain::text::names;
 use domain::validate::FieldErrors;
 use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};

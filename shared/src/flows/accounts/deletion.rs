@@ -2,8 +2,8 @@
 
 use domain::accounts::deletion::{DeletionState, Kept, KeptCopy, KeptCount, Left, Receipt};
 use domain::accounts::quota::Month;
+use domain::background::dispatch::LEASE;
 use domain::ceilings::CeilingOf;
-use domain::dispatch::LEASE;
 use domain::ids::{Owner, ReceiptId};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;

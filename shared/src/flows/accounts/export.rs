@@ -13,9 +13,9 @@
 use std::time::Duration;
 
 use domain::accounts::export::{ADDRESS_VALID, Export};
-use domain::dispatch::LEASE;
+use domain::background::dispatch::LEASE;
+use domain::background::jobs::{JobKind, Outcome};
 use domain::ids::{ExportId, Owner};
-use domain::jobs::{JobKind, Outcome};
 use domain::memory::recall::Recalled;
 use jiff::Timestamp;
 use serde::Serialize;

@@ -12,10 +12,10 @@ use std::io::{BufRead, BufReader, Read};
 use domain::accounts::import::{
     AccountImport, AccountImportState, ImportFormat, MAX_ARCHIVE, Position, UPLOAD_WITHIN, most_inflated,
 };
+use domain::background::dispatch::SWEEP_EVERY;
+use domain::background::jobs::{JobKind, Outcome};
 use domain::chats::conversation::check_images;
-use domain::dispatch::SWEEP_EVERY;
 use domain::ids::{MessageId, Owner, ProjectId, RunId};
-use domain::jobs::{JobKind, Outcome};
 use domain::log::{Entry, InstanceId, SessionId};
 use domain::models::Block;
 use domain::validate::FieldErrors;

@@ -19,7 +19,7 @@ use domain::log::SessionId;
 use domain::memory::openclaw::{self, Job, Known, MAX_LINE, Transcript, TranscriptReader, told};
 use domain::memory::session::{MAX_MESSAGES, Said};
 use domain::memory::{Card, markdown};
-use domain::quoting::one_line;
+use domain::text::quoting::one_line;
 use domain::work::TaskConfigPatch;
 use jiff::civil::{Date, time};
 use jiff::tz::TimeZone;

@@ -6,7 +6,7 @@ use domain::actions::Action;
 use domain::agents::Agent;
 use domain::assets::{Asset, AssetType};
 use domain::ids::AgentId;
-use domain::quoting::one_line;
+use domain::text::quoting::one_line;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 

@@ -12,7 +12,7 @@ use domain::ids::{ActionId, AgentId, Owner, ProjectId};
 use domain::living::MAX_SYNC_MICROS;
 use domain::models::ProviderTool;
 use domain::prompts::of_run;
-use domain::quoting::one_line;
+use domain::text::quoting::one_line;
 use domain::tools::theme_tools;
 use domain::validate::FieldErrors;
 use domain::watch::Watch;

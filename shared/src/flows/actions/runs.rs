@@ -11,7 +11,7 @@ use domain::ids::{ActionId, Owner, RunId};
 use domain::models::Usage;
 use domain::notices::told::Told;
 use domain::validate::FieldErrors;
-use domain::witness::Report;
+use domain::watched::witness::Report;
 use futures::FutureExt;
 use jiff::Timestamp;
 use serde::Serialize;

@@ -8,8 +8,8 @@
 //! a backlog, which a sweep checks every few minutes, and each of its runs, after a quarter of an hour.
 
 use domain::actions::{Occurrence, OccurrenceCommand, Reason, ReasonCode};
+use domain::background::places::{self, Full, Purpose};
 use domain::ids::Owner;
-use domain::places::{self, Full, Purpose};
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng;
 

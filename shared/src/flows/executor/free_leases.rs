@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use domain::accounts::deletion::DeletionState;
 use domain::actions::OccurrenceState;
-use domain::places::Purpose;
+use domain::background::places::Purpose;
 use jiff::SignedDuration;
 
 use crate::context::Cx;

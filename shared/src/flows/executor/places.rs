@@ -1,4 +1,4 @@
-//! The places that one invocation of an executor holds for the owners of its runs. [`domain::places`] has the rules.
+//! The places that one invocation of an executor holds for the owners of its runs. [`domain::background::places`] has the rules.
 //!
 //! All runs of an owner in one invocation share one place. The invocation takes the place before it claims the first of these
 //! runs, renews its lease while they are under way, and gives it back after the last one. A run that finds no free place goes on
@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::clock::Clock;
+use domain::background::lease::Lease;
+use domain::background::places::{self, Free, Full, LEASE, Purpose, RENEW_EVERY};
 use domain::ids::Owner;
-use domain::lease::Lease;
-use domain::places::{self, Free, Full, LEASE, Purpose, RENEW_EVERY};
 use uuid::Uuid;
 
 use super::backlog;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::dispatch::delay_seconds;
+use domain::background::dispatch::delay_seconds;
 use domain::ids::{Owner, RunId};
 use domain::runs::RunKind;
 use futures::FutureExt;

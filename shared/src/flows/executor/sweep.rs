@@ -1,7 +1,7 @@
 //! The sweep: leases the items of all owners that will be due before the next sweep, and sends them to the executors.
 
 use domain::actions::plan::ON_TIME;
-use domain::dispatch::{LEASE, LOOK_AHEAD};
+use domain::background::dispatch::{LEASE, LOOK_AHEAD};
 use futures::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::dispatch::LEASE;
+use domain::background::dispatch::LEASE;
+use domain::background::jobs::{JobKind, Outcome};
 use domain::ids::{Owner, ProjectId, SyncId};
-use domain::jobs::{JobKind, Outcome};
 use domain::living::checks::{Known, Problem};
 use domain::living::parts::{Part, PartName, joined, split};
 use domain::living::prompt::{

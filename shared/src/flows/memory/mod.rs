@@ -34,9 +34,9 @@ pub(crate) mod told;
 mod traces;
 mod vectors;
 
-use domain::dispatch::LEASE;
+use domain::background::dispatch::LEASE;
+use domain::background::jobs::{JobKind, Outcome};
 use domain::ids::Owner;
-use domain::jobs::{JobKind, Outcome};
 use domain::memory::when::{self, Job, Kept};
 use jiff::{SignedDuration, Timestamp};
 

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::background::jobs::Outcome;
 use domain::ids::{BlockId, FactId, Owner};
-use domain::jobs::Outcome;
 use domain::memory::learn::Rejected;
 use domain::memory::session::{Skip, worth_learning};
 use domain::memory::{Block, Fact, Source};

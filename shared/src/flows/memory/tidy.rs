@@ -4,8 +4,8 @@
 //! blocks, which move into the archive. A week with more blocks than a transaction can move has several clean-ups. So a crash leaves a
 //! clean-up done or not begun, and so does a crash of a rollback.
 
+use domain::background::jobs::Outcome;
 use domain::ids::{FactId, Owner, TidyId};
-use domain::jobs::Outcome;
 use domain::memory::tidy::{self, LineChange};
 use domain::memory::{Fact, LongTerm, MAX_LINES, Week};
 use domain::models::{ModelTier, ToolSpec};

@@ -8,8 +8,8 @@ use domain::notices::channels::{Channel, ChannelKind, MailServer, NTFY, Security
 use domain::notices::codes::{self, Code};
 use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::of_channel::of_channel;
-use domain::quoting::short_line;
 use domain::secrets::signature::SigningSecret;
+use domain::text::quoting::short_line;
 use domain::validate::FieldErrors;
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng;

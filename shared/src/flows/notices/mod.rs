@@ -21,7 +21,7 @@ mod waits;
 use std::collections::BTreeSet;
 
 use domain::actions::{Action, Occurrence, OccurrenceState, Telling};
-use domain::dispatch::LEASE;
+use domain::background::dispatch::LEASE;
 use domain::ids::{ActionId, ChannelId, NoticeId, Owner, RunId};
 use domain::notices::deliveries::{DeliveryRecord, Said};
 use domain::notices::digest::DigestItem;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use domain::actions::idle::{Idle, IdleCode};
 use domain::actions::{Action, Occurrence, OccurrenceKind, OccurrenceState, ReasonCode};
+use domain::background::jobs::JobRun;
 use domain::ids::{ActionId, AgentId, Owner, RunId};
-use domain::jobs::JobRun;
 use domain::schedule::{timezone_named, zone_or_utc};
 use domain::validate::FieldErrors;
 use futures::stream::{self, StreamExt, TryStreamExt};

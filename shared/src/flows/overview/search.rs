@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use domain::ids::{AgentId, Owner};
-use domain::names;
+use domain::text::names;
 use domain::validate::FieldErrors;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! The due times of a day of schedules that something else runs.
 
 use domain::ids::{Owner, WatchedId};
+use domain::watched::witness::{Expected, ExpectedState};
 use domain::watched::{MAX_WATCHED, WatchedRecord};
-use domain::witness::{Expected, ExpectedState};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;

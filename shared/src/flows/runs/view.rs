@@ -1,8 +1,8 @@
 //! A run as clients see it.
 
+use domain::actions::http_call::Sent;
 use domain::agent_loop::Card;
 use domain::agents::AgentDraft;
-use domain::http_call::Sent;
 use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
 use domain::memory::recall::Recalled;
 use domain::models::{Usage, WebSource};

@@ -14,7 +14,7 @@ use std::time::Duration;
 use domain::accounts::quota::Charge;
 use domain::agent_loop::{Outcome, Purpose, Reply, Step};
 use domain::agents::Agent;
-use domain::attempts;
+use domain::background::attempts;
 use domain::chats::ChatMessage;
 use domain::chats::conversation::{MAX_MESSAGE, READY, said as words_of};
 use domain::ids::{ChatId, Owner, ProposalId, RunId};

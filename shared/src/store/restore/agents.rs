@@ -3,7 +3,7 @@
 use domain::agents::{Agent, AgentMetrics};
 use domain::history::Change;
 use domain::ids::{ActionId, AgentId, AssetId, ChatId};
-use domain::names;
+use domain::text::names;
 use serde::Serialize;
 use serde_json::Value;
 

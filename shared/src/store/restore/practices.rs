@@ -1,8 +1,8 @@
 //! Practices and their check-ins.
 
 use domain::ids::PracticeId;
-use domain::names;
 use domain::practices::{CheckIn, Practice};
+use domain::text::names;
 use serde_json::Value;
 
 use super::{KeptOrNot, Location, keep, read, valid};

@@ -3,10 +3,10 @@
 use domain::context::{VERSION_DAYS, Workflow};
 use domain::ids::{ImportId, ProjectId};
 use domain::living::{Changelog, DocName};
-use domain::names;
 use domain::projects::Project;
 use domain::projects::enrichment::Enrichment;
 use domain::projects::theme::{Import, ThemeFile, ThemeState};
+use domain::text::names;
 use jiff::SignedDuration;
 use serde_json::Value;
 

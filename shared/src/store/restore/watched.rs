@@ -1,7 +1,7 @@
 //! Watched schedules and their reports.
 
 use domain::ids::WatchedId;
-use domain::names;
+use domain::text::names;
 use domain::watched::{WatchedRecord, WatchedReport};
 use serde_json::Value;
 

@@ -230,7 +230,7 @@ impl Loaded {
         self.load_changed(place, &mut now).await?;
         let open = conflicts(self.draft.compare(&now, input.merge));
         if let Some(path) = input.decisions.keys().find(|path| open.iter().all(|file| file.path != **path)) {
-            let path = domain::quoting::short_line(path, 200);
+            let path = domain::text::quoting::short_line(path, 200);
             return Err(
                 FieldErrors::one("decisions", format!("{path} is no file that both have changed")).into()
             );

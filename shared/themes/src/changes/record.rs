@@ -144,7 +144,7 @@ impl Stored {
 /// # Errors
 /// It is too long.
 pub(super) fn titled(title: Option<&str>) -> Result<String, FieldErrors> {
-    let title = domain::names::canonical(title.unwrap_or_default());
+    let title = domain::text::names::canonical(title.unwrap_or_default());
     let length = title.chars().count();
     if length > MAX_TITLE {
         let told = format!("must have at most {MAX_TITLE} characters, has {length}");

@@ -17,8 +17,8 @@ mod pass;
 
 use std::sync::Arc;
 
+use domain::background::jobs::{JobKind, Outcome};
 use domain::ids::{Owner, ProjectId};
-use domain::jobs::{JobKind, Outcome};
 use domain::models::Stop;
 use domain::models::routing::Ask;
 use domain::projects::enrichment::{Enrichment, LEASE, PassEnd, ThemeRevision};

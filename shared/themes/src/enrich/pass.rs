@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use domain::jobs::Outcome;
+use domain::background::jobs::Outcome;
 use domain::models::routing::{AgentRole, Ask};
 use domain::models::{Message, ModelRequest, ModelTier, Stop, ToolChoice};
 use domain::projects::enrichment::{Enrichment, ThemeRevision};

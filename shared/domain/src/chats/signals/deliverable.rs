@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::agents::{AgentDraft, Need};
 use crate::assets::NewAsset;
-use crate::wording::refusal;
+use crate::text::wording::refusal;
 use crate::work::{ActionDraft, Condition, TaskConfig};
 
 /// One deliverable, in the order of the reply.

@@ -21,7 +21,7 @@ use super::MAX_NAMESPACE;
 use crate::ids::{ActionId, AgentId, CardId, Owner};
 use crate::log::SessionId;
 use crate::practices::day_named;
-use crate::quoting::one_line;
+use crate::text::quoting::one_line;
 
 /// The agent that every installation has. Its sessions are the person's own.
 pub const MAIN: &str = "main";

@@ -4,7 +4,7 @@
 //! died or no answer came, is repeated, and the receiver can tell that it is the same.
 
 use domain::actions::OccurrenceCommand;
-use domain::http_call::{Judged, Sent, judge};
+use domain::actions::http_call::{Judged, Sent, judge};
 use domain::ids::Owner;
 use domain::runs::{Run, RunError, RunState};
 use jiff::{SignedDuration, Timestamp};

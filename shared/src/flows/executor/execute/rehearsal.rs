@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use domain::actions::conditions::{self, Report};
+use domain::actions::http_call::HttpCall;
 use domain::actions::{Action, ApprovalContent};
 use domain::agent_loop::{CallResult, Outcome, Reply};
 use domain::agents::Agent;
 use domain::assets::NewAsset;
 use domain::chats::signals::Deliverable;
-use domain::http_call::HttpCall;
 use domain::ids::Owner;
 use domain::models::{Message, ProviderTool};
 use domain::prompts::of_run::Found;

@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use domain::background::jobs::{JobKind, Outcome};
 use domain::ids::{ImportId, Owner, ProjectId};
-use domain::jobs::{JobKind, Outcome};
 use domain::log::import::{HELD, ImportReport, LogImport, LogImportState, MAX_ARCHIVE_BYTES};
 use domain::validate::FieldErrors;
 use jiff::Timestamp;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::JobId;
-use crate::quoting::{one_line, short_line};
+use crate::text::quoting::{one_line, short_line};
 use crate::validate::{FieldErrors, MAX_STORED};
 
 /// How many days a record is kept after its job's due time: long enough for five weekly jobs.

@@ -8,7 +8,7 @@
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use crate::lease::Lease;
+use crate::background::lease::Lease;
 
 /// How long an executor holds a place without renewing it.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(60);

@@ -25,10 +25,10 @@ use url::Url;
 use utoipa::ToSchema;
 
 use crate::ids::WatchedId;
-use crate::names;
 use crate::schedule::{Schedule, ScheduleInput};
+use crate::text::names;
+use crate::text::wording::span_in_words;
 use crate::validate::FieldErrors;
-use crate::wording::span_in_words;
 
 /// The longest name, in characters.
 pub const MAX_NAME: usize = 100;

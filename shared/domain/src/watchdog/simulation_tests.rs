@@ -11,9 +11,9 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::background::jobs::{JobKind, JobRun, Outcome};
 use crate::ceilings::CeilingOf;
 use crate::ids::{ActionId, WatchedId};
-use crate::jobs::{JobKind, JobRun, Outcome};
 use crate::notices::plan::{Decision, Event, Happening, NoticeState, due, note};
 use crate::notices::{About, Cause, LeadsTo, NoticeKey, NoticeKind, Preferences};
 use crate::schedule::{Schedule, ScheduleInput, TRIED_ZONES as ZONES, zone_or_utc};
@@ -21,7 +21,7 @@ use crate::watchdog::{
     ActionFacts, BudgetFacts, Check, CheckSettings, Counter, JobFacts, LOOK_EVERY, Observed, QueueFacts, Say,
     judge_action, judge_budget, judge_heartbeat, judge_job, judge_queue, judge_timer, judge_watched, look,
 };
-use crate::witness::{NewWatched, Report, Watched, newest, reports_from};
+use crate::watched::witness::{NewWatched, Report, Watched, newest, reports_from};
 
 const FAULTS: usize = 200;
 

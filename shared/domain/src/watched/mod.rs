@@ -1,14 +1,16 @@
-//! A watched schedule as it is stored and shown. The rules are in [`crate::witness`].
+//! A watched schedule as it is stored and shown. The rules are in [`witness`].
+
+pub mod witness;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::ids::{ReportId, WatchedId};
-use crate::names;
 use crate::schedule::{Schedule, ScheduleInput};
+use crate::text::names;
 use crate::validate::FieldErrors;
-use crate::witness::{
+use crate::watched::witness::{
     Expected, ExpectedState, NewWatched, Report, Standing, Watched, WatchedState, newest, standing,
 };
 

@@ -4,7 +4,7 @@
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use crate::quoting::{breaks_line, is_invisible};
+use crate::text::quoting::{breaks_line, is_invisible};
 use crate::validate::FieldErrors;
 
 /// A name as it is stored: in the form NFC, without blanks around it.
