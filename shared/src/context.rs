@@ -7,7 +7,11 @@ use std::time::Duration;
 
 use base::clock::Clock;
 use base::reach::{Fetch, FetchLimits};
-use domain::ids::{AgentId, Owner, ProjectId, RunId};
+use domain::agent_loop::{Call, Step};
+use domain::ids::{AgentId, ChangeSetId, Owner, ProjectId, RunId};
+use domain::models::routing::Ask;
+use domain::models::{ModelTier, SystemBlock};
+use domain::projects::turn::{Escalation, ThemeTurn};
 use domain::tools::ToolDef;
 use futures::future::BoxFuture;
 use models::{InvalidEndpoint, Models};
@@ -80,6 +84,38 @@ pub struct Area {
     pub data: &'static DataRules,
     /// The tools of the agent loop that it performs.
     pub tools: &'static [AreaTool],
+    /// How it leads turns of its own.
+    pub leads: Option<&'static AreaLead>,
+}
+
+/// How an area leads the turns that are its own: those with a [`ThemeTurn`]. The functions are pure, so that a process that takes a
+/// turn over goes on as the one before.
+pub struct AreaLead {
+    /// The stable part of the prompt.
+    pub system: fn() -> Vec<SystemBlock>,
+    /// What holds after these steps.
+    pub lead: fn(&ThemeTurn, &[Step]) -> Lead,
+    /// Why a call may not be made after these steps, in words for the model.
+    pub refusal: fn(&ThemeTurn, &[Step], &Call) -> Option<String>,
+    /// What a run has changed, for those who follow it. `None`: nothing.
+    pub changed: fn(Cx, Owner, Box<ThemeTurn>) -> BoxFuture<'static, Result<Option<Value>>>,
+}
+
+/// What holds for a turn at its present size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lead {
+    /// Each time it became larger than it was planned, oldest first.
+    pub escalations: Vec<Escalation>,
+    /// How often the model may be called.
+    pub steps: usize,
+    /// The most tokens of a reply.
+    pub reply_tokens: u32,
+    /// Which models it asks for.
+    pub ask: Ask,
+    /// How much the models think.
+    pub tier: ModelTier,
+    /// What the model is told if it stops now.
+    pub nudge: Option<&'static str>,
 }
 
 /// The areas that a function knows.
@@ -100,6 +136,8 @@ pub struct AreaCall {
     pub project: ProjectId,
     pub run: RunId,
     pub agent: Option<AgentId>,
+    /// Where the edits of the run collect, if it is not a change set of its own.
+    pub change_set: Option<ChangeSetId>,
     pub input: Value,
 }
 
@@ -185,6 +223,12 @@ pub struct CxParts {
 }
 
 impl Cx {
+    /// How the area of themes leads its turns, if this function knows that area.
+    #[must_use]
+    pub fn leads(&self) -> Option<&'static AreaLead> {
+        self.areas.iter().find_map(|area| area.leads)
+    }
+
     /// A context with the configured models.
     ///
     /// # Errors

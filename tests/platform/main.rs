@@ -205,6 +205,7 @@ mod store {
 /// Themes: files, the map, and its descriptions.
 mod themes {
     mod changes;
+    mod chat;
     mod computing;
     mod enrichment;
     mod events;

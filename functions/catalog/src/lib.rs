@@ -35,6 +35,7 @@ pub const ALL: &[&Function] = &[
     &notices::FUNCTION,
     &schedule_sweep::FUNCTION,
     &scheduled_executor::FUNCTION,
+    &theme_chat::FUNCTION,
     &theme_index::FUNCTION,
     &theme_lookup::FUNCTION,
     &watch::FUNCTION,
@@ -59,6 +60,7 @@ pub const NAMES: &[&str] = &[
     "notices",
     "schedule-sweep",
     "scheduled-executor",
+    "theme-chat",
     "theme-index",
     "theme-lookup",
     "watch",
@@ -88,6 +90,7 @@ const DESCRIPTIONS: &[(&str, Describe)] = &[
     ("mcp", mcp::describe),
     ("memory-recall", memory_recall::describe),
     ("notices", notices::describe),
+    ("theme-chat", theme_chat::describe),
     ("theme-lookup", theme_lookup::describe),
     ("watch", watch::describe),
 ];

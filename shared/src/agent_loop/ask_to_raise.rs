@@ -53,7 +53,7 @@ impl<K: Kind> Driver<K> {
     /// is a setup conversation or a rehearsal, which have no cards.
     pub(super) fn ask_to_raise(&mut self, reached: CeilingReached) -> Result<Rest, CallError> {
         let why = reached.to_string();
-        let has_cards = matches!(self.recorder.run().kind, RunKind::Chat | RunKind::Action);
+        let has_cards = matches!(self.recorder.run().kind, RunKind::Chat | RunKind::Action | RunKind::Theme);
         if !reached.can_be_raised() || !has_cards {
             return Err(CallError::Budget(why));
         }

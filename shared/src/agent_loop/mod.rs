@@ -81,13 +81,15 @@ pub struct Terms {
     pub has_documents: bool,
     /// The project whose theme the agent reads and edits.
     pub theme: Option<ProjectId>,
+    /// The most tokens of a reply of the model.
+    pub reply_tokens: u32,
 }
 
 impl Terms {
     /// What a call of a model is for. The work of a deep agent is checked by a deep model, and that of others by the standard one.
     fn ask(&self, purpose: Purpose) -> Ask {
         match purpose {
-            Purpose::Work | Purpose::Person | Purpose::Conditions => self.work,
+            Purpose::Work | Purpose::Person | Purpose::Conditions | Purpose::Nudge => self.work,
             Purpose::Check => Ask {
                 role: AgentRole::Review,
                 task: (self.tier == ModelTier::Deep).then_some(TaskTier::Complex),
@@ -322,7 +324,12 @@ impl<K: Kind> Driver<K> {
         let mut history = None::<Vec<Message>>;
         loop {
             self.transcript.outputs = self.kind.outputs();
+            let nudge = self.boxed_lead().await?;
             let rest = match agent_loop::next(&self.transcript, &self.terms.policy, self.cx.clock.now()) {
+                Next::Finish(Outcome::Completed { .. }) if nudge.is_some() => {
+                    self.boxed_nudge(nudge.unwrap_or_default()).await?;
+                    None
+                }
                 Next::Finish(outcome) => Some(Rest::Ended(outcome)),
                 Next::Perform { from } => self.boxed_calls(from).await?,
                 Next::CheckConditions => self.boxed_conditions().await?,
@@ -366,6 +373,28 @@ impl<K: Kind> Driver<K> {
         Ok(None)
     }
 
+    /// Lets the area of the run say what holds now. Returns what the model is told if it stops now.
+    async fn be_led(&mut self) -> Result<Option<&'static str>, CallError> {
+        let Some(turn) = &self.recorder.run().theme else { return Ok(None) };
+        let Some(leads) = self.cx.leads() else {
+            return Err(Error::internal("this function can't lead a turn of the theme agent").into());
+        };
+        let lead = (leads.lead)(turn, &self.transcript.steps);
+        let known = turn.escalations.len();
+        self.terms.policy.max_steps = lead.steps;
+        self.terms.reply_tokens = lead.reply_tokens;
+        self.terms.work = lead.ask;
+        self.terms.tier = lead.tier;
+        for escalation in lead.escalations.into_iter().skip(known) {
+            let data = json!(escalation);
+            if let Some(turn) = &mut self.recorder.run_mut().theme {
+                turn.escalations.push(escalation);
+            }
+            self.recorder.event(EventKind::TurnEscalated, data).await?;
+        }
+        Ok(lead.nudge)
+    }
+
     async fn check_conditions(&mut self) -> Result<Option<Rest>, CallError> {
         self.look().await?;
         // The report is stored as a step. So a process that takes the run over decides by the same report.
@@ -406,6 +435,15 @@ impl<K: Kind> Driver<K> {
         may_call_tools: bool,
     ) -> BoxFuture<'a, Result<Option<Rest>, CallError>> {
         Box::pin(self.work(history, may_call_tools))
+    }
+
+    fn boxed_lead(&mut self) -> BoxFuture<'_, Result<Option<&'static str>, CallError>> {
+        Box::pin(self.be_led())
+    }
+
+    fn boxed_nudge(&mut self, text: &'static str) -> BoxFuture<'_, Result<(), CallError>> {
+        let reply = Reply { text: text.to_owned(), ..Reply::default() };
+        Box::pin(self.store(Purpose::Nudge, Replied { reply, settle: Vec::new(), usage: None }))
     }
 
     fn boxed_check(&mut self) -> BoxFuture<'_, Result<Option<Rest>, CallError>> {
@@ -481,7 +519,7 @@ impl<K: Kind> Driver<K> {
     /// The longest reply of the next step, in tokens. `None` if the reply of the run has the length that the client wants.
     fn longest_reply(&self) -> Option<u32> {
         let run = self.recorder.run();
-        run.form.tokens_left(run.usage.output_tokens, MAX_OUTPUT_TOKENS)
+        run.form.tokens_left(run.usage.output_tokens, self.terms.reply_tokens)
     }
 
     fn request(&self, history: &[Message], may_call_tools: bool, longest: u32) -> ModelRequest {

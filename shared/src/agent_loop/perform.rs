@@ -110,7 +110,10 @@ impl<K: Kind> Driver<K> {
     /// which are of use only after a long result.
     pub(super) fn own_tools(&self) -> impl Iterator<Item = &'static ToolDef> {
         let of_projects = tools::of_projects(self.terms.has_documents, self.terms.theme.is_some());
-        let own: tools::Table = if self.transcript.has_long_result() { tools::OWN } else { &[] };
+        // A turn of the theme agent always has them, so that all turns of a conversation begin with the same tools and the provider can cache
+        // them.
+        let has_own = self.transcript.has_long_result() || self.recorder.run().theme.is_some();
+        let own: tools::Table = if has_own { tools::OWN } else { &[] };
         of_projects.chain(own.iter().copied())
     }
 
@@ -403,7 +406,7 @@ impl<K: Kind> Driver<K> {
                 let page = self.transcript.result_page(call_id, from_char);
                 Ok(CallResult::of(page).into())
             }
-            Ok(ToolCall::OfArea(tool, input)) => self.of_area(tool, input).await,
+            Ok(ToolCall::OfArea(tool, input)) => self.of_area(tool, call, input).await,
             Ok(parsed) => self.kind.perform(self.kind_cx(), parsed).await,
             Err(sentence) if tool.is_signal() => {
                 let mut performed = Performed::from(CallResult::repair(&sentence));
@@ -416,23 +419,34 @@ impl<K: Kind> Driver<K> {
     }
 
     /// A call that an area performs.
-    async fn of_area(&self, tool: &'static ToolDef, input: Value) -> Result<Performed<K::Change>> {
+    async fn of_area(
+        &self,
+        tool: &'static ToolDef,
+        call: &Call,
+        input: Value,
+    ) -> Result<Performed<K::Change>> {
         let performer = self.cx.areas.iter().flat_map(|area| area.tools).find(|known| known.def == tool);
         let (Some(performer), Some(project)) = (performer, self.terms.theme) else {
             return Ok(CallResult::refused(format!("not called: {} is not available here", tool.name)).into());
         };
+        let run = self.recorder.run();
+        if let (Some(turn), Some(leads)) = (&run.theme, self.cx.leads())
+            && let Some(why) = (leads.refusal)(turn, &self.transcript.steps, call)
+        {
+            return Ok(CallResult::refused(format!("not called: {why}")).into());
+        }
         // A rehearsal stores nothing: an edit is checked and forgotten.
         let rehearses = self.terms.rehearses && tool.effect != Effect::Read;
         if rehearses && tool.effect == Effect::Write {
             return Ok(CallResult::told("this is a rehearsal: the call was recorded and not made").into());
         }
-        let run = self.recorder.run();
         let call = AreaCall {
             cx: self.cx.clone(),
             owner: self.recorder.owner().clone(),
             project,
             run: run.run_id,
             agent: run.agent_id,
+            change_set: run.theme.as_ref().map(|turn| turn.change_set_id),
             input,
         };
         let AreaAnswer { told, writes, objects } = (performer.perform)(call).await?;

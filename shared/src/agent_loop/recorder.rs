@@ -516,7 +516,7 @@ impl Drop for Recorder {
 
 /// Counts a turn that has just failed. A run of an action counts when its occurrence is told, and of a rehearsal nobody expects anything.
 fn count_failure(run: &Run, now: Timestamp) {
-    if run.state == RunState::Failed && matches!(run.kind, RunKind::Setup | RunKind::Chat) {
+    if run.state == RunState::Failed && matches!(run.kind, RunKind::Setup | RunKind::Chat | RunKind::Theme) {
         metrics::failed(Work::Conversation, now);
     }
 }

@@ -111,14 +111,16 @@ impl Store {
     }
 }
 
-/// A mark that something belongs to an agent: an item without a record.
+/// A mark that something belongs to an agent or a project: an item without a record.
+#[derive(serde::Serialize)]
+pub(super) struct Mark {}
+
+/// The write of the mark that something belongs to an agent.
 pub(super) fn child(
     owner: &Owner,
     agent: AgentId,
     id: impl ToString,
     extras: &Extras,
 ) -> Result<Write, StoreError> {
-    #[derive(serde::Serialize)]
-    struct Mark {}
     Ok(Write::Put { key: keys::agent_child(owner, agent, id), item: item(&Mark {}, extras)? })
 }

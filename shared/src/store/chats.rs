@@ -1,14 +1,14 @@
 //! Chats. Their messages are in `messages`.
 
 use domain::chats::Chat;
-use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner, ProposalId, RunId};
+use domain::ids::{ActionId, AgentId, AssetId, ChatId, Owner, ProjectId, ProposalId, RunId};
 use domain::memory::Source;
 use domain::memory::part::MemoryPart;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::agents::child;
+use super::agents::{Mark, child};
 use super::idempotency::Once;
 use super::keys;
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
@@ -85,6 +85,11 @@ impl Store {
             writes.push(child(owner, agent, chat.chat_id, &plain)?);
             writes.push(Write::Exists { key: keys::agent(owner, agent) });
         }
+        if let Some(project) = chat.project_id {
+            let key = keys::project_chat(owner, project, chat.chat_id);
+            writes.push(Write::Put { key, item: item(&Mark {}, &plain)? });
+            writes.extend(Self::project_exists(owner, project));
+        }
         Ok(writes)
     }
 
@@ -125,6 +130,18 @@ impl Store {
         self.resolve(marks, |id: ChatId| keys::chat(owner, id)).await
     }
 
+    /// The conversations with the theme agent of a project, newest first.
+    pub async fn project_chats(
+        &self,
+        owner: &Owner,
+        project: ProjectId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<QueryPage<Chat>, StoreError> {
+        let marks = self.query(&keys::project_chats(owner, project), after, limit, Order::Newest).await?;
+        self.resolve(marks, |id: ChatId| keys::chat(owner, id)).await
+    }
+
     /// The write that records what a chat produced. Repeating it changes nothing.
     pub fn generated_write(owner: &Owner, chat: ChatId, id: impl ToString) -> Result<Write, StoreError> {
         let id = id.to_string();
@@ -159,6 +176,10 @@ impl Store {
                 key: keys::agent_child(owner, agent, chat.chat_id),
                 must_exist: false,
             });
+        }
+        if let Some(project) = chat.project_id {
+            let key = keys::project_chat(owner, project, chat.chat_id);
+            writes.push(Write::Delete { key, must_exist: false });
         }
         let gone = MemoryPart::gone(Source::Chat(chat.chat_id));
         writes.extend(Self::memory_marks(owner, [gone], stamp, now)?);

@@ -403,6 +403,9 @@ macro_rules! records {
                 => [restored by projects::living_document] as "living_documents";
             /// The state of a theme.
             theme() = "THEME" guards Theme => [restored by projects::theme] as "themes";
+            /// A conversation with the theme agent of a project, by its id.
+            project_chat(chat: ChatId) = "{chat}"
+                lists project_chats(ChatId::PREFIX) => [restored by projects::chat];
         }
         /// The versions of a context document.
         Document(project: ProjectId, workflow: Workflow as &) = "PROJECT#{project}#CONTEXT#{workflow}"

@@ -3,9 +3,13 @@
 //! A person says what should change in a shop's theme. Everything here is a pure function or a plain type:
 //!
 //! - [`classify`]: what a message asks for, and how large it is
+//! - [`data`]: what a client sends with a message
+//! - [`lead`]: when a turn escalates, and which calls it may not make
 //! - [`limits`]: what a turn of this size may use
 //! - [`prompts`]: what the model is told
 
 pub mod classify;
+pub mod data;
+pub mod lead;
 pub mod limits;
 pub mod prompts;

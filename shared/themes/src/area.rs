@@ -11,10 +11,10 @@ use theme::index::{MAX_FILES, MAX_THEME_BYTES};
 use theme::path::check_path;
 
 /// The area of themes, for the declarations of functions.
-pub static AREA: Area = Area { data: &RULES, tools: &[] };
+pub static AREA: Area = Area { data: &RULES, tools: &[], leads: None };
 
 /// The same with the tools, for functions that run agents.
-pub static WITH_TOOLS: Area = Area { tools: crate::tools::OF_LOOP, ..AREA };
+pub static WITH_TOOLS: Area = Area { tools: crate::tools::OF_LOOP, leads: Some(&crate::turn::LEADS), ..AREA };
 
 static RULES: DataRules = DataRules { check_record, check_object };
 

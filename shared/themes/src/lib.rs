@@ -13,6 +13,7 @@
 //! - [`index`]: brings the map up to date
 //! - [`enrich`]: what a model adds to the map afterwards
 //! - [`history`]: what was asked and edited before, which lookups know
+//! - [`turn`]: a person says what should change, and the theme agent changes it
 //! - [`answers`]: lookup, scout, repo map, map, graph, gate
 
 pub mod answers;
@@ -33,6 +34,7 @@ pub mod import;
 pub mod index;
 pub mod projects;
 pub mod tools;
+pub mod turn;
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use shared::blobs::BlobKey;
 use shared::context::Cx;
 use shared::error::{Error, QuotaExceeded, Result};
 use shared::flows::page::{self, Page, PageQuery};
-use shared::flows::{edit, existing, indexing, logs};
+use shared::flows::{chats, edit, existing, indexing, logs};
 use shared::money::plans;
 use shared::request::caller::IfMatch;
 use shared::store::quota::Created;
@@ -131,6 +131,7 @@ pub async fn delete(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
 /// that an interrupted deletion has left something.
 async fn delete_children(cx: &Cx, owner: &Owner, id: ProjectId) -> Result<()> {
     logs::delete::of_project(cx, owner, id).await?;
+    chats::erase_of_project(cx, owner, id).await?;
     cx.store.delete_document_versions(owner, id).await?;
     cx.store.delete(&keys::docs_hook(owner, id)).await?;
     cx.store.delete_living_versions(owner, id).await?;

@@ -53,14 +53,10 @@ pub type Told = std::result::Result<String, String>;
 
 fn in_run(def: &'static ToolDef, call: AreaCall) -> BoxFuture<'static, Result<AreaAnswer>> {
     async move {
-        let AreaCall { cx, owner, project, run, agent, input } = call;
-        let Some(agent_id) = agent else {
-            let told = Err("only an agent has a theme".to_owned());
-            return Ok(AreaAnswer { told, writes: Vec::new(), objects: StagedObjects::default() });
-        };
+        let AreaCall { cx, owner, project, run, agent: agent_id, change_set, input } = call;
         let place = Place { cx: &cx, owner: &owner, project };
         let by = MadeBy::Run { run_id: run, agent_id };
-        let target = Target::Own(ChangeSetId::from_uuid(run.uuid()));
+        let target = Target::Own(change_set.unwrap_or_else(|| ChangeSetId::from_uuid(run.uuid())));
         let done = match Asked::read(def, input) {
             Ok(Asked::Edit(call)) => match changes::prepare(place, target, by, &[call]).await {
                 Ok(Ok(Prepared { edited, write, objects })) => {

@@ -287,6 +287,7 @@ async fn a_proposal_is_accepted_once_and_with_changes() {
     let chat = Chat {
         chat_id,
         agent_id: Some(agent),
+        project_id: None,
         title: String::new(),
         created_at: cx.clock.now(),
         reset_after: None,

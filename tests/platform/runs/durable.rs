@@ -234,11 +234,11 @@ async fn every_kind_of_run_is_cancelled_within_two_seconds() {
     let action = stage.approved(json!({})).await;
     // Turns whose process is alive, or dead.
     for (topic, dead) in
-        [(agent, false), (agent, true), (Topic::Setup(None), false), (Topic::Action(action), false)]
+        [(agent.clone(), false), (agent, true), (Topic::Setup(None), false), (Topic::Action(action), false)]
     {
         let process = Process::start(&stage);
         let asked = model.asked();
-        let run = process.begins(&stage, topic, "Hello").await;
+        let run = process.begins(&stage, topic.clone(), "Hello").await;
         model.asked_times(asked + 1).await;
         let live = if dead {
             process.kill();

@@ -124,7 +124,7 @@ pub fn next(transcript: &Transcript, policy: &Policy, now: Timestamp) -> Next {
     }
     let Some(last) = transcript.steps.last() else { return Next::CallModel { may_call_tools: true } };
     match last.purpose {
-        Purpose::Person | Purpose::Summary => call_model(transcript, policy),
+        Purpose::Person | Purpose::Summary | Purpose::Nudge => call_model(transcript, policy),
         Purpose::Conditions => after_conditions(transcript, policy, last),
         Purpose::Check => after_check(transcript, policy, &last.reply),
         Purpose::Work => after_work(transcript, policy, last),

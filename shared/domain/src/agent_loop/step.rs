@@ -38,6 +38,8 @@ pub enum Purpose {
     Person,
     /// The text is the summary of messages that are no longer sent. It comes before the first step for work.
     Summary,
+    /// The text is what the platform tells a model that stopped too early. No model is called for it.
+    Nudge,
 }
 
 /// What a model answered.

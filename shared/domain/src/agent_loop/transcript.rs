@@ -94,7 +94,9 @@ impl Transcript {
         for at in 0..self.steps.len() {
             let step = &self.steps[at];
             match step.purpose {
-                Purpose::Person => messages.push(Message::user(step.reply.text.as_str())),
+                Purpose::Person | Purpose::Nudge => {
+                    messages.push(Message::user(step.reply.text.as_str()));
+                }
                 // It is a part of what was said before the run.
                 Purpose::Summary => {}
                 Purpose::Conditions => {

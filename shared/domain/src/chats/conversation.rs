@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::signals::{Deliverable, Reply};
 use crate::chats::told_by_platform::is_told_by_platform;
-use crate::ids::{AgentId, ChatId, MessageId, RunId};
+use crate::ids::{AgentId, ChatId, MessageId, ProjectId, RunId};
 use crate::memory::told::Told;
 use crate::models::image::{self, Image, ImageInput};
 use crate::models::{Block, Message, Role};
@@ -38,6 +38,9 @@ pub struct Chat {
     /// `None` for the conversation that sets an agent up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+    /// The project whose theme agent it is with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<ProjectId>,
     #[serde(default)]
     pub title: String,
     pub created_at: Timestamp,

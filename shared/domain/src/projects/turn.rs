@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ids::ProjectId;
+use crate::ids::{ChangeSetId, ProjectId};
 use crate::models::routing::TaskTier;
 
 /// What a person wants of a turn.
@@ -55,6 +55,8 @@ pub struct ThemeTurn {
     /// The files that the model was given, whole or as an outline, best match first.
     #[serde(default)]
     pub files: Vec<String>,
+    /// Where its edits collect.
+    pub change_set_id: ChangeSetId,
     /// What the whole turn probably costs, in micro-dollars.
     #[serde(default)]
     pub estimate_micros: i64,
@@ -62,6 +64,20 @@ pub struct ThemeTurn {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub escalations: Vec<Escalation>,
+}
+
+impl ThemeTurn {
+    /// The size as it is now.
+    #[must_use]
+    pub fn tier_now(&self) -> TaskTier {
+        self.escalations.last().map_or(self.tier, |last| last.tier)
+    }
+
+    /// The strategy as it is now.
+    #[must_use]
+    pub fn strategy_now(&self) -> TurnStrategy {
+        self.escalations.last().map_or(self.strategy, |last| last.strategy)
+    }
 }
 
 /// A turn became larger than it was planned.

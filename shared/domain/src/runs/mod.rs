@@ -21,6 +21,7 @@ use crate::memory::recall::Recalled;
 use crate::models::prices::{self, Rates};
 use crate::models::routing::Level;
 use crate::models::{ModelId, ModelRef, Usage, Vendor, WebSource};
+use crate::projects::turn::ThemeTurn;
 use form::ReplyForm;
 use rehearsal::Rehearsal;
 
@@ -111,6 +112,9 @@ pub struct Run {
     /// What it has sent, if its action has a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<Sent>>,
+    /// How it was planned, if it is a turn of the theme agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theme: Option<Box<ThemeTurn>>,
 }
 
 /// When a run first read what strangers may have written: results of a search of the web, living documents, or outputs and notes of a
@@ -179,6 +183,7 @@ impl Run {
             recalled: Vec::new(),
             rehearsal: None,
             call: None,
+            theme: None,
         }
     }
 
@@ -343,6 +348,8 @@ pub enum RunKind {
     Action,
     /// A run of an action whose effects are recorded and not done.
     Rehearsal,
+    /// A turn of the theme agent.
+    Theme,
 }
 
 /// The state of a run.
@@ -441,6 +448,12 @@ pub enum EventKind {
     /// Another process continues the run, and `step` begins again. The events from `void_from` on are void.
     #[serde(rename = "step.restarted")]
     StepRestarted,
+    /// A turn of the theme agent is larger than it was planned: `tier` and `strategy` are those from here on, and `why` says why.
+    #[serde(rename = "turn.escalated")]
+    TurnEscalated,
+    /// What a turn of the theme agent has changed: its change set and the files in it.
+    #[serde(rename = "theme.changed")]
+    ThemeChanged,
     #[serde(rename = "run.completed")]
     RunCompleted,
     #[serde(rename = "run.failed")]
@@ -452,7 +465,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::RunStarted,
         Self::MessageDelta,
         Self::ThinkingDelta,
@@ -472,6 +485,8 @@ impl EventKind {
         Self::ContextReduced,
         Self::HistoryCut,
         Self::StepRestarted,
+        Self::TurnEscalated,
+        Self::ThemeChanged,
         Self::RunCompleted,
         Self::RunFailed,
         Self::RunCancelled,
@@ -501,6 +516,8 @@ impl EventKind {
             Self::ContextReduced => "context.reduced",
             Self::HistoryCut => "history.cut",
             Self::StepRestarted => "step.restarted",
+            Self::TurnEscalated => "turn.escalated",
+            Self::ThemeChanged => "theme.changed",
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",
             Self::RunCancelled => "run.cancelled",

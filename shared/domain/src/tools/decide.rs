@@ -11,6 +11,8 @@ pub enum Setting<'a> {
     Chat,
     /// The conversation about one action.
     AboutAction,
+    /// A conversation with the theme agent.
+    Theme,
     /// An unattended run of an action with these grants.
     Run { grants: &'a [String] },
     /// A call of an MCP client.
@@ -24,6 +26,7 @@ impl Setting<'_> {
             Self::Setup => Surface::Setup,
             Self::Chat => Surface::Chat,
             Self::AboutAction => Surface::AboutAction,
+            Self::Theme => Surface::Theme,
             Self::Run { .. } => Surface::Run,
             Self::Mcp => Surface::Mcp,
         }
@@ -72,7 +75,7 @@ pub fn decide_about(tool: &'static ToolDef, setting: Setting<'_>) -> Decision {
                 Decision::NeedsPerson(format!("it wants to use {name}, which this action was not granted"))
             }
         }
-        Setting::Setup | Setting::Chat | Setting::AboutAction | Setting::Mcp
+        Setting::Setup | Setting::Chat | Setting::AboutAction | Setting::Theme | Setting::Mcp
             if tool.effect == Effect::Outside =>
         {
             Decision::NeedsPerson(format!("it wants to use {name}, which acts outside this platform"))
@@ -92,7 +95,8 @@ pub fn offered_of(
     tools: impl IntoIterator<Item = &'static ToolDef>,
     setting: Setting<'_>,
 ) -> impl Iterator<Item = &'static ToolDef> {
-    let is_person_present = matches!(setting, Setting::Setup | Setting::Chat | Setting::AboutAction);
+    let is_person_present =
+        matches!(setting, Setting::Setup | Setting::Chat | Setting::AboutAction | Setting::Theme);
     tools.into_iter().filter(move |tool| {
         tool.is_offered_on(setting.surface())
             && match decide_about(tool, setting) {
@@ -118,7 +122,7 @@ mod tests {
         list_proposals read_proposal search_memory remember_card correct_fact forget_fact
         report_run read_practices read_document sync_documentation add_commit";
     const EVERYWHERE: &[Surface] =
-        &[Surface::Setup, Surface::Chat, Surface::AboutAction, Surface::Run, Surface::Mcp];
+        &[Surface::Setup, Surface::Chat, Surface::AboutAction, Surface::Theme, Surface::Run, Surface::Mcp];
     static WRITES: ToolDef = ToolDef::new("writes", "", Effect::Write, EVERYWHERE, || json!({}));
     static ACTS_OUTSIDE: ToolDef =
         ToolDef::new("acts_outside", "", Effect::Outside, EVERYWHERE, || json!({}));
@@ -134,8 +138,8 @@ mod tests {
     /// The name of a tool, and a letter for each of [`settings`]: allowed, needs a person, refused.
     type Row = (&'static str, &'static str);
 
-    /// Setup, chat, about an action, run without grants, run with grants, MCP.
-    fn settings(granted: &[String]) -> [Setting<'_>; 6] {
+    /// Setup, chat, about an action, run without grants, run with grants, MCP, theme agent.
+    fn settings(granted: &[String]) -> [Setting<'_>; 7] {
         [
             Setting::Setup,
             Setting::Chat,
@@ -143,6 +147,7 @@ mod tests {
             Setting::Run { grants: &[] },
             Setting::Run { grants: granted },
             Setting::Mcp,
+            Setting::Theme,
         ]
     }
 
@@ -150,59 +155,59 @@ mod tests {
     fn every_tool_is_decided_about_in_every_setting() {
         let granted = ["generate_actions", "acts_outside", "edit_theme"].map(str::to_owned);
         let of_loop: &[Row] = &[
-            ("query_actions", "raaaar"),
-            ("query_assets", "raaaar"),
-            ("read_asset", "raaaar"),
-            ("generate_asset", "raaaar"),
-            ("generate_actions", "raapar"),
-            ("ready_to_create", "arrrrr"),
-            ("save_output", "rrraar"),
-            ("ask_person", "rrraar"),
-            ("change_action", "raarrr"),
-            ("command_action", "raarrr"),
-            ("note", "rrraar"),
-            ("nothing_new", "rrraar"),
-            ("read_messages", "aaarrr"),
-            ("query_practice", "raaaar"),
-            ("explain_action", "raarrr"),
+            ("query_actions", "raaaarr"),
+            ("query_assets", "raaaarr"),
+            ("read_asset", "raaaarr"),
+            ("generate_asset", "raaaarr"),
+            ("generate_actions", "raaparr"),
+            ("ready_to_create", "arrrrrr"),
+            ("save_output", "rrraarr"),
+            ("ask_person", "rrraarr"),
+            ("change_action", "raarrrr"),
+            ("command_action", "raarrrr"),
+            ("note", "rrraarr"),
+            ("nothing_new", "rrraarr"),
+            ("read_messages", "aaarrra"),
+            ("query_practice", "raaaarr"),
+            ("explain_action", "raarrrr"),
         ];
-        let of_own: &[Row] = &[("read_result", "raaaar")];
-        let of_documents: &[Row] = &[("read_document", "raaaar"), ("sync_documentation", "raaaar")];
+        let of_own: &[Row] = &[("read_result", "raaaara")];
+        let of_documents: &[Row] = &[("read_document", "raaaarr"), ("sync_documentation", "raaaarr")];
         let of_theme: &[Row] = &[
-            ("list_files", "raaaaa"),
-            ("read_file", "raaaaa"),
-            ("read_lines", "raaaaa"),
-            ("extract_region", "raaaaa"),
-            ("grep_content", "raaaaa"),
-            ("search_files", "raaaaa"),
-            ("theme_check", "raaaaa"),
-            ("edit_lines", "raapaa"),
-            ("search_replace", "raapaa"),
-            ("write_file", "raapaa"),
-            ("edit_node", "raapaa"),
-            ("create_file", "raapaa"),
-            ("delete_file", "raapaa"),
-            ("rename_file", "raapaa"),
-            ("undo_edit", "raapaa"),
-            ("show_changes", "raaaaa"),
-            ("apply_changes", "raappa"),
-            ("get_dependency_graph", "raaaaa"),
-            ("find_references", "raaaaa"),
-            ("trace_rendering_chain", "raaaaa"),
-            ("get_schema_settings", "raaaaa"),
-            ("check_theme_setting", "raaaaa"),
-            ("diagnose_visibility", "raaaaa"),
-            ("analyze_variants", "raaaaa"),
-            ("check_performance", "raaaaa"),
-            ("generate_placeholder", "raaaaa"),
-            ("run_command", "raaaaa"),
-            ("read_plan", "raaaaa"),
-            ("update_plan", "raapaa"),
+            ("list_files", "raaaaaa"),
+            ("read_file", "raaaaaa"),
+            ("read_lines", "raaaaaa"),
+            ("extract_region", "raaaaaa"),
+            ("grep_content", "raaaaaa"),
+            ("search_files", "raaaaaa"),
+            ("theme_check", "raaaaaa"),
+            ("edit_lines", "raapaaa"),
+            ("search_replace", "raapaaa"),
+            ("write_file", "raapaaa"),
+            ("edit_node", "raapaaa"),
+            ("create_file", "raapaaa"),
+            ("delete_file", "raapaaa"),
+            ("rename_file", "raapaaa"),
+            ("undo_edit", "raapaaa"),
+            ("show_changes", "raaaaaa"),
+            ("apply_changes", "raappaa"),
+            ("get_dependency_graph", "raaaaaa"),
+            ("find_references", "raaaaaa"),
+            ("trace_rendering_chain", "raaaaaa"),
+            ("get_schema_settings", "raaaaaa"),
+            ("check_theme_setting", "raaaaaa"),
+            ("diagnose_visibility", "raaaaaa"),
+            ("analyze_variants", "raaaaaa"),
+            ("check_performance", "raaaaaa"),
+            ("generate_placeholder", "raaaaaa"),
+            ("run_command", "raaaaaa"),
+            ("read_plan", "raaaaaa"),
+            ("update_plan", "raapaaa"),
         ];
-        let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrra")).collect();
-        let invented: &[Row] = &[("writes", "aaaaaa"), ("acts_outside", "ppppap")];
+        let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrrar")).collect();
+        let invented: &[Row] = &[("writes", "aaaaaaa"), ("acts_outside", "ppppapp")];
         static INVENTED: [&ToolDef; 2] = [&WRITES, &ACTS_OUTSIDE];
-        let unknown: &[Row] = &[("approve", "rrrrrr"), ("", "rrrrrr"), ("Query_Actions", "rrrrrr")];
+        let unknown: &[Row] = &[("approve", "rrrrrrr"), ("", "rrrrrrr"), ("Query_Actions", "rrrrrrr")];
         let tables: [(Table, &[&[Row]]); 6] = [
             (LOOP, &[of_loop, unknown]),
             (OWN, &[of_own, unknown]),

@@ -34,6 +34,8 @@ pub enum Surface {
     Chat,
     /// The conversation about one action.
     AboutAction,
+    /// A conversation with the theme agent.
+    Theme,
     /// An unattended run of an action.
     Run,
     /// The MCP server.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Effect::Read;
-use super::Surface::{AboutAction, Chat, Setup};
+use super::Surface::{AboutAction, Chat, Setup, Theme};
 use super::ToolDef;
 use super::arguments::{Arguments, checked_limit};
 use super::schema::{limit, object, text};
@@ -17,7 +17,7 @@ pub static READ_MESSAGES: ToolDef = ToolDef::new(
      newest of them. With query, it finds the messages that contain a text. A result that is not complete names next_before or \
      next_after for the next call. A long message comes in parts: next_byte says where the next part begins.",
     Read,
-    &[Setup, Chat, AboutAction],
+    &[Setup, Chat, AboutAction, Theme],
     || {
         let id = |description: &str| json!({"type": "string", "pattern": "^msg_[0-9a-f]{32}$", "description": description});
         let properties = json!({

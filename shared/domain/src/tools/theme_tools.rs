@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Effect::{self, Propose, Read, Write};
-use super::Surface::{self, AboutAction, Chat, Mcp, Run};
+use super::Surface::{self, AboutAction, Chat, Mcp, Run, Theme};
 use super::schema::{integer, object, string, text};
 use super::{Table, ToolDef};
 
@@ -100,7 +100,7 @@ pub fn instead(name: &str) -> Option<&'static str> {
     INSTEAD.iter().find(|(other, _)| *other == name).map(|(_, told)| *told)
 }
 
-const PLACES: &[Surface] = &[Chat, AboutAction, Run, Mcp];
+const PLACES: &[Surface] = &[Chat, AboutAction, Theme, Run, Mcp];
 
 const fn tool(
     name: &'static str,

@@ -6,7 +6,7 @@
 
 use domain::chats::conversation::{MAX_APPEND, MAX_TITLE, NewMessage};
 use domain::chats::{Chat, ChatMessage, Summary};
-use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner, RunId};
+use domain::ids::{ActionId, AgentId, AssetId, ChatId, MessageId, Owner, ProjectId, RunId};
 use domain::memory::told::Told;
 use domain::models::{Block, Role};
 use domain::validate::FieldErrors;
@@ -69,9 +69,12 @@ pub struct Append {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ChatView {
     pub chat_id: ChatId,
-    /// Absent for the setup conversation.
+    /// Absent for the setup conversation and for conversations with the theme agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+    /// The project of a conversation with its theme agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<ProjectId>,
     pub title: String,
     pub created_at: Timestamp,
     /// When the newest message was stored. Without messages: when the chat was created.
@@ -119,10 +122,10 @@ async fn views(cx: &Cx, owner: &Owner, chats: Vec<Versioned<Chat>>) -> Result<Ve
             Ok::<_, Error>(cx.store.live_turns(owner, &ids).await?)
         })?;
     let view = |(Versioned { value, version }, newest): (Versioned<Chat>, Option<Timestamp>)| {
-        let Chat { chat_id, agent_id, title, created_at, .. } = value;
+        let Chat { chat_id, agent_id, project_id, title, created_at, .. } = value;
         let updated_at = newest.map_or(created_at, |newest| newest.max(created_at));
         let live_run = live.get(&chat_id).copied();
-        ChatView { chat_id, agent_id, title, created_at, updated_at, live_run, version }
+        ChatView { chat_id, agent_id, project_id, title, created_at, updated_at, live_run, version }
     };
     Ok(chats.into_iter().zip(newest).map(view).collect())
 }
@@ -176,6 +179,7 @@ pub async fn create(
     let chat = Chat {
         chat_id: ChatId::from_uuid(cx.clock.uuid()),
         agent_id: Some(agent),
+        project_id: None,
         title: title.trim().to_owned(),
         created_at: cx.clock.now(),
         reset_after: None,
@@ -239,6 +243,43 @@ pub async fn list(cx: &Cx, owner: &Owner, agent: AgentId, query: &PageQuery) -> 
     };
     let Page { data, next_cursor, has_more } = page::filtered(owner, &list, query, newest, |_| true).await?;
     Ok(Page { data: views(cx, owner, data).await?, next_cursor, has_more })
+}
+
+/// The conversations with the theme agent of a project, newest first.
+///
+/// # Errors
+/// 404 if the project does not exist, 400 if `limit` or `cursor` is invalid.
+pub async fn list_of_project(
+    cx: &Cx,
+    owner: &Owner,
+    project: ProjectId,
+    query: &PageQuery,
+) -> Result<Page<ChatView>> {
+    existing::project(cx, owner, project).await?;
+    let list = format!("chats of {project}");
+    let newest = |after: Option<String>, limit| {
+        async move { cx.store.project_chats(owner, project, after.as_deref(), limit).await }.boxed()
+    };
+    let Page { data, next_cursor, has_more } = page::filtered(owner, &list, query, newest, |_| true).await?;
+    Ok(Page { data: views(cx, owner, data).await?, next_cursor, has_more })
+}
+
+/// Deletes the conversations with the theme agent of a project.
+///
+/// # Errors
+/// If the table or the bucket does not answer; the call can be repeated.
+pub async fn erase_of_project(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<()> {
+    let mut after: Option<String> = None;
+    loop {
+        let found = cx.store.project_chats(owner, project, after.as_deref(), 100).await?;
+        stream::iter(found.items.into_iter().map(|(_, chat)| Ok::<_, Error>(chat.value)))
+            .try_for_each_concurrent(AT_ONCE, async |chat| erase(cx, owner, &chat).await)
+            .await?;
+        after = found.last;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 /// Appends messages, in order of arrival.

@@ -59,7 +59,7 @@ pub struct AskedRuns {
     pub action_id: Option<ActionId>,
     /// Only runs in this state.
     pub state: Option<OccurrenceState>,
-    /// Only runs of this kind. Default: all but `chat` and `setup`.
+    /// Only runs of this kind. Default: all but `chat`, `setup` and `theme`.
     pub kind: Option<ListedKind>,
 }
 
@@ -77,6 +77,8 @@ pub enum ListedKind {
     Chat,
     /// A turn of a setup conversation.
     Setup,
+    /// A turn of the theme agent.
+    Theme,
 }
 
 impl From<OccurrenceKind> for ListedKind {
@@ -93,6 +95,7 @@ impl ListedKind {
     const fn of(kind: RunKind) -> Self {
         match kind {
             RunKind::Setup => Self::Setup,
+            RunKind::Theme => Self::Theme,
             RunKind::Chat => Self::Chat,
             RunKind::Action => Self::Manual,
             RunKind::Rehearsal => Self::Rehearsal,
@@ -101,7 +104,7 @@ impl ListedKind {
 
     /// Whether such runs are in the list of the runs that no action lists.
     const fn is_listed(self) -> bool {
-        matches!(self, Self::Rehearsal | Self::Chat | Self::Setup)
+        matches!(self, Self::Rehearsal | Self::Chat | Self::Setup | Self::Theme)
     }
 }
 

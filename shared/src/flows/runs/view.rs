@@ -7,6 +7,7 @@ use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
 use domain::memory::recall::Recalled;
 use domain::models::{Usage, WebSource};
 use domain::notices::told::Told;
+use domain::projects::turn::ThemeTurn;
 use domain::runs::rehearsal::Rehearsed;
 use domain::runs::{Run, RunError, RunFallback, RunKind, RunModel, RunState, Taint};
 use jiff::Timestamp;
@@ -80,6 +81,9 @@ pub struct RunView {
     /// Of an action with `call`: what the run has sent, and what came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Sent>,
+    /// Of a turn of the theme agent: how it was planned, and what it has become.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theme: Option<ThemeTurn>,
     /// Of a run of an action that has come to rest: whether and how the person was told of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<Told>,
@@ -120,6 +124,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
     Ok(RunView {
         cards: cards.collect(),
         run_id: run.run_id,
+        theme: run.theme.map(|turn| *turn),
         kind: run.kind,
         state: run.state,
         agent_id: run.agent_id,

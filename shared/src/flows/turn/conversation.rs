@@ -5,9 +5,10 @@ use domain::agents::{Agent, AgentStatus};
 use domain::chats::Chat;
 use domain::chats::Thread;
 use domain::chats::conversation::title_of;
-use domain::ids::{ActionId, AgentId, ChatId, Owner};
+use domain::ids::{ActionId, AgentId, ChatId, Owner, ProjectId};
 use domain::memory::Source;
 use domain::models::SystemBlock;
+use domain::projects::turn::ThemeTurn;
 use domain::prompts::{self, RunInView};
 use domain::runs::Run;
 use domain::tools::Setting;
@@ -15,7 +16,7 @@ use futures::future::try_join_all;
 use jiff::tz::TimeZone;
 
 use crate::blobs::BlobKey;
-use crate::context::{Cx, Data};
+use crate::context::{AreaLead, Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::memory::forgotten::Forgotten;
@@ -33,12 +34,24 @@ const RUNS_IN_VIEW: usize = 5;
 const MAX_OUTPUT_IN_VIEW: usize = 16 * 1024;
 
 /// What a person talks about.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Topic {
     /// An agent that is being set up. Without a chat, a new one begins.
     Setup(Option<ChatId>),
     Agent(AgentId, Option<ChatId>),
     Action(ActionId),
+    /// The theme of a project.
+    Theme(Box<Planned>),
+}
+
+/// A turn of the theme agent, as it is planned when it begins.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The conversation to continue. Without it, a new one begins.
+    pub chat: Option<ChatId>,
+    pub turn: ThemeTurn,
+    /// What the model is told with the message. It is stored after the message, and people do not see it there.
+    pub briefing: String,
 }
 
 /// The conversation in its state at the beginning of the turn.
@@ -52,25 +65,31 @@ impl Conversation {
     pub async fn find(
         cx: &Cx,
         owner: &Owner,
-        topic: Topic,
+        topic: &Topic,
         message: &str,
     ) -> Result<(Option<Agent>, Self, Vec<Write>)> {
         match topic {
             Topic::Setup(chat) => {
-                let chat = existing(cx, owner, chat).await?;
-                let (chat, writes) = or_new(cx, owner, None, chat, message)?;
+                let chat = existing(cx, owner, *chat).await?;
+                let (chat, writes) = or_new(cx, owner, With::Setup, chat, message)?;
+                Ok((None, Self::Chat(chat), writes))
+            }
+            Topic::Theme(planned) => {
+                let chat = existing(cx, owner, planned.chat).await?;
+                let with = With::Theme(planned.turn.project_id);
+                let (chat, writes) = or_new(cx, owner, with, chat, message)?;
                 Ok((None, Self::Chat(chat), writes))
             }
             Topic::Agent(id, chat) => {
-                let (agent, chat) = tokio::join!(existing::agent(cx, owner, id), existing(cx, owner, chat));
+                let (agent, chat) = tokio::join!(existing::agent(cx, owner, *id), existing(cx, owner, *chat));
                 let agent = listening(agent?.value)?;
-                let (chat, writes) = or_new(cx, owner, Some(id), chat?, message)?;
+                let (chat, writes) = or_new(cx, owner, With::Agent(*id), chat?, message)?;
                 Ok((Some(agent), Self::Chat(chat), writes))
             }
             Topic::Action(id) => {
-                let action = actions::load(cx, owner, id).await?.value;
+                let action = actions::load(cx, owner, *id).await?.value;
                 let agent = listening(existing::agent(cx, owner, action.agent_id).await?.value)?;
-                let there = Write::Exists { key: keys::action(owner, id) };
+                let there = Write::Exists { key: keys::action(owner, *id) };
                 Ok((Some(agent), Self::Action(Box::new(action)), vec![there]))
             }
         }
@@ -149,14 +168,19 @@ impl Conversation {
 
     pub fn setting(&self, agent: Option<&Agent>) -> Setting<'static> {
         match (agent, self) {
+            (None, Self::Chat(chat)) if chat.project_id.is_some() => Setting::Theme,
             (None, _) => Setting::Setup,
             (Some(_), Self::Chat(_)) => Setting::Chat,
             (Some(_), Self::Action(_)) => Setting::AboutAction,
         }
     }
 
-    pub fn system(&self, agent: Option<&Agent>) -> Vec<SystemBlock> {
+    /// The stable part of the prompt.
+    pub fn system(&self, agent: Option<&Agent>, leads: Option<&AreaLead>) -> Vec<SystemBlock> {
         match (agent, self) {
+            (None, Self::Chat(chat)) if chat.project_id.is_some() => {
+                leads.map(|leads| (leads.system)()).unwrap_or_default()
+            }
             (None, _) => prompts::setup(),
             (Some(agent), Self::Chat(_)) => prompts::chat(agent),
             (Some(agent), Self::Action(_)) => prompts::about_action(agent),
@@ -188,15 +212,30 @@ async fn existing(cx: &Cx, owner: &Owner, id: Option<ChatId>) -> Result<Option<V
     }
 }
 
+/// With whom a chat is.
+#[derive(Clone, Copy)]
+enum With {
+    Setup,
+    Agent(AgentId),
+    Theme(ProjectId),
+}
+
 fn or_new(
     cx: &Cx,
     owner: &Owner,
-    agent_id: Option<AgentId>,
+    with: With,
     chat: Option<Versioned<Chat>>,
     message: &str,
 ) -> Result<(Chat, Vec<Write>)> {
+    let (agent_id, project_id) = match with {
+        With::Setup => (None, None),
+        With::Agent(agent) => (Some(agent), None),
+        With::Theme(project) => (None, Some(project)),
+    };
     match chat {
-        Some(Versioned { value: chat, version }) if chat.agent_id == agent_id => {
+        Some(Versioned { value: chat, version })
+            if chat.agent_id == agent_id && chat.project_id == project_id =>
+        {
             // If another turn ends before this one is stored, its reply would come after the message of this one. Then this one
             // begins again.
             let unchanged = Write::Unchanged { key: keys::chat(owner, chat.chat_id), version };
@@ -206,7 +245,8 @@ fn or_new(
         None => {
             let title = title_of(message);
             let chat_id = ChatId::from_uuid(cx.clock.uuid());
-            let chat = Chat { chat_id, agent_id, title, created_at: cx.clock.now(), reset_after: None };
+            let created_at = cx.clock.now();
+            let chat = Chat { chat_id, agent_id, project_id, title, created_at, reset_after: None };
             let writes = Store::chat_writes(owner, &chat)?;
             Ok((chat, writes))
         }

@@ -25,8 +25,8 @@ use serde_json::{Value, json};
 
 use super::conversation::Conversation;
 use super::older::Recent;
-use crate::agent_loop::{Kind, KindCx, Performed, Terms, ToSummarise};
-use crate::config::Config;
+use crate::agent_loop::{Kind, KindCx, MAX_OUTPUT_TOKENS, Performed, Terms, ToSummarise};
+use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::memory::known;
@@ -46,6 +46,9 @@ const REPLY: &str = "reply";
 /// How long a turn may take in total, in all processes together. The time starts again after a wait for a person.
 const LONGEST: SignedDuration = SignedDuration::from_hours(2);
 
+/// The same for turns of the theme agent.
+const LONGEST_ON_THEMES: SignedDuration = SignedDuration::from_mins(30);
+
 /// A turn of a conversation.
 pub(super) struct Turn {
     pub agent: Option<Agent>,
@@ -64,7 +67,10 @@ impl Turn {
     }
 
     /// What holds for the turn in this deployment.
-    pub fn terms(&self, config: &Config, run: &Run) -> Terms {
+    pub fn terms(&self, cx: &Cx, run: &Run) -> Terms {
+        let config = &cx.config;
+        let theme = run.theme.as_ref().map(|turn| turn.project_id);
+        let longest = if theme.is_some() { LONGEST_ON_THEMES } else { LONGEST };
         let agent = self.agent.as_ref();
         let tier = agent.map_or(ModelTier::Standard, |agent| agent.model_tier);
         let ceiling_micros = agent.and_then(|agent| agent.budget.per_run_micros);
@@ -76,7 +82,7 @@ impl Turn {
                 continues_cut_off: false,
                 checked: None,
                 has_conditions: false,
-                until: works_since(run).checked_add(LONGEST).unwrap_or(Timestamp::MAX),
+                until: works_since(run).checked_add(longest).unwrap_or(Timestamp::MAX),
             },
             tier,
             // Whoever talks to an agent gets the models of its tier. The setup conversation writes an agent, and a conversation
@@ -93,7 +99,7 @@ impl Turn {
                 agent: agent.and_then(|agent| agent.budget.per_month_micros),
                 action: None,
             },
-            system: self.conversation.system(agent),
+            system: self.conversation.system(agent, cx.leads()),
             // Only where a person reads the reply: what a provider's tools find comes from strangers, and nobody here can look into
             // it.
             provider_tools: agent
@@ -102,7 +108,8 @@ impl Turn {
             needs_provider_tools: false,
             rehearses: false,
             has_documents: agent.is_some_and(|agent| agent.docs_project_id.is_some()),
-            theme: agent.and_then(|agent| agent.theme_project_id),
+            theme: theme.or_else(|| agent.and_then(|agent| agent.theme_project_id)),
+            reply_tokens: MAX_OUTPUT_TOKENS,
         }
     }
 }
@@ -118,6 +125,7 @@ impl Turn {
         match (&self.conversation, &self.agent) {
             (Conversation::Action(action), _) => &action.title,
             (Conversation::Chat(_), Some(agent)) => &agent.name,
+            (Conversation::Chat(chat), None) if chat.project_id.is_some() => &chat.title,
             (Conversation::Chat(_), None) => "The setup of an agent",
         }
     }
@@ -259,7 +267,7 @@ impl Kind for Turn {
             (call, Some(agent)) => {
                 Ok(CallResult::of(tools::look_up(&cx, cx.owner, Reach::of(agent), call).await?).into())
             }
-            (_, None) => Ok(CallResult::refused("there is no agent yet").into()),
+            (_, None) => Ok(CallResult::refused("there is no agent here").into()),
         }
     }
 }

@@ -21,7 +21,7 @@ use domain::ids::{ChatId, Owner, ProposalId, RunId};
 use domain::memory::Source;
 use domain::memory::recall::Recalled;
 use domain::models::image::{self, ImageInput};
-use domain::models::{Block, Role, StopReason};
+use domain::models::{Block, Message, Role, StopReason};
 use domain::notices::waits;
 use domain::runs::form::{JsonForm, ReplyForm};
 use domain::runs::{EventKind, Run, RunError, RunEvent, RunKind, RunState};
@@ -53,7 +53,7 @@ use crate::store::threads::LiveTurn;
 use crate::store::{Once, Store, Tries, Versioned};
 
 use conversation::Conversation;
-pub use conversation::Topic;
+pub use conversation::{Planned, Topic};
 use kind::Turn;
 pub use kind::asks_of_chat;
 
@@ -189,12 +189,12 @@ enum Recalls {
 
 /// What is recalled about a message.
 async fn recalled(cx: &Cx, owner: &Owner, said: &Said) -> Vec<Recalled> {
-    match said.topic {
-        Topic::Setup(_) => Vec::new(),
-        Topic::Agent(agent, chat) => {
+    match &said.topic {
+        Topic::Setup(_) | Topic::Theme(_) => Vec::new(),
+        &Topic::Agent(agent, chat) => {
             recall::about_message(cx, owner, &said.message, chat.map(Source::Chat), agent).await
         }
-        Topic::Action(id) => match cx.store.action(owner, id).await {
+        &Topic::Action(id) => match cx.store.action(owner, id).await {
             Ok(Some(action)) => {
                 let (here, agent) = (Some(Source::Action(id)), action.value.agent_id);
                 recall::about_message(cx, owner, &said.message, here, agent).await
@@ -235,12 +235,18 @@ async fn begin(
     let mut charge = Charge::Included;
     loop {
         let (agent, conversation, mut writes) =
-            Conversation::find(cx, owner, said.topic, &said.message).await?;
+            Conversation::find(cx, owner, &said.topic, &said.message).await?;
         let agent_id = agent.as_ref().map(|agent| agent.agent_id);
         let now = cx.clock.now();
         let run_id = RunId::from_uuid(cx.clock.uuid());
-        let kind = if agent.is_some() { RunKind::Chat } else { RunKind::Setup };
+        let planned = if let Topic::Theme(planned) = &said.topic { Some(planned) } else { None };
+        let kind = match (&agent, planned) {
+            (_, Some(_)) => RunKind::Theme,
+            (Some(_), None) => RunKind::Chat,
+            (None, None) => RunKind::Setup,
+        };
         let run = Run {
+            theme: planned.map(|planned| Box::new(planned.turn.clone())),
             agent_id,
             chat_id: conversation.chat_id(),
             action_id: conversation.action_id(),
@@ -254,6 +260,9 @@ async fn begin(
             Conversation::Chat(chat) => data["chat_id"] = json!(chat.chat_id),
             Conversation::Action(action) => data["action_id"] = json!(action.id),
         }
+        if let Some(turn) = &run.theme {
+            data["theme"] = json!(turn);
+        }
         let started = RunEvent::new(1, EventKind::RunStarted, now, data);
         let words = words_of(&said.message, images.clone());
         let words = messages::new(cx, Role::User, words, Some(run.run_id));
@@ -262,7 +271,11 @@ async fn begin(
         writes.push(Store::run_write(owner, &run)?);
         writes.push(Store::run_listed_write(owner, &run)?);
         writes.push(Store::event_write(owner, run.run_id, &started)?);
-        writes.extend(messages::writes(cx, owner, thread, vec![words.clone()]).await?);
+        let told = planned.map(|planned| {
+            messages::of_turn(cx, Message::user(planned.briefing.as_str()), run.run_id)
+        });
+        let said_and_told = [words.clone()].into_iter().chain(told).collect();
+        writes.extend(messages::writes(cx, owner, thread, said_and_told).await?);
         writes.extend(quota.write(owner, charge));
         let written = cx.store.commit_run(once, writes, run_id, now).await?;
         if matches!(written, Written::Refused(_)) {
@@ -414,7 +427,7 @@ fn driver(
     deadline: Timestamp,
 ) -> Driver<Turn> {
     let turn = Turn::new(agent, conversation);
-    let terms = turn.terms(&cx.config, recorder.run());
+    let terms = turn.terms(cx, recorder.run());
     Driver::new(cx, cx.remembering(), (turn, terms), recorder, steps, deadline)
 }
 
@@ -512,6 +525,11 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
             Ok(text) => recorder.run_mut().message = text,
             Err(invalid) => (state, error) = (RunState::Failed, Some(invalid)),
         }
+    }
+    if let (Some(turn), Some(leads)) = (recorder.run().theme.clone(), cx.leads())
+        && let Some(changed) = (leads.changed)(cx.clone(), owner.clone(), turn).await?
+    {
+        recorder.event(EventKind::ThemeChanged, changed).await?;
     }
     let run = recorder.run();
     let (run_id, run_kind, cost) = (run.run_id, run.kind, run.cost_micros);

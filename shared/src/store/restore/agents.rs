@@ -4,10 +4,10 @@ use domain::agents::{Agent, AgentMetrics};
 use domain::history::Change;
 use domain::ids::{ActionId, AgentId, AssetId, ChatId};
 use domain::text::names;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::{KeptOrNot, Location, keep, noted, read, valid};
+use crate::store::agents::Mark;
 use crate::store::history::{CHANGE_LIFETIME, Ledger};
 use crate::store::keys;
 
@@ -31,8 +31,6 @@ pub(super) fn metrics(place: &Location<'_>, agent: &AgentId, record: &Value) -> 
 
 /// A mark that something belongs to the agent. Proposals stay behind.
 pub(super) fn child(place: &Location<'_>, agent: &AgentId, _: &Value) -> KeptOrNot {
-    #[derive(Serialize)]
-    struct Mark {}
     let sk = place.sk;
     let is_kept =
         sk.parse::<ActionId>().is_ok() || sk.parse::<AssetId>().is_ok() || sk.parse::<ChatId>().is_ok();

@@ -1,7 +1,7 @@
 //! Projects with their context documents and themes.
 
 use domain::context::{VERSION_DAYS, Workflow};
-use domain::ids::{ImportId, ProjectId};
+use domain::ids::{ChatId, ImportId, ProjectId};
 use domain::living::{Changelog, DocName};
 use domain::projects::Project;
 use domain::projects::enrichment::Enrichment;
@@ -15,6 +15,7 @@ use crate::blobs::BlobKey;
 use crate::store::documents::{DocumentVersion, StoredDocument};
 use crate::store::keys;
 use crate::store::living::LivingVersion;
+use crate::store::agents::Mark;
 use crate::store::themes::IMPORT_KEPT;
 
 pub(super) fn project(place: &Location<'_>, record: &Value) -> KeptOrNot {
@@ -22,6 +23,12 @@ pub(super) fn project(place: &Location<'_>, record: &Value) -> KeptOrNot {
     project.name = names::canonical(&project.name);
     valid(project.check())?;
     keep(keys::project(place.owner, project.project_id), &project)
+}
+
+/// A mark that a conversation belongs to the project.
+pub(super) fn chat(place: &Location<'_>, project: &ProjectId, _: &Value) -> KeptOrNot {
+    let Ok(chat) = place.sk.parse::<ChatId>() else { return Ok(None) };
+    keep(keys::project_chat(place.owner, *project, chat), &Mark {})
 }
 
 pub(super) fn document(place: &Location<'_>, project: &ProjectId, record: &Value) -> KeptOrNot {

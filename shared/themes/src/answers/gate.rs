@@ -1,15 +1,18 @@
 //! Which files an agent should see for a request.
 
+use std::sync::Arc;
+
 use domain::ids::{Owner, ProjectId};
 use serde::Serialize;
 use theme::ThemeIndex;
 use theme::answers::{Source, ranges};
-use theme::enrich::Note;
+use theme::enrich::{Note, Notes};
 use theme::gating::Passed;
 use theme::path::FileKind;
 use utoipa::ToSchema;
 
 use super::{Ask, FeatureView, asked, note, with_notes};
+use crate::cache::Warm;
 use crate::history::recalled;
 use shared::context::Cx;
 use shared::error::Result;
@@ -52,8 +55,19 @@ pub struct GatedView {
 /// # Errors
 /// 404 if the project does not exist, 400 if a field is invalid.
 pub async fn gate(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Result<GateAnswer> {
-    let limit = ask.checked(DEFAULT_GATED)?;
+    ask.checked(DEFAULT_GATED)?;
     let (warm, notes) = with_notes(cx, owner, project).await?;
+    gate_in(cx, warm, notes.as_ref(), ask).await
+}
+
+/// The same in an index that the caller has.
+pub(crate) async fn gate_in(
+    cx: &Cx,
+    warm: Warm,
+    notes: Option<&Arc<Notes>>,
+    ask: &Ask,
+) -> Result<GateAnswer> {
+    let limit = ask.checked(DEFAULT_GATED)?;
     let history = recalled(cx, &warm.version, &ask.changes).await?;
     let ask = ask.clone();
     let choose = move |index: &ThemeIndex| {
@@ -61,7 +75,7 @@ pub async fn gate(cx: &Cx, owner: &Owner, project: ProjectId, ask: &Ask) -> Resu
     };
     let (gate, took_us) = asked(cx, &warm, choose).await?;
     let files = gate.files.into_iter().map(|file| GatedView {
-        enriched: file.outline.as_ref().and_then(|_| note(notes.as_ref(), &warm.index, &file.path)),
+        enriched: file.outline.as_ref().and_then(|_| note(notes, &warm.index, &file.path)),
         path: file.path,
         kind: file.kind,
         why: file.why,

@@ -27,6 +27,7 @@ use shared::context::Cx;
 use shared::error::Result;
 use shared::process::compute::Stop;
 
+pub(crate) use gate::gate_in;
 pub use gate::{GateAnswer, GatedView, gate};
 pub use graph::{findings, neighbours};
 pub use lookup::lookup;

@@ -34,7 +34,7 @@ use theme_edit::{Call, Compared, Draft, EditError, Lint, Outcome, Problem, State
 use utoipa::ToSchema;
 
 use self::draft::Loaded;
-pub(crate) use self::reads::index;
+pub(crate) use self::reads::{index, known, texts};
 pub use self::reads::{Looked, Reading, Shown, look, read};
 use self::record::Stored;
 pub use self::record::{ChangeSet, ChangeSetFile, ChangeSetState, FileChangeKind, MadeBy, Plan};

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
+use domain::ids::ChangeSetId;
 use shared::error::Result;
+use shared::store::keys;
 use shared::process::compute::Stop;
 use theme::path::FileKind;
 use theme_edit::{EditError, Opened};
 use theme_tools::{Needs, Outcome};
 
 use super::draft::Loaded;
+use super::record::{ChangeSet, Stored};
 use super::{MadeBy, Place, Target, load};
 use crate::cache::Warm;
 use crate::glob::Glob;
@@ -228,6 +231,36 @@ async fn index_of(place: Place<'_>, loaded: &Loaded) -> Result<Warm> {
     };
     let index = Arc::new(place.cx.compute.builds.run(update).await?.map_err(unfit)?);
     Ok(Warm { index, ..warm })
+}
+
+/// The versions and texts of files, as a change set has them. What is no text, or is not there, is left out.
+///
+/// # Errors
+/// 404 if the project or the change set does not exist.
+pub(crate) async fn texts(
+    place: Place<'_>,
+    target: Target,
+    by: MadeBy,
+    paths: &[String],
+) -> Result<BTreeMap<String, (String, String)>> {
+    let (mut loaded, _) = load(place, target, by).await?;
+    loaded.load_all(place, paths).await?;
+    let text = |path: &String| {
+        let file = loaded.draft.file(path)?;
+        let text = std::str::from_utf8(file.bytes.as_deref()?).ok()?;
+        Some((path.clone(), (file.version.to_string(), text.to_owned())))
+    };
+    Ok(paths.iter().filter_map(text).collect())
+}
+
+/// What a change set changes, as far as it is known without its edits. `None`: it has no edit, or it is gone.
+///
+/// # Errors
+/// If the table does not answer.
+pub(crate) async fn known(place: Place<'_>, id: ChangeSetId) -> Result<Option<ChangeSet>> {
+    let key = keys::change_set(place.owner, place.project, id);
+    let found = place.cx.store.get::<Stored>(&key).await?.map(|stored| stored.value.set);
+    Ok(found.filter(|set| set.edits > 0))
 }
 
 /// The index of the theme with the edits of a change set.

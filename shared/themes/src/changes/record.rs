@@ -32,8 +32,12 @@ pub enum MadeBy {
     Person,
     /// The holder of an API key.
     ApiKey { key_id: ApiKeyId },
-    /// An agent, in a run.
-    Run { run_id: RunId, agent_id: AgentId },
+    /// An agent, in a run. Without an id, it is the theme agent.
+    Run {
+        run_id: RunId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_id: Option<AgentId>,
+    },
 }
 
 impl From<Actor> for MadeBy {

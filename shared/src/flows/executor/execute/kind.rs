@@ -24,7 +24,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::since_last;
-use crate::agent_loop::{Kind, KindCx, Performed, Staged, Terms, ToStore};
+use crate::agent_loop::{Kind, KindCx, MAX_OUTPUT_TOKENS, Performed, Staged, Terms, ToStore};
 use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::flows::memory::forgotten::Forgotten;
@@ -101,6 +101,7 @@ pub(super) fn terms(content: &ApprovalContent, agent_month: Option<i64>) -> Term
         system: of_run::system(content),
         provider_tools: content.max_uses.clone(),
         needs_provider_tools: !content.max_uses.is_empty(),
+        reply_tokens: MAX_OUTPUT_TOKENS,
         rehearses: false,
         has_documents: of_run::documents(content).is_some(),
         theme: of_run::theme(content),

@@ -1,0 +1,414 @@
+//! A turn of the theme agent: a person says what should change, and the agent changes it in a change set.
+//!
+//! When a turn begins, the message is classified, the files that it is about are found, and the model's briefing is written. All of it is
+//! stored with the message, before a model is called. How the turn goes on is decided by [`theme_turn::lead`] from what is stored.
+
+use std::collections::BTreeMap;
+
+use domain::agent_loop::{Call, Step};
+use domain::chats::conversation::{Author, MAX_MESSAGE};
+use domain::ids::{ChangeSetId, ChatId, Owner};
+use domain::models::routing::{AgentRole, Ask as AskModel, TaskTier};
+use domain::models::{CacheTtl, ModelTier, SystemBlock, Usage};
+use domain::projects::turn::{ThemeTurn, TurnMode, TurnStrategy};
+use domain::runs::form::ReplyForm;
+use domain::validate::FieldErrors;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::context::{AreaLead, Cx, Lead};
+use shared::error::{Error, Result};
+use shared::flows::runs::Begun;
+use shared::flows::turn::{self, IfBusy, Planned, Said, Topic};
+use shared::flows::{chats, messages};
+use shared::model_choice;
+use shared::request::Invocation;
+use shared::store::Once;
+use theme_turn::classify::{Asked, classify, strategy_of};
+use theme_turn::data::quoted;
+use theme_turn::lead;
+use theme_turn::limits::{WHOLE_FILE_CHARACTERS, limits_of, tokens_of};
+use theme_turn::prompts::{self, Body, Lines, Parts, Shown};
+use utoipa::ToSchema;
+
+use crate::answers::{self, Ask, GatedView};
+use crate::changes::{self, ChangeSetState, MadeBy, Place, Target};
+
+/// The longest description of a page, and the longest list of diagnostics, in characters.
+const MAX_GIVEN: usize = 20_000;
+
+/// The longest path of the open file, in characters.
+const MAX_PATH: usize = 512;
+
+/// How many of the best files are shown whole, if they are not long. Of the others, the lines that the request is about are shown.
+const WHOLE_FILES: usize = 2;
+
+/// How many lines around those that a request is about are shown.
+const AROUND: u32 = 8;
+
+/// The most lines of a file that is not shown whole.
+const MAX_LINES: u32 = 240;
+
+/// The most messages of the conversation that are read to see what the model was told before.
+const MESSAGES: usize = domain::chats::summary::MAX_HISTORY;
+
+/// A message to the theme agent.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"message": "Make the header sticky on phones"}))]
+pub struct NewTurn {
+    /// The conversation to continue. Without it, a new one begins.
+    #[serde(default)]
+    pub chat_id: Option<ChatId>,
+    /// 1 to 32,000 characters.
+    #[serde(default)]
+    #[schema(required = true, min_length = 1, max_length = 32_000)]
+    pub message: String,
+    /// What is wanted. Without it, the message decides.
+    #[serde(default)]
+    pub mode: Option<TurnMode>,
+    /// The path of the file that the person has open.
+    #[serde(default)]
+    #[schema(max_length = 512)]
+    pub active_file: Option<String>,
+    /// The part of the page that the person looks at, as HTML or as an outline. At most 20,000 characters.
+    #[serde(default)]
+    #[schema(max_length = 20_000)]
+    pub dom: Option<String>,
+    /// Errors of the page or of a check. At most 20,000 characters.
+    #[serde(default)]
+    #[schema(max_length = 20_000)]
+    pub diagnostics: Option<String>,
+    /// What to do if a turn of this conversation is under way.
+    #[serde(default)]
+    pub if_busy: IfBusy,
+}
+
+impl NewTurn {
+    fn check(&self) -> Result<(), FieldErrors> {
+        let mut errors = FieldErrors::default();
+        errors.length("message", &self.message, 1, MAX_MESSAGE);
+        let most = [
+            ("active_file", &self.active_file, MAX_PATH),
+            ("dom", &self.dom, MAX_GIVEN),
+            ("diagnostics", &self.diagnostics, MAX_GIVEN),
+        ];
+        for (field, given, most) in most {
+            if let Some(given) = given {
+                errors.length(field, given, 0, most);
+            }
+        }
+        errors.into_result(())
+    }
+}
+
+/// Begins a turn of the theme agent. This process drives the turn until its invocation is nearly over.
+///
+/// # Errors
+/// 404 if the project or the chat does not exist; 400 with every invalid field; 409 if the account is stopped, or if a turn of the
+/// conversation is under way.
+pub async fn start(
+    place: Place<'_>,
+    once: &Once,
+    input: NewTurn,
+    invocation: Invocation,
+) -> Result<Begun> {
+    input.check()?;
+    let planned = Box::pin(plan(place, &input)).await?;
+    let NewTurn { message, if_busy, .. } = input;
+    let topic = Topic::Theme(Box::new(planned));
+    let said = Said { topic, message, images: Vec::new(), if_busy, form: ReplyForm::default() };
+    Box::pin(turn::start(place.cx, place.owner, once, said, invocation)).await
+}
+
+/// What the conversation holds already.
+#[derive(Default)]
+struct Before {
+    /// The briefings that the model still sees.
+    briefings: Vec<String>,
+    /// The bytes of all that was said.
+    bytes: usize,
+    /// Where the edits of the last turn are, and whether there are any.
+    change_set: Option<ChangeSetId>,
+    has_changed: bool,
+}
+
+async fn before(place: Place<'_>, chat: ChatId) -> Result<Before> {
+    let Place { cx, owner, project } = place;
+    let found = chats::load(cx, owner, chat).await?.value;
+    if found.project_id != Some(project) {
+        return Err(Error::NotFound("chat"));
+    }
+    let summary = cx.store.summary(owner, chat.into()).await?.map(|stored| stored.value);
+    let summary = summary.filter(|summary| summary.is_after(found.reset_after));
+    let floor = summary.map(|summary| summary.up_to).max(found.reset_after);
+    let newest = messages::newest(cx, owner, chat, MESSAGES, |stored| {
+        floor.is_none_or(|floor| stored.message.message_id > floor)
+    });
+    let newest = newest.await?;
+    let mut before = Before::default();
+    for message in &newest {
+        let words = message.content.iter().filter_map(domain::models::Block::as_text);
+        for text in words {
+            before.bytes += text.len();
+            if message.author == Some(Author::Platform) && !prompts::headings(text).is_empty() {
+                before.briefings.push(text.to_owned());
+            }
+        }
+    }
+    let Some(run) = newest.iter().rev().find_map(|message| message.run_id) else { return Ok(before) };
+    let Some(last) = cx.store.run(owner, run).await?.and_then(|run| run.value.theme) else { return Ok(before) };
+    if let Some(set) = changes::known(place, last.change_set_id).await? {
+        before.has_changed = true;
+        // What was applied is in the theme; the next edits are others.
+        before.change_set = (set.state == ChangeSetState::Open).then_some(set.change_set_id);
+    }
+    Ok(before)
+}
+
+async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
+    let Place { cx, owner, project } = place;
+    let before = match input.chat_id {
+        Some(chat) => before(place, chat).await?,
+        None => Before::default(),
+    };
+    let asked = Asked {
+        message: &input.message,
+        active_file: input.active_file.as_deref(),
+        has_changed: before.has_changed,
+        has_diagnostics: input.diagnostics.is_some(),
+    };
+    let classified = classify(&asked, input.mode);
+    let (mode, tier) = (classified.mode, classified.tier);
+    let strategy = strategy_of(tier);
+    let limits = limits_of(mode, tier, strategy);
+    let change_set = before.change_set.unwrap_or_else(|| ChangeSetId::from_uuid(cx.clock.uuid()));
+    let target = Target::Own(change_set);
+    let warm = changes::index(place, target, MadeBy::Person).await?;
+    let ask = Ask {
+        request: input.message.chars().take(theme::answers::MAX_REQUEST).collect(),
+        active_file: input.active_file.clone(),
+        limit: Some(limits.files),
+        ..Ask::default()
+    };
+    let gate = answers::gate_in(cx, warm, None, &ask).await?;
+    let paths: Vec<String> = gate.files.iter().map(|file| file.path.clone()).collect();
+    let texts = changes::texts(place, target, MadeBy::Person, &paths).await?;
+    let given = given(&gate.files, &texts, limits.briefing_characters);
+    let model = first_model(cx, owner, tier).await?;
+    let family = model.as_ref().map(|(name, _)| name.as_str());
+    let modules = prompts::modules_for(&input.message, mode, &paths.iter().map(String::as_str).collect::<Vec<_>>());
+    let told: Vec<&str> = before.briefings.iter().map(String::as_str).collect();
+    let shown: Vec<Shown<'_>> = given.iter().map(Given::shown).collect();
+    let briefing = prompts::briefing(&Parts {
+        mode,
+        strategy,
+        family,
+        modules: &modules,
+        files: &shown,
+        told: &told,
+    });
+    let data = [("Page", &input.dom), ("Diagnostics", &input.diagnostics)];
+    let data = data.into_iter().filter_map(|(title, text)| Some(quoted(title, text.as_deref()?)));
+    let briefing = data.fold(briefing, |briefing, text| briefing + &text);
+    let bytes = before.bytes + input.message.len() + briefing.len();
+    let estimate_micros = model.map_or(0, |(_, cost)| cost(&tokens_of(mode, tier, bytes)));
+    let files = given.iter().map(|given| given.path.clone()).collect();
+    let turn = ThemeTurn {
+        project_id: project,
+        mode,
+        tier,
+        strategy,
+        why: classified.why,
+        files,
+        change_set_id: change_set,
+        estimate_micros,
+        escalations: Vec::new(),
+    };
+    Ok(Planned { chat: input.chat_id, turn, briefing })
+}
+
+/// A file that the model is given ahead.
+struct Given<'a> {
+    path: String,
+    version: &'a str,
+    text: &'a str,
+    /// The lines that are shown. `None`: all.
+    parts: Option<Vec<Lines<'a>>>,
+    outline: String,
+    why: String,
+}
+
+impl<'a> Given<'a> {
+    fn shown(&self) -> Shown<'_> {
+        let body = match &self.parts {
+            None => Body::Whole(self.text),
+            Some(parts) => Body::Outline(&self.outline, parts),
+        };
+        Shown { path: &self.path, version: self.version, body, why: &self.why }
+    }
+
+    fn characters(&self) -> usize {
+        match &self.parts {
+            None => self.text.len(),
+            Some(parts) => self.outline.len() + parts.iter().map(|part| part.text.len()).sum::<usize>(),
+        }
+    }
+}
+
+/// How the files are shown, best match first, until they have so many characters.
+fn given<'a>(
+    files: &[GatedView],
+    texts: &'a BTreeMap<String, (String, String)>,
+    most: usize,
+) -> Vec<Given<'a>> {
+    let mut all = Vec::new();
+    let mut characters = 0;
+    for (at, file) in files.iter().enumerate() {
+        let Some((version, text)) = texts.get(&file.path) else { continue };
+        let is_whole = at < WHOLE_FILES && text.chars().count() <= WHOLE_FILE_CHARACTERS;
+        let parts = (!is_whole).then(|| parts_of(text, &file.ranges));
+        let outline = match &file.outline {
+            Some(features) if !is_whole => {
+                let row = |feature: &answers::FeatureView| {
+                    let [first, last] = feature.range;
+                    format!("{first}–{last} {}", feature.name)
+                };
+                let mut rows: Vec<String> = features.iter().take(MAX_OUTLINE).map(row).collect();
+                if features.len() > MAX_OUTLINE {
+                    rows.push(format!("({} more: read_file lists them)", features.len() - MAX_OUTLINE));
+                }
+                rows.join("\n")
+            }
+            _ => String::new(),
+        };
+        let why = match file.why {
+            theme::gating::Passed::Target => "the request is about it",
+            theme::gating::Passed::Active => "the person has it open",
+            theme::gating::Passed::Related => "files above use it, or it uses them",
+        };
+        let given = Given { path: file.path.clone(), version, text, parts, outline, why: why.to_owned() };
+        characters += given.characters();
+        // One long file must not hide that the others are there.
+        if characters > most && !all.is_empty() {
+            break;
+        }
+        all.push(given);
+    }
+    all
+}
+
+/// The most named parts of a file in a briefing.
+const MAX_OUTLINE: usize = 60;
+
+/// The lines that a request is about, with some around them, joined where they meet.
+fn parts_of<'a>(text: &'a str, ranges: &[[u32; 2]]) -> Vec<Lines<'a>> {
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let lines = u32::try_from(starts.len()).unwrap_or(u32::MAX);
+    let mut wanted: Vec<[u32; 2]> = ranges
+        .iter()
+        .map(|[first, last]| [first.saturating_sub(AROUND).max(1), last.saturating_add(AROUND).min(lines)])
+        .filter(|[first, last]| first <= last)
+        .collect();
+    wanted.sort_unstable();
+    let mut joined: Vec<[u32; 2]> = Vec::new();
+    for [first, last] in wanted {
+        match joined.last_mut() {
+            Some(before) if first <= before[1].saturating_add(1) => before[1] = before[1].max(last),
+            _ => joined.push([first, last]),
+        }
+    }
+    let mut left = MAX_LINES;
+    let mut parts = Vec::new();
+    for [first, last] in joined {
+        if left == 0 {
+            break;
+        }
+        let last = last.min(first + left - 1);
+        left -= last - first + 1;
+        let (from, to) = (starts[first as usize - 1], starts.get(last as usize).copied().unwrap_or(text.len()));
+        parts.push(Lines { first: first as usize, text: &text[from..to] });
+    }
+    parts
+}
+
+type Cost = Box<dyn FnOnce(&Usage) -> i64 + Send>;
+
+/// The name of the model that a task of this size gets, and what it costs. `None` if no provider can be called; the turn itself will say so.
+async fn first_model(cx: &Cx, owner: &Owner, tier: TaskTier) -> Result<Option<(String, Cost)>> {
+    let Ok(route) = model_choice::route(cx, owner, &ask_of(tier), 0).await? else { return Ok(None) };
+    let first = &route.candidates[0];
+    let price = first.price.clone();
+    Ok(Some((first.model.model.as_str().to_owned(), Box::new(move |usage: &Usage| price.cost_micros(usage)))))
+}
+
+fn ask_of(tier: TaskTier) -> AskModel {
+    AskModel { role: AgentRole::Lead, task: Some(tier), ..AskModel::default() }
+}
+
+/// How themes lead their turns.
+pub static LEADS: AreaLead = AreaLead { system, lead: led, refusal, changed };
+
+fn system() -> Vec<SystemBlock> {
+    prompts::system().into_iter().map(|text| SystemBlock::cached(text, CacheTtl::OneHour)).collect()
+}
+
+fn led(turn: &ThemeTurn, steps: &[Step]) -> Lead {
+    let escalations = lead::escalations(turn, steps);
+    let tier = escalations.last().map_or(turn.tier, |last| last.tier);
+    let strategy = escalations.last().map_or(turn.strategy, |last| last.strategy);
+    let limits = limits_of(turn.mode, tier, strategy);
+    Lead {
+        escalations,
+        steps: limits.steps,
+        reply_tokens: limits.reply_tokens,
+        ask: ask_of(tier),
+        tier: if strategy == TurnStrategy::GodMode { ModelTier::Deep } else { ModelTier::Standard },
+        nudge: lead::nudge(turn, steps),
+    }
+}
+
+fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<String> {
+    lead::refusal(turn, steps, call)
+}
+
+/// What a turn has changed: its change set, and the files in it.
+fn changed(cx: Cx, owner: Owner, turn: Box<ThemeTurn>) -> BoxFuture<'static, Result<Option<Value>>> {
+    async move {
+        let place = Place { cx: &cx, owner: &owner, project: turn.project_id };
+        let set = changes::known(place, turn.change_set_id).await?;
+        Ok(set.map(|set| {
+            json!({
+                "project_id": turn.project_id, "change_set_id": set.change_set_id, "state": set.state, "hash": set.hash,
+                "files": set.files,
+            })
+        }))
+    }
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_joined_and_bounded() {
+        let text: String = (1..=1_000).map(|line| format!("line {line}\n")).collect();
+        let shown = |ranges: &[[u32; 2]]| {
+            let parts = parts_of(&text, ranges);
+            let row = |part: &Lines<'_>| (part.first, part.text.lines().count());
+            parts.iter().map(row).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&[]), []);
+        assert_eq!(shown(&[[1, 3]]), [(1, 11)]);
+        assert_eq!(shown(&[[100, 100], [110, 112]]), [(92, 29)]);
+        assert_eq!(shown(&[[500, 510], [100, 100]]), [(92, 17), (492, 27)]);
+        assert_eq!(shown(&[[1, 1_000]]), [(1, 240)]);
+        assert_eq!(shown(&[[1, 100], [300, 900]]), [(1, 108), (292, 132)]);
+        assert_eq!(shown(&[[5_000, 6_000]]), []);
+        assert_eq!(shown(&[[998, 4_000]]), [(990, 12)]);
+        assert!(parts_of("", &[[1, 1]]).iter().all(|part| part.text.is_empty()));
+    }
+}
