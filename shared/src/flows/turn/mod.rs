@@ -46,10 +46,10 @@ use crate::money::quota::Quota;
 use crate::request::Invocation;
 use crate::request::path_for_client;
 use crate::stopped;
+use crate::store::chats::threads::LiveTurn;
 use crate::store::keys::Guard;
 use crate::store::runs::CancelCause;
 use crate::store::table::{Write, Written};
-use crate::store::threads::LiveTurn;
 use crate::store::{Once, Store, Tries, Versioned};
 
 use conversation::Conversation;
