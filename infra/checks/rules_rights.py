@@ -228,7 +228,7 @@ def the_authorizer_reads_keys_and_notes_their_use_only(stack: Stack, repo: Repo)
         wanted = keys if listed(statement["Action"]) == ["dynamodb:GetItem"] else keys | use
         if statement.get("Condition") != wanted:
             yield f"its condition must be {wanted}, is {statement.get('Condition')}"
-    if "SET last_used = :hour" not in repo.text("shared/src/store/api_keys.rs"):
+    if "SET last_used = :hour" not in repo.text("shared/src/store/accounts/api_keys.rs"):
         yield "api_keys.rs no longer notes the use of a key in last_used alone"
     if 'ApiKeys = "KEY"' not in repo.text("shared/src/store/record_kinds.rs"):
         yield "record_kinds.rs no longer calls the partition of API keys KEY"

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use shared::flows::archive;
 use shared::store::Store;
 use shared::store::notices::Listening;
-use shared::store::places::BacklogRun;
+use shared::store::runs::places::BacklogRun;
 use shared::store::table::Order;
 use tests::golden::{Golden, Read};
 use tests::logs::hook;

@@ -21,7 +21,7 @@ use shared::flows::assets::SaveAsset;
 use shared::flows::chats::NewChat;
 use shared::flows::proposals::Origin;
 use shared::flows::{actions, agents, assets, chats, proposals};
-use shared::store::spend::Spender;
+use shared::store::accounts::spend::Spender;
 use shared::store::{Once, Store};
 use themes::projects;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use shared::edge::extract::{Caller, Query};
 use shared::flows::accounts::usage::{self, MonthUsage};
 use shared::money::ceilings;
-use shared::store::spend::Spend;
+use shared::store::accounts::spend::Spend;
 use shared::{Cx, Result};
 use utoipa::{IntoParams, ToSchema};
 

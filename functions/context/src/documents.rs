@@ -12,7 +12,7 @@ use shared::edge::extract::{Caller, Id, Ids, IfMatch, Once, Query};
 use shared::edge::respond::{Created, Tagged};
 use shared::flows::documents::{self, DocumentName, DocumentView};
 use shared::flows::page::{Page, PageQuery};
-use shared::store::documents::DocumentVersion;
+use shared::store::projects::documents::DocumentVersion;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use shared::agent_loop::journal;
 use shared::flows::existing;
 use shared::flows::memory::known;
-use shared::store::steps::StepPart;
+use shared::store::runs::steps::StepPart;
 use shared::{Cx, Error};
 
 use crate::platform::{PlatformError, opened};

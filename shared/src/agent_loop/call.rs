@@ -17,8 +17,8 @@ use crate::error::Error;
 use crate::model_choice;
 use crate::money::ceilings::{self, Ceilings};
 use crate::store::Tries;
+use crate::store::accounts::spend::{Spend, Spender};
 use crate::store::runs::CancelCause;
-use crate::store::spend::{Spend, Spender};
 use crate::store::table::Write;
 
 /// The shortest useful reply, in tokens. If the budget does not pay for it, the call is not made.

@@ -12,7 +12,7 @@ use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::store::Store;
-use crate::store::steps::{StepPart, continued};
+use crate::store::runs::steps::{StepPart, continued};
 use crate::store::table::Write;
 
 /// A part of a step that is larger than this is stored in S3. In bytes of JSON.

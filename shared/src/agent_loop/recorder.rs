@@ -17,11 +17,11 @@ use tokio::time::Instant;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::process::metrics::{self, Work};
+use crate::store::accounts::spend::Spender;
+use crate::store::chats::threads::thread_of;
 use crate::store::keys::Guard;
 use crate::store::runs::CancelCause;
-use crate::store::spend::Spender;
 use crate::store::table::{Write, Written};
-use crate::store::threads::thread_of;
 use crate::store::{Store, Versioned};
 
 /// The shortest interval between two stored pieces of text.

@@ -70,6 +70,7 @@ pub const PARAMETERS: &[(&str, &str, &[&str])] = &[
     ("GET", "/projects/{project_id}/graph", &["path"]),
     ("GET", "/projects/{project_id}/outline", &["path"]),
     ("GET", "/projects/{project_id}/changes", PAGE),
+    ("GET", "/projects/{project_id}/chats", PAGE),
     (
         "GET",
         "/projects/{project_id}/grep",

@@ -20,7 +20,7 @@ use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::money::ceilings;
 use crate::request::caller::{Actor, IfMatch};
-use crate::store::history::Ledger;
+use crate::store::agents::history::Ledger;
 use crate::store::table::Order;
 use crate::store::{Once, Store, Tries, Versioned, keys};
 

@@ -9,7 +9,7 @@ use crate::aws::bus::{Event as BusEvent, WatchdogEvent, WatchdogEventKind};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::store::table::Write;
-use crate::store::watchdog::WatchdogAlert;
+use crate::store::watched::watchdog::WatchdogAlert;
 use crate::store::{Store, Versioned};
 
 /// The writes for what a thing has said by itself between two looks: the alert or the recovery, and what the person is told. `said` is one

@@ -22,7 +22,7 @@ use crate::model_choice;
 use crate::money::ceilings;
 use crate::stopped;
 use crate::store::Store;
-use crate::store::spend::Spender;
+use crate::store::accounts::spend::Spender;
 
 /// How long a call may take. `infra/checks` compares this with the indexer's timeout.
 pub const CALL: Duration = Duration::from_secs(120);

@@ -19,8 +19,8 @@ use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::request::caller::IfMatch;
-use crate::store::documents::{DocumentVersion, StoredDocument};
 use crate::store::keys::Guard;
+use crate::store::projects::documents::{DocumentVersion, StoredDocument};
 use crate::store::table::Written;
 use crate::store::{Once, Store, StoreError, Tries, Versioned, keys};
 

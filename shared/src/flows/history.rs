@@ -7,7 +7,7 @@ use futures::FutureExt;
 use super::page::{self, Page, PageQuery};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::store::history::Ledger;
+use crate::store::agents::history::Ledger;
 
 /// The changes, newest first.
 ///

@@ -26,8 +26,8 @@ use super::{edit, schedules};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::request::caller::IfMatch;
+use crate::store::accounts::quota::Created;
 use crate::store::keys;
-use crate::store::quota::Created;
 use crate::store::table::QueryPage;
 use crate::store::{Once, StoreError, Tries, Versioned};
 

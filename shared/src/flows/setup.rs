@@ -23,7 +23,7 @@ use super::schedules::{self, FireTimes, Preview};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::request::caller::Actor;
-use crate::store::history::Ledger;
+use crate::store::agents::history::Ledger;
 use crate::store::table::Write;
 use crate::store::{Once, Store, Tries};
 

@@ -45,10 +45,10 @@ use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::money::ceilings;
 use crate::process::due_queue::{Dispatch, MESSAGES};
+use crate::store::accounts::spend::Spender;
 use crate::store::keys::SHARDS;
-use crate::store::spend::Spender;
 use crate::store::table::Write;
-use crate::store::watchdog::WatchdogAlert;
+use crate::store::watched::watchdog::WatchdogAlert;
 use crate::store::{DueItem, DueTarget, Store, Tries, Versioned};
 
 /// How many of the newest jobs of an owner are read.

@@ -13,7 +13,7 @@ use crate::aws::bus::{Event, SpendingAlert};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::process::metrics;
-use crate::store::alerts::ReachedAlert;
+use crate::store::accounts::alerts::ReachedAlert;
 
 /// Notes and publishes the thresholds that the costs of this month have reached. A failure is only logged: the next run
 /// tries again.

@@ -29,6 +29,7 @@ pub const OURS: &[&str] = &[
     "scheduled_executor",
     "notices",
     "shared",
+    "theme_chat",
     "theme_index",
     "theme_lookup",
     "watch",

@@ -18,8 +18,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::jobs::Job;
 use super::keys::{self, Range};
+use super::runs::jobs::Job;
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// When memory is looked at first after something new: the look finds out when the day of its owner ends.

@@ -8,9 +8,9 @@ use domain::practices::{CheckIn, Practice};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+use super::accounts::quota::Created;
 use super::idempotency::Once;
 use super::keys;
-use super::quota::Created;
 use super::table::{Extras, Order, QueryPage, Store, StoreError, Versioned, Write, Written, item};
 
 /// The practice that was created last.

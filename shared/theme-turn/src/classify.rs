@@ -41,5 +41,10 @@ pub const fn strategy_of(tier: TaskTier) -> TurnStrategy {
 #[must_use]
 pub fn classify(asked: &Asked<'_>, mode: Option<TurnMode>) -> Classified {
     let _ = asked;
-    Classified { mode: mode.unwrap_or(TurnMode::Code), tier: TaskTier::Simple, is_sure: false, why: Vec::new() }
+    Classified {
+        mode: mode.unwrap_or(TurnMode::Code),
+        tier: TaskTier::Simple,
+        is_sure: false,
+        why: Vec::new(),
+    }
 }

@@ -53,7 +53,9 @@ impl Edits {
                 } else {
                     self.refused.remove(&path);
                 }
-            } else if !result.is_error && matches!(call.name.as_str(), "read_file" | "read_lines" | "extract_region") {
+            } else if !result.is_error
+                && matches!(call.name.as_str(), "read_file" | "read_lines" | "extract_region")
+            {
                 self.read_since.insert(path, true);
             }
         }
@@ -116,15 +118,24 @@ pub fn escalations(turn: &ThemeTurn, steps: &[Step]) -> Vec<Escalation> {
             Purpose::Work => {}
             _ => continue,
         }
-        if std::mem::take(&mut is_first) && asks_for_god_mode(&step.reply.text) && strategy != TurnStrategy::GodMode {
+        if std::mem::take(&mut is_first)
+            && asks_for_god_mode(&step.reply.text)
+            && strategy != TurnStrategy::GodMode
+        {
             let to = tier_max(tier, TaskTier::Complex);
-            raise(to, &mut tier, &mut strategy, "the model says that the task is larger than planned".to_owned());
+            raise(
+                to,
+                &mut tier,
+                &mut strategy,
+                "the model says that the task is larger than planned".to_owned(),
+            );
         }
         let before = edits.made;
         for (call, result) in step.reply.calls.iter().zip(&step.results) {
             edits.note(call, result);
         }
-        let stuck = edits.refused.iter().find(|(_, times)| **times >= ESCALATE_AFTER).map(|(path, _)| path.clone());
+        let stuck =
+            edits.refused.iter().find(|(_, times)| **times >= ESCALATE_AFTER).map(|(path, _)| path.clone());
         if let Some(path) = stuck {
             edits.refused.remove(&path);
             let why = format!("{ESCALATE_AFTER} edits of {path} in a row were refused");
@@ -171,13 +182,14 @@ pub fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<String> 
         return Some(told.to_owned());
     }
     let limits = limits_of(turn.mode, turn.tier_now(), turn.strategy_now());
-    let is_graph = |name: &str| {
-        ["get_dependency_graph", "find_references", "trace_rendering_chain"].contains(&name)
-    };
+    let is_graph =
+        |name: &str| ["get_dependency_graph", "find_references", "trace_rendering_chain"].contains(&name);
     if is_graph(name) {
         let asked = calls_of(steps).filter(|(call, _)| is_graph(&call.name)).count();
         if asked >= limits.graph_lookups {
-            return Some(format!("the graph was asked {asked} times, which is all that this turn may: work with what you know"));
+            return Some(format!(
+                "the graph was asked {asked} times, which is all that this turn may: work with what you know"
+            ));
         }
     }
     let edits = Edits::of(steps);
@@ -185,7 +197,9 @@ pub fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<String> 
         for path in paths_of(call) {
             let refused = edits.refused.get(&path).copied().unwrap_or_default();
             if refused >= READ_AFTER && !edits.read_since.get(&path).copied().unwrap_or_default() {
-                return Some(format!("{refused} edits of {path} in a row were refused: read its lines first, then edit with that version"));
+                return Some(format!(
+                    "{refused} edits of {path} in a row were refused: read its lines first, then edit with that version"
+                ));
             }
         }
         return None;
@@ -194,7 +208,9 @@ pub fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<String> 
     if let (Some(most), true) = (limits.lookups_before_edit, reads && turn.mode.edits() && edits.made == 0) {
         let looked = calls_of(steps).count();
         if looked >= most {
-            return Some(format!("{looked} calls have changed nothing: make the edit now, or say what you need to know"));
+            return Some(format!(
+                "{looked} calls have changed nothing: make the edit now, or say what you need to know"
+            ));
         }
     }
     None
@@ -245,7 +261,11 @@ mod tests {
             made.reply.calls.push(call(name, json!({"path": path})));
         }
         for (name, _) in calls {
-            made.results.push(if name.starts_with('!') { CallResult::refused("no") } else { CallResult::told("yes") });
+            made.results.push(if name.starts_with('!') {
+                CallResult::refused("no")
+            } else {
+                CallResult::told("yes")
+            });
         }
         made
     }
@@ -269,22 +289,42 @@ mod tests {
             ("nothing happens", code(Simple), vec![], vec![]),
             ("an edit", code(Simple), vec![step("", &[("edit_lines", HEADER)])], vec![]),
             ("two refused edits", code(Simple), vec![refused(), refused()], vec![]),
-            ("three refused edits", code(Trivial), vec![refused(), refused(), refused()], vec![(Simple, Hybrid)]),
-            ("six refused edits", code(Trivial), vec![refused(); 6], vec![(Simple, Hybrid), (Complex, GodMode)]),
+            (
+                "three refused edits",
+                code(Trivial),
+                vec![refused(), refused(), refused()],
+                vec![(Simple, Hybrid)],
+            ),
+            (
+                "six refused edits",
+                code(Trivial),
+                vec![refused(); 6],
+                vec![(Simple, Hybrid), (Complex, GodMode)],
+            ),
             (
                 "an edit between them",
                 code(Trivial),
                 vec![refused(), refused(), step("", &[("edit_lines", HEADER)]), refused()],
                 vec![],
             ),
-            ("the model asks", code(Simple), vec![step("STRATEGY: GOD_MODE\nI begin.", &[])], vec![(Complex, GodMode)]),
+            (
+                "the model asks",
+                code(Simple),
+                vec![step("STRATEGY: GOD_MODE\nI begin.", &[])],
+                vec![(Complex, GodMode)],
+            ),
             ("it asks too late", code(Simple), vec![step("", &[]), step("STRATEGY: GOD_MODE", &[])], vec![]),
             ("it asks within a sentence", code(Simple), vec![step("No STRATEGY: GOD_MODE", &[])], vec![]),
             ("it asks and has it", code(Complex), vec![step("STRATEGY: GOD_MODE", &[])], vec![]),
             ("it stalls", code(Simple), reads(STALLED_AFTER), vec![(Complex, GodMode)]),
             ("it nearly stalls", code(Simple), reads(STALLED_AFTER - 1), vec![]),
             ("a question reads on", turn(TurnMode::Ask, Simple), reads(20), vec![]),
-            ("it stopped without a change", code(Trivial), vec![step("Done.", &[]), nudged()], vec![(Simple, Hybrid)]),
+            (
+                "it stopped without a change",
+                code(Trivial),
+                vec![step("Done.", &[]), nudged()],
+                vec![(Simple, Hybrid)],
+            ),
             ("there is nothing above", code(Architectural), vec![step("Done.", &[]), nudged()], vec![]),
         ];
         for (name, turn, steps, expected) in table {

@@ -16,7 +16,7 @@ use shared::flows::page::{self, Page, PageQuery};
 use shared::flows::{chats, edit, existing, indexing, logs};
 use shared::money::plans;
 use shared::request::caller::IfMatch;
-use shared::store::quota::Created;
+use shared::store::accounts::quota::Created;
 use shared::store::table::QueryPage;
 use shared::store::{Once, Store, StoreError, Tries, Versioned, keys};
 

@@ -108,12 +108,7 @@ impl NewTurn {
 /// # Errors
 /// 404 if the project or the chat does not exist; 400 with every invalid field; 409 if the account is stopped, or if a turn of the
 /// conversation is under way.
-pub async fn start(
-    place: Place<'_>,
-    once: &Once,
-    input: NewTurn,
-    invocation: Invocation,
-) -> Result<Begun> {
+pub async fn start(place: Place<'_>, once: &Once, input: NewTurn, invocation: Invocation) -> Result<Begun> {
     input.check()?;
     let planned = Box::pin(plan(place, &input)).await?;
     let NewTurn { message, if_busy, .. } = input;
@@ -158,7 +153,9 @@ async fn before(place: Place<'_>, chat: ChatId) -> Result<Before> {
         }
     }
     let Some(run) = newest.iter().rev().find_map(|message| message.run_id) else { return Ok(before) };
-    let Some(last) = cx.store.run(owner, run).await?.and_then(|run| run.value.theme) else { return Ok(before) };
+    let Some(last) = cx.store.run(owner, run).await?.and_then(|run| run.value.theme) else {
+        return Ok(before);
+    };
     if let Some(set) = changes::known(place, last.change_set_id).await? {
         before.has_changed = true;
         // What was applied is in the theme; the next edits are others.
@@ -198,17 +195,12 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     let given = given(&gate.files, &texts, limits.briefing_characters);
     let model = first_model(cx, owner, tier).await?;
     let family = model.as_ref().map(|(name, _)| name.as_str());
-    let modules = prompts::modules_for(&input.message, mode, &paths.iter().map(String::as_str).collect::<Vec<_>>());
+    let modules =
+        prompts::modules_for(&input.message, mode, &paths.iter().map(String::as_str).collect::<Vec<_>>());
     let told: Vec<&str> = before.briefings.iter().map(String::as_str).collect();
     let shown: Vec<Shown<'_>> = given.iter().map(Given::shown).collect();
-    let briefing = prompts::briefing(&Parts {
-        mode,
-        strategy,
-        family,
-        modules: &modules,
-        files: &shown,
-        told: &told,
-    });
+    let briefing =
+        prompts::briefing(&Parts { mode, strategy, family, modules: &modules, files: &shown, told: &told });
     let data = [("Page", &input.dom), ("Diagnostics", &input.diagnostics)];
     let data = data.into_iter().filter_map(|(title, text)| Some(quoted(title, text.as_deref()?)));
     let briefing = data.fold(briefing, |briefing, text| briefing + &text);
@@ -328,7 +320,8 @@ fn parts_of<'a>(text: &'a str, ranges: &[[u32; 2]]) -> Vec<Lines<'a>> {
         }
         let last = last.min(first + left - 1);
         left -= last - first + 1;
-        let (from, to) = (starts[first as usize - 1], starts.get(last as usize).copied().unwrap_or(text.len()));
+        let (from, to) =
+            (starts[first as usize - 1], starts.get(last as usize).copied().unwrap_or(text.len()));
         parts.push(Lines { first: first as usize, text: &text[from..to] });
     }
     parts

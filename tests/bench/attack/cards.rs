@@ -8,7 +8,7 @@ use rand::seq::IndexedRandom;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::AuthConfig;
-use shared::store::spend::Spender;
+use shared::store::accounts::spend::Spender;
 use tests::model::{Says, ScriptedModel};
 use tests::openapi::{Ids, OpenApi, Route};
 use tests::things::Caller;

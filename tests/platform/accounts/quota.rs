@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::PlansConfig;
 use shared::store::Store;
-use shared::store::quota::MonthRequests;
+use shared::store::accounts::quota::MonthRequests;
 use tests::made::local;
 use tests::model::{Says, ScriptedModel};
 use tests::stage::Stage;

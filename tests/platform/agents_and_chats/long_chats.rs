@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::flows::turn::Topic;
 use shared::store::Store;
-use shared::store::messages::StoredMessage;
+use shared::store::chats::messages::StoredMessage;
 use shared::store::table::Order;
 use tests::anthropic::{Block as Said, FakeAnthropic};
 use tests::archives::{exported, imported_at_once, zip};

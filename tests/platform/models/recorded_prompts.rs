@@ -11,7 +11,7 @@ use lamplighter_local::platform::PlatformConfig;
 use models::{Addresses, ModelsConfig};
 use serde_json::{Value, json};
 use shared::store::Store;
-use shared::store::messages::StoredMessage;
+use shared::store::chats::messages::StoredMessage;
 use tests::anthropic::{Block, FakeAnthropic};
 use tests::made;
 use tests::site::{Answers, Site};

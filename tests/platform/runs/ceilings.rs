@@ -11,7 +11,7 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::config::AuthConfig;
-use shared::store::spend::Spender;
+use shared::store::accounts::spend::Spender;
 use tests::made::reserve;
 use tests::model::{Says, ScriptedModel};
 use tests::process::{followed, take_over};

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use shared::config::RunsConfig;
 use shared::config::outside::{Called, Outside, OutsideCall, OutsideTools};
 use shared::store::Store;
-use shared::store::messages::StoredMessage;
+use shared::store::chats::messages::StoredMessage;
 use tests::anthropic::{Block, FakeAnthropic};
 use tests::golden::{items, key};
 use tests::made;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use shared::Cx;
 use shared::config::{AwsConfig, Config};
 use shared::flows::watchdog;
-use shared::store::spend::Spender;
+use shared::store::accounts::spend::Spender;
 use shared::store::{DueItem, Store};
 use tests::bus;
 use tests::executors::bury;

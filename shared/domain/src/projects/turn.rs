@@ -49,6 +49,7 @@ pub struct ThemeTurn {
     pub mode: TurnMode,
     /// How large the task is.
     pub tier: TaskTier,
+    /// How the work is done.
     pub strategy: TurnStrategy,
     /// Why, in words, one reason each.
     pub why: Vec<String>,
@@ -83,7 +84,9 @@ impl ThemeTurn {
 /// A turn became larger than it was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Escalation {
+    /// How large the task is from here on.
     pub tier: TaskTier,
+    /// How the work is done from here on.
     pub strategy: TurnStrategy,
     /// Why, in words.
     pub why: String,

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::flows::due;
 use crate::flows::lease;
 use crate::money::ceilings;
-use crate::store::deletions::CHANGED_AT_ONCE;
+use crate::store::accounts::deletions::CHANGED_AT_ONCE;
 use crate::store::keys::{self, Key};
 use crate::store::partitions::Partition;
 use crate::store::table::{Condition, Write};

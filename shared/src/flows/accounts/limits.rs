@@ -25,7 +25,7 @@ use crate::money::plans;
 use crate::money::quota::Quota;
 use crate::request::limits::MAX_BODY_BYTES;
 use crate::request::limits::MAX_KEY;
-use crate::store::quota::MonthRequests;
+use crate::store::accounts::quota::MonthRequests;
 
 /// The limits of an owner.
 #[derive(Clone, Debug, Serialize, ToSchema)]

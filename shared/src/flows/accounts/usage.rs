@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::context::Cx;
 use crate::error::Result;
-use crate::store::usage::{UsageEntry, Used};
+use crate::store::accounts::usage::{UsageEntry, Used};
 
 /// The usage of a month. Days are in the time zone that the account had at the time of the call. A call counts on the day on which its
 /// cost was reserved.

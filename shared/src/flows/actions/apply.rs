@@ -26,7 +26,7 @@ use crate::flows::{calls, existing, history, messages, proposals, schedules, wat
 use crate::money::ceilings;
 use crate::request::caller::{Actor, IfMatch};
 use crate::stopped;
-use crate::store::history::Ledger;
+use crate::store::agents::history::Ledger;
 use crate::store::keys::Guard;
 use crate::store::table::{Order, Write, Written};
 use crate::store::{Once, Store, Tries, Versioned};

@@ -32,7 +32,7 @@ use crate::flows::withdrawals::{MAX_APPROVALS, StaleApproval, describe, is_stale
 use crate::money::ceilings;
 use crate::request::caller::Actor;
 use crate::store::Once;
-use crate::store::spend::Spender;
+use crate::store::accounts::spend::Spender;
 
 /// How many approvals are given at once.
 const AT_ONCE: usize = 8;

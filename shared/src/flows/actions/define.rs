@@ -20,7 +20,7 @@ use crate::flows::schedules;
 use crate::flows::watches;
 use crate::money::ceilings;
 use crate::request::caller::Actor;
-use crate::store::history::Ledger;
+use crate::store::agents::history::Ledger;
 use crate::store::keys::Guard;
 use crate::store::table::Written;
 use crate::store::{Once, Store};

@@ -44,7 +44,7 @@ use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::model_choice;
 use crate::request::caller::IfMatch;
-use crate::store::history::Ledger;
+use crate::store::agents::history::Ledger;
 use crate::store::table::{Order, Write};
 use crate::store::{DueItem, Store, Versioned};
 

@@ -9,7 +9,7 @@ use crate::aws::bus::{ActionAlert, ActionAlertKind, Event};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::process::metrics;
-use crate::store::history::Ledger;
+use crate::store::agents::history::Ledger;
 use crate::store::table::Write;
 use crate::store::{Store, Versioned};
 

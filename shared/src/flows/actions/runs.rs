@@ -29,7 +29,7 @@ use crate::flows::{existing, schedules};
 use crate::money::quota::Quota;
 use crate::request::caller::Actor;
 use crate::stopped;
-use crate::store::history::Ledger;
+use crate::store::agents::history::Ledger;
 use crate::store::runs::{CancelCause, RunOutput};
 use crate::store::table::Order;
 use crate::store::{Once, Store, Tries, Versioned, keys};

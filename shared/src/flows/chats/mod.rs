@@ -24,7 +24,7 @@ use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
-use crate::store::messages::StoredMessage;
+use crate::store::chats::messages::StoredMessage;
 use crate::store::table::{Order, Write};
 use crate::store::{Once, Store, Tries, Versioned};
 

@@ -16,7 +16,7 @@ use rand::Rng;
 use crate::context::Cx;
 use crate::error::Result;
 use crate::flows::due;
-use crate::store::places::BacklogRun;
+use crate::store::runs::places::BacklogRun;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store};
 

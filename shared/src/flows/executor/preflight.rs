@@ -30,7 +30,7 @@ use crate::money::ceilings;
 use crate::money::quota::Quota;
 use crate::process::metrics;
 use crate::provider_keys;
-use crate::store::spend::Spender;
+use crate::store::accounts::spend::Spender;
 use crate::store::{DueItem, Store, Versioned};
 
 /// The time for all checks of an action.

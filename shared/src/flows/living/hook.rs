@@ -21,7 +21,7 @@ use super::commits::{self, MAX_AT_ONCE, NewCommits};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::request::path_for_client;
-use crate::store::living::StoredHook;
+use crate::store::projects::living::StoredHook;
 use crate::store::{Once, Store};
 
 /// How many random bytes a secret has.

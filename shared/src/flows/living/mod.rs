@@ -33,7 +33,7 @@ use crate::blobs::{BlobError, BlobKey};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::request::caller::IfMatch;
-use crate::store::living::{LivingCause, LivingVersion};
+use crate::store::projects::living::{LivingCause, LivingVersion};
 use crate::store::table::{Write, Written};
 use crate::store::{Once, Store, StoreError, Tries, Versioned, keys};
 

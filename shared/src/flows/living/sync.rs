@@ -37,7 +37,7 @@ use crate::blobs::BlobError;
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::model_choice;
-use crate::store::living::{LivingCause, LivingVersion};
+use crate::store::projects::living::{LivingCause, LivingVersion};
 use crate::store::table::Write;
 use crate::store::{DueItem, Job, Once, Store, Tries, Versioned};
 

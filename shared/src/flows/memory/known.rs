@@ -11,7 +11,7 @@ use super::forgotten::Forgotten;
 use super::sources;
 use crate::context::Data;
 use crate::error::Result;
-use crate::store::messages::StoredMessage;
+use crate::store::chats::messages::StoredMessage;
 
 /// Without what was deleted since.
 ///

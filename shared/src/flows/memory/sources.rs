@@ -42,7 +42,7 @@ pub(super) async fn session(
             None => None,
             Some(chat) => {
                 let after = chat.value.reset_after;
-                let kept = |stored: &crate::store::messages::StoredMessage| {
+                let kept = |stored: &crate::store::chats::messages::StoredMessage| {
                     after.is_none_or(|last| stored.message.message_id > last)
                 };
                 let mut read = messages::newest(data, owner, *id, MAX_READ, kept).await?;

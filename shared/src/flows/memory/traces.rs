@@ -22,8 +22,8 @@ use crate::blobs::{BlobError, BlobKey};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::messages;
+use crate::store::chats::messages::StoredMessage;
 use crate::store::keys;
-use crate::store::messages::StoredMessage;
 use crate::store::table::{Extras, Order, Write, item};
 use crate::store::{Store, Tries, Versioned};
 

@@ -19,7 +19,7 @@ use crate::blobs::{BlobError, BlobKey};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::store::Store;
-use crate::store::messages::StoredMessage;
+use crate::store::chats::messages::StoredMessage;
 use crate::store::table::{Order, Write};
 
 /// The largest content within the item of a message, in bytes of JSON. Larger contents are in S3.

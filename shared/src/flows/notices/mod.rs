@@ -43,7 +43,7 @@ use crate::context::Cx;
 use crate::error::Result;
 use crate::process::metrics::{self, Work};
 use crate::request::caller::IfMatch;
-use crate::store::notebooks::LAST_OUTPUTS;
+use crate::store::actions::notebooks::LAST_OUTPUTS;
 use crate::store::notices::{ChannelState, StoredChannel};
 use crate::store::runs::RunOutput;
 use crate::store::table::{Order, Write};

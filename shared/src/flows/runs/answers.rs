@@ -24,8 +24,8 @@ use crate::flows::runs;
 use crate::money::ceilings;
 use crate::request::caller::Caller;
 use crate::stopped;
+use crate::store::accounts::spend::Spender;
 use crate::store::keys::Guard;
-use crate::store::spend::Spender;
 use crate::store::table::{Write, Written};
 use crate::store::{DueItem, Once, Store, Tries, Versioned};
 

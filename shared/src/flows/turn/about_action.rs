@@ -16,7 +16,7 @@ use crate::flows::messages::{self as thread, MessageView};
 use crate::flows::page::{self, Page, PageQuery};
 use crate::flows::runs::Begun;
 use crate::request::Invocation;
-use crate::store::messages::StoredMessage;
+use crate::store::chats::messages::StoredMessage;
 use crate::store::table::Order;
 use crate::store::{Once, Tries};
 

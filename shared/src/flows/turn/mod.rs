@@ -46,10 +46,10 @@ use crate::money::quota::Quota;
 use crate::request::Invocation;
 use crate::request::path_for_client;
 use crate::stopped;
+use crate::store::chats::threads::LiveTurn;
 use crate::store::keys::Guard;
 use crate::store::runs::CancelCause;
 use crate::store::table::{Write, Written};
-use crate::store::threads::LiveTurn;
 use crate::store::{Once, Store, Tries, Versioned};
 
 use conversation::Conversation;
@@ -271,9 +271,8 @@ async fn begin(
         writes.push(Store::run_write(owner, &run)?);
         writes.push(Store::run_listed_write(owner, &run)?);
         writes.push(Store::event_write(owner, run.run_id, &started)?);
-        let told = planned.map(|planned| {
-            messages::of_turn(cx, Message::user(planned.briefing.as_str()), run.run_id)
-        });
+        let told = planned
+            .map(|planned| messages::of_turn(cx, Message::user(planned.briefing.as_str()), run.run_id));
         let said_and_told = [words.clone()].into_iter().chain(told).collect();
         writes.extend(messages::writes(cx, owner, thread, said_and_told).await?);
         writes.extend(quota.write(owner, charge));

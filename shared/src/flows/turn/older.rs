@@ -14,7 +14,7 @@ use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::{chats, messages};
-use crate::store::messages::StoredMessage;
+use crate::store::chats::messages::StoredMessage;
 use crate::store::table::{Order, Write};
 use crate::store::{Versioned, keys};
 

@@ -7,6 +7,7 @@
 
 mod launches;
 mod lines;
+pub mod log_imports;
 mod names;
 mod refused;
 

@@ -7,10 +7,10 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::{KeptOrNot, Location, keep, read, valid};
+use crate::store::accounts::models::ModelSettings;
+use crate::store::accounts::usage::{LIFETIME, Used};
 use crate::store::keys;
-use crate::store::models::ModelSettings;
 use crate::store::notices::StoredPreferences;
-use crate::store::usage::{LIFETIME, Used};
 
 pub(super) fn account(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let mut account: Account = read(record)?;

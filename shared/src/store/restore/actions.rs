@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::{KeptOrNot, Location, keep, noted, read, valid};
 use crate::store::actions::OCCURRENCE_LIFETIME;
-use crate::store::history::{CHANGE_LIFETIME, Ledger};
+use crate::store::actions::notebooks::LastOutputs;
+use crate::store::agents::history::{CHANGE_LIFETIME, Ledger};
 use crate::store::keys;
-use crate::store::notebooks::LastOutputs;
 
 pub(super) fn action(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let action: Action = read(record)?;

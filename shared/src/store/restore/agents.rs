@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{KeptOrNot, Location, keep, noted, read, valid};
 use crate::store::agents::Mark;
-use crate::store::history::{CHANGE_LIFETIME, Ledger};
+use crate::store::agents::history::{CHANGE_LIFETIME, Ledger};
 use crate::store::keys;
 
 pub(super) fn agent(place: &Location<'_>, record: &Value) -> KeptOrNot {

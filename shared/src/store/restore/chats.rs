@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{KeptOrNot, Location, Named, keep, naming, read, valid};
 use crate::blobs::BlobKey;
-use crate::store::messages::StoredMessage;
+use crate::store::chats::messages::StoredMessage;
 use crate::store::{chats, keys};
 
 pub(super) fn chat(place: &Location<'_>, record: &Value) -> KeptOrNot {

@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::history::{Ledger, change_item};
+use super::agents::history::{Ledger, change_item};
 use super::keys::{Key, RecordKind};
 use super::partitions::Partition;
 use super::record_kinds::{is_kind, records};

@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use super::{KeptOrNot, Location, Named, keep, naming, read, valid, without};
 use crate::blobs::BlobKey;
-use crate::store::documents::{DocumentVersion, StoredDocument};
-use crate::store::keys;
-use crate::store::living::LivingVersion;
 use crate::store::agents::Mark;
-use crate::store::themes::IMPORT_KEPT;
+use crate::store::keys;
+use crate::store::projects::documents::{DocumentVersion, StoredDocument};
+use crate::store::projects::living::LivingVersion;
+use crate::store::projects::themes::IMPORT_KEPT;
 
 pub(super) fn project(place: &Location<'_>, record: &Value) -> KeptOrNot {
     let mut project: Project = read(record)?;

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{KeptOrNot, Location, Named, is_number, naming, read};
 use crate::blobs::BlobKey;
 use crate::store::keys;
+use crate::store::runs::steps::StepPart;
 use crate::store::runs::{LIFETIME, ListedRun, RunOutput};
-use crate::store::steps::StepPart;
 
 /// The highest number of a step or of a call. Keys have four digits for it.
 const MANY_STEPS: u32 = 9_999;

@@ -34,8 +34,8 @@ use theme_edit::{Call, Compared, Draft, EditError, Lint, Outcome, Problem, State
 use utoipa::ToSchema;
 
 use self::draft::Loaded;
-pub(crate) use self::reads::{index, known, texts};
 pub use self::reads::{Looked, Reading, Shown, look, read};
+pub(crate) use self::reads::{index, known, texts};
 use self::record::Stored;
 pub use self::record::{ChangeSet, ChangeSetFile, ChangeSetState, FileChangeKind, MadeBy, Plan};
 pub use self::requests::asked;

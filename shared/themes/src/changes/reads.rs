@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use domain::ids::ChangeSetId;
 use serde::Deserialize;
 use serde_json::json;
-use domain::ids::ChangeSetId;
 use shared::error::Result;
-use shared::store::keys;
 use shared::process::compute::Stop;
+use shared::store::keys;
 use theme::path::FileKind;
 use theme_edit::{EditError, Opened};
 use theme_tools::{Needs, Outcome};

@@ -17,8 +17,8 @@ use crate::flows::assets::{self, Content};
 use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::messages;
 use crate::store::Versioned;
-use crate::store::history::Ledger;
-use crate::store::notebooks::{LAST_OUTPUTS, LastOutput, LastOutputs};
+use crate::store::actions::notebooks::{LAST_OUTPUTS, LastOutput, LastOutputs};
+use crate::store::agents::history::Ledger;
 use crate::store::runs::RunOutput;
 
 /// How many messages of the conversation about the action are looked at, and how many of the person's are told.
