@@ -317,7 +317,11 @@ fn line_ends(text: &str, notes: &mut Notes) {
 /// The whole file was escaped once too often.
 fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
     let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count();
-    let count = |needle: &str| memchr::memmem::find_iter(text.as_bytes(), needle.as_bytes()).count();
+    let has_backslash = memchr::memchr(b'\\', text.as_bytes()).is_some();
+    let count = |needle: &str| match has_backslash {
+        true => memchr::memmem::find_iter(text.as_bytes(), needle.as_bytes()).count(),
+        false => 0,
+    };
     let first = |needle: &str| memchr::memmem::find(text.as_bytes(), needle.as_bytes()).unwrap_or(0);
     let (line_ends, quotes) = (count("\\n"), count("\\\""));
     if !is_json && kind != FileKind::Script {
@@ -380,13 +384,14 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
             "&lt;script",
             "&lt;style",
         ];
-        let places = |mark: &'static str| memchr::memmem::find_iter(text.as_bytes(), mark);
+        // What is escaped has this sign.
+        let has_any = memchr::memchr(b'&', text.as_bytes()).is_some();
+        let places =
+            |mark: &'static str| memchr::memmem::find_iter(if has_any { text.as_bytes() } else { b"" }, mark);
         let is_element = |at: &usize| escaped.iter().any(|mark| text[*at..].starts_with(mark));
         let elements: Vec<usize> = places("&lt;").filter(is_element).take(MOST_LOOKS).collect();
         const LIQUID: [&str; 5] = ["{&#37;", "&#123;", "{{&quot;", "{% if a &gt;", "&#x7B;"];
-        let has_any = memchr::memchr(b'&', text.as_bytes()).is_some();
-        let outputs: Vec<usize> =
-            LIQUID.iter().filter(|_| has_any).filter_map(|mark| places(mark).next()).collect();
+        let outputs: Vec<usize> = LIQUID.iter().filter_map(|mark| places(mark).next()).collect();
         if elements.len() >= 2 || !outputs.is_empty() {
             let (tokens, _) = liquid::tokens(text);
             let shown = |places: &[usize]| -> Vec<usize> {
@@ -403,8 +408,9 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
                 notes.add(*at, Error, CODE, "Liquid is escaped: the page shows it as text");
             }
         }
-        if let Some(at) = memchr::memmem::find(text.as_bytes(), b"\\{{")
-            .or_else(|| memchr::memmem::find(text.as_bytes(), b"\\{%"))
+        if has_backslash
+            && let Some(at) = memchr::memmem::find(text.as_bytes(), b"\\{{")
+                .or_else(|| memchr::memmem::find(text.as_bytes(), b"\\{%"))
         {
             notes.add(at, Warning, CODE, "a backslash stands before Liquid");
         }

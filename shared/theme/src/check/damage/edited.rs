@@ -3,13 +3,15 @@
 use memchr::memmem;
 
 use super::{
-    Block, characters, contains, end_of_file, escaped_text, is_ellipsis, is_liquid, numbered_line, repeated,
+    Block, characters, contains, diff_sign, end_of_file, escaped_text, is_ellipsis, is_liquid, numbered_line,
+    repeated,
 };
 use crate::check::{Notes, script};
 use crate::path::FileKind;
 
-/// What a line has that begins a comment or a block that is no code, and what one has that ends it.
-const BEGINNINGS: [&str; 5] = ["/*", "<!--", "comment", "raw", "doc"];
+/// What each line has that begins or ends a comment or a block that is no code.
+const BORDERS: [&str; 7] = ["/*", "*/", "<!--", "-->", "comment", "raw", "doc"];
+/// What a line has that ends one.
 const ENDS: [&str; 5] = ["*/", "-->", "endcomment", "endraw", "enddoc"];
 
 /// Whether the text after an edit may have damage that the text before it lacks. `removed` and `added` are the lines of both that
@@ -23,25 +25,30 @@ pub fn may_have_new(path: &str, text: &str, removed: &str, added: &str) -> bool 
     let is_border = |line: &str| {
         Block::after(None, line.trim(), is_liquid).is_some() || ENDS.iter().any(|end| line.contains(end))
     };
-    let may_have_border = |lines: &str| BEGINNINGS.iter().chain(&ENDS).any(|mark| contains(lines, mark));
+    let may_have_border = |lines: &str| BORDERS.iter().any(|mark| contains(lines, mark));
     if [removed, added].into_iter().any(|lines| may_have_border(lines) && lines.lines().any(is_border))
         || added.lines().any(|line| numbered_line(line.trim()))
     {
         return true;
     }
     // Signs and dots count beside other lines.
-    let line_around = |at: usize| {
-        let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
-        let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
-        text[start..end].trim()
+    let end_of_line = |at: usize| memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
+    let is_signed = |start: usize| diff_sign(&text[start..end_of_line(start)]);
+    let has_sign = |sign: &str| memmem::find_iter(bytes, sign).any(|end| is_signed(end + 1));
+    let has_dots = |dots: &str| {
+        // A line can have many dots. It is looked at once.
+        let mut seen = 0;
+        memmem::find_iter(bytes, dots).any(|at| {
+            if at < seen {
+                return false;
+            }
+            let start = memchr::memrchr(b'\n', &bytes[seen..at]).map_or(seen, |end| seen + end + 1);
+            seen = end_of_line(at);
+            is_ellipsis(text[start..seen].trim())
+        })
     };
-    let has_dots = |dots: &str| memmem::find_iter(bytes, dots).any(|at| is_ellipsis(line_around(at)));
-    if text.starts_with(['+', '-'])
-        || contains(text, "\n+")
-        || contains(text, "\n-")
-        || has_dots("...")
-        || !text.is_ascii() && has_dots("…")
-    {
+    let is_ascii = text.is_ascii();
+    if is_signed(0) || has_sign("\n+") || has_sign("\n-") || has_dots("...") || !is_ascii && has_dots("…") {
         return true;
     }
     // Of the lines of a listing, four in five have numbers. A file becomes one only if it loses other lines, and then the first fifth
@@ -59,7 +66,7 @@ pub fn may_have_new(path: &str, text: &str, removed: &str, added: &str) -> bool 
     if memchr::memchr2(b'\\', b'&', bytes).is_some() {
         escaped_text(kind, text, path.ends_with(".json"), &mut notes);
     }
-    if !text.is_ascii() {
+    if !is_ascii {
         let is_library = kind == FileKind::Script && script::is_library(path, text);
         characters(kind, is_library, text, &mut notes);
     }
