@@ -35,6 +35,18 @@
 //!   - git and Codex, process: from the start of a process to its end; it reads the file and writes it
 //!
 //! The programs take turns with each edit, so that what else runs on the machine slows all of them alike.
+//!
+//! Of the newest 1,500 edits of Dawn (`--only plain --limit 1500`, profile `bench`, two processors of a shared machine), jsdiff 9.0.0
+//! takes less time than this crate. It makes no check, no version and no journal. Median / p99 in microseconds, in one run:
+//!
+//! ```text
+//!                        three lines around    bare lines
+//! search_replace              38 / 572          29 / 358
+//!   with the file             48 / 594          39 / 407
+//! edit_lines                  37 / 579          33 / 513
+//!   with the file             49 / 612          44 / 561
+//! jsdiff                      30 / 215          28 / 210
+//! ```
 
 #![expect(clippy::disallowed_methods, reason = "an example reads files and measures time")]
 

@@ -26,8 +26,8 @@ pub fn hunks<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> 
         trimmed(old, new, 0..old.len(), 0..new.len());
     // Lines were only added, or only removed, or none.
     if head == old_end || head == new_end {
-        let is_any = head < old_end || head < new_end;
-        return is_any.then(|| Hunk { old: head..old_end, new: head..new_end }).into_iter().collect();
+        let hunk = Hunk { old: head..old_end, new: head..new_end };
+        return if old_end == new_end { Vec::new() } else { vec![hunk] };
     }
     let (a, b) = (&old[head..old_end], &new[head..new_end]);
     // To compare lines as they are takes less time than to number them, unless many differ.

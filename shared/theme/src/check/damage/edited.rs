@@ -1,18 +1,27 @@
 //! Whether an edit can have left damage, found out without reading again what the edit did not touch.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::{self, Finder};
 
 use super::{
-    Block, characters, contains, diff_sign, end_of_file, escaped_text, is_ellipsis, is_liquid, numbered_line,
-    repeated,
+    Block, characters, diff_sign, end_of_file, escaped_text, is_ellipsis, is_liquid, numbered_line, repeated,
 };
 use crate::check::{Notes, script};
 use crate::path::FileKind;
 
 /// What each line has that begins or ends a comment or a block that is no code.
 const BORDERS: [&str; 7] = ["/*", "*/", "<!--", "-->", "comment", "raw", "doc"];
+static BORDER_FINDERS: LazyLock<[Finder; 7]> = LazyLock::new(|| BORDERS.map(Finder::new));
 /// What a line has that ends one.
 const ENDS: [&str; 5] = ["*/", "-->", "endcomment", "endraw", "enddoc"];
+
+/// The lines of a text, as `memchr` finds them: most texts have short lines, and for them it is faster than [`str::lines`].
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let mut at = 0;
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    ends.map(move |end| &text[std::mem::replace(&mut at, end + 1)..end])
+}
 
 /// Whether the text after an edit may have damage that the text before it lacks. `removed` and `added` are the lines of both that
 /// differ. If the answer is no, it is certain, provided that `added` alone has no damage: lines that stay are damage only for what
@@ -25,9 +34,10 @@ pub fn may_have_new(path: &str, text: &str, removed: &str, added: &str) -> bool 
     let is_border = |line: &str| {
         Block::after(None, line.trim(), is_liquid).is_some() || ENDS.iter().any(|end| line.contains(end))
     };
-    let may_have_border = |lines: &str| BORDERS.iter().any(|mark| contains(lines, mark));
-    if [removed, added].into_iter().any(|lines| may_have_border(lines) && lines.lines().any(is_border))
-        || added.lines().any(|line| numbered_line(line.trim()))
+    let may_have_border =
+        |lines: &str| BORDER_FINDERS.iter().any(|mark| mark.find(lines.as_bytes()).is_some());
+    if [removed, added].into_iter().any(|lines| may_have_border(lines) && lines_of(lines).any(is_border))
+        || lines_of(added).any(|line| numbered_line(line.trim()))
     {
         return true;
     }
@@ -54,7 +64,7 @@ pub fn may_have_new(path: &str, text: &str, removed: &str, added: &str) -> bool 
     // Of the lines of a listing, four in five have numbers. A file becomes one only if it loses other lines, and then the first fifth
     // of its lines has a number.
     fn filled(text: &str) -> impl Iterator<Item = &str> {
-        text.lines().map(str::trim).filter(|line| !line.is_empty())
+        lines_of(text).map(str::trim).filter(|line| !line.is_empty())
     }
     if filled(removed).count() > filled(added).count() {
         let fifth = memchr::memchr_iter(b'\n', bytes).count() / 5 + 1;
