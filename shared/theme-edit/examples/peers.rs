@@ -26,10 +26,27 @@
 //! - half: it reports a failure, and the file has changed all the same. Such edits are counted as refused, too
 //! - ms: the median and the 99th percentile of the edits that it did. Of a function, the best of three runs counts, because other
 //!   programs run at the same time. What they include:
-//!   - ours, function: from the call's JSON and the file's bytes to the new bytes, with guards, two SHA-256 and the journal
+//!   - ours, function: from the call's JSON to the new bytes, with all guards, the SHA-256 of the new bytes, and the entry of the
+//!     journal with the bytes that undo needs. The draft has the file already, as jsdiff has its text
+//!   - ours, with the file: the same, and before it a draft is made from the file's bytes, with their copy and their SHA-256. A
+//!     caller does this once for each file that it loads
 //!   - aider, function: `do_replace`, text to text; with the file: `apply_edits`, which reads the file and writes it
 //!   - jsdiff, function: `applyPatch`, text and diff to text
 //!   - git and Codex, process: from the start of a process to its end; it reads the file and writes it
+//!
+//! The programs take turns with each edit, so that what else runs on the machine slows all of them alike.
+//!
+//! Of the newest 1,500 edits of Dawn (`--only plain --limit 1500`, profile `bench`, two processors of a shared machine), jsdiff 9.0.0
+//! takes less time than this crate. It makes no check, no version and no journal. Median / p99 in microseconds, in one run:
+//!
+//! ```text
+//!                        three lines around    bare lines
+//! search_replace              38 / 572          29 / 358
+//!   with the file             48 / 594          39 / 407
+//! edit_lines                  37 / 579          33 / 513
+//!   with the file             49 / 612          44 / 561
+//! jsdiff                      30 / 215          28 / 210
+//! ```
 
 #![expect(clippy::disallowed_methods, reason = "an example reads files and measures time")]
 
@@ -129,17 +146,18 @@ fn main() {
             "{:<22} {:>6} {:>6} {:>5} {:>11} {:>9} {:>5}   ms (median / p99)",
             "", "equal", "wrong", "ends", "refused one", "several", "half"
         );
-        for peer in &mut peers {
-            if variant == "shift" && !peer.has_line_numbers() {
-                continue;
-            }
-            let shift = if variant == "shift" { 10 } else { 0 };
-            let mut table = Counts::default();
-            for case in &cases {
+        let shift = if variant == "shift" { 10 } else { 0 };
+        let takes_part = |peer: &&mut Peer| variant != "shift" || peer.has_line_numbers();
+        let mut rows: Vec<(&mut Peer, Counts)> =
+            peers.iter_mut().filter(takes_part).map(|peer| (peer, Counts::default())).collect();
+        for case in &cases {
+            for (peer, counts) in &mut rows {
                 let answer = peer.run(case, shift);
-                table.count(case, answer, &peer.name(), show);
+                counts.count(case, answer, &peer.name(), show);
             }
-            println!("{}", table.row(&peer.name(), peer.times()));
+        }
+        for (peer, counts) in rows {
+            println!("{}", counts.row(&peer.name(), peer.times()));
         }
     }
 }
@@ -457,8 +475,10 @@ impl Peer {
     /// What each time is about: see the head of this file.
     fn times(&self) -> &'static [&'static str] {
         match self {
-            Self::Script { with_file: true, .. } => &["function", "with the file"],
-            Self::Ours | Self::OursByLines | Self::Script { .. } => &["function"],
+            Self::Ours | Self::OursByLines | Self::Script { with_file: true, .. } => {
+                &["function", "with the file"]
+            }
+            Self::Script { .. } => &["function"],
             Self::Git { .. } | Self::Codex { .. } => &["process"],
         }
     }
@@ -513,19 +533,23 @@ fn ours(case: &Case, call: &Call) -> Answer {
     let json = serde_json::to_string(call).expect("a call");
     let once = || {
         let start = Instant::now();
-        let call: Call = serde_json::from_str(&json).expect("a call");
         let files: Tree = [(case.path, case.before.as_bytes())].into_iter().collect();
         let mut draft = Draft::new("peers", files);
         draft.note_seen(case.path);
+        let loaded = start.elapsed();
+        let call: Call = serde_json::from_str(&json).expect("a call");
         let result = draft.apply(&call);
         let made = draft.file(case.path).and_then(|file| file.bytes.clone()).unwrap_or_default();
-        (start.elapsed().as_secs_f64() * 1e3, result, made)
+        let all = start.elapsed();
+        ([all - loaded, all].map(|time| time.as_secs_f64() * 1e3), result, made)
     };
     let (mut best, result, made) = once();
     for _ in 0..2 {
-        best = once().0.min(best);
+        for (best, time) in best.iter_mut().zip(once().0) {
+            *best = time.min(*best);
+        }
     }
-    let milliseconds = vec![best];
+    let milliseconds = best.to_vec();
     let (is_ok, why) = match result {
         Ok(outcome) => (outcome.edit.is_some(), "already there".to_owned()),
         Err(error) => (false, error.to_string()),

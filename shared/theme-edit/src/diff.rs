@@ -24,14 +24,38 @@ pub fn hunks<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> 
     // Most edits change few lines, so the equal ones at both ends are not even hashed.
     let (Range { start: head, end: old_end }, Range { end: new_end, .. }) =
         trimmed(old, new, 0..old.len(), 0..new.len());
-    let most = (old_end - head) + (new_end - head);
+    // Lines were only added, or only removed, or none.
+    if head == old_end || head == new_end {
+        let hunk = Hunk { old: head..old_end, new: head..new_end };
+        return if old_end == new_end { Vec::new() } else { vec![hunk] };
+    }
+    let (a, b) = (&old[head..old_end], &new[head..new_end]);
+    // To compare lines as they are takes less time than to number them, unless many differ.
+    let found = shortest(a, b).unwrap_or_else(|| by_parts(a, b));
+    let mut joined: Vec<Hunk> = Vec::with_capacity(found.len());
+    for Hunk { old, new } in found {
+        let hunk = Hunk { old: old.start + head..old.end + head, new: new.start + head..new.end + head };
+        match joined.last_mut() {
+            Some(last) if last.old.end == hunk.old.start && last.new.end == hunk.new.start => {
+                last.old.end = hunk.old.end;
+                last.new.end = hunk.new.end;
+            }
+            _ => joined.push(hunk),
+        }
+    }
+    joined
+}
+
+/// The hunks of two texts that differ so much that [`shortest`] finds none, in order. Hunks may touch.
+fn by_parts<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> {
+    let most = old.len() + new.len();
     let mut ids: FxHashMap<T, u32> = FxHashMap::with_capacity_and_hasher(most, FxBuildHasher);
     let mut number = |line: &T| {
         let next = ids.len() as u32;
         *ids.entry(*line).or_insert(next)
     };
-    let a: Vec<u32> = old[head..old_end].iter().map(&mut number).collect();
-    let b: Vec<u32> = new[head..new_end].iter().map(&mut number).collect();
+    let a: Vec<u32> = old.iter().map(&mut number).collect();
+    let b: Vec<u32> = new.iter().map(&mut number).collect();
     let mut found: Vec<Hunk> = Vec::new();
     let mut parts = vec![(0..a.len(), 0..b.len(), 0)];
     while let Some((old, new, depth)) = parts.pop() {
@@ -41,7 +65,9 @@ pub fn hunks<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> 
         }
         if old.is_empty() || new.is_empty() {
             found.push(Hunk { old, new });
-        } else if let Some(hunks) = shortest(&a[old.clone()], &b[new.clone()]) {
+        } else if depth > 0
+            && let Some(hunks) = shortest(&a[old.clone()], &b[new.clone()])
+        {
             found.extend(hunks.into_iter().map(|hunk| Hunk {
                 old: hunk.old.start + old.start..hunk.old.end + old.start,
                 new: hunk.new.start + new.start..hunk.new.end + new.start,
@@ -62,18 +88,7 @@ pub fn hunks<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> 
         }
     }
     found.sort_by_key(|hunk| (hunk.old.start, hunk.new.start));
-    let mut joined: Vec<Hunk> = Vec::with_capacity(found.len());
-    for Hunk { old, new } in found {
-        let hunk = Hunk { old: old.start + head..old.end + head, new: new.start + head..new.end + head };
-        match joined.last_mut() {
-            Some(last) if last.old.end == hunk.old.start && last.new.end == hunk.new.start => {
-                last.old.end = hunk.old.end;
-                last.new.end = hunk.new.end;
-            }
-            _ => joined.push(hunk),
-        }
-    }
-    joined
+    found
 }
 
 /// The parts without the lines that are equal at both ends.
@@ -132,7 +147,7 @@ fn anchors(a: &[u32], b: &[u32], old: Range<usize>, new: Range<usize>) -> Vec<(u
 }
 
 /// The fewest changes, by Myers' greedy algorithm, if at most [`MOST_STEPS`] lines differ.
-fn shortest(a: &[u32], b: &[u32]) -> Option<Vec<Hunk>> {
+fn shortest<T: Eq>(a: &[T], b: &[T]) -> Option<Vec<Hunk>> {
     let (n, m) = (a.len() as isize, b.len() as isize);
     let most = MOST_STEPS as isize;
     if (n - m).abs() > most {
@@ -141,9 +156,10 @@ fn shortest(a: &[u32], b: &[u32]) -> Option<Vec<Hunk>> {
     let width = 2 * MOST_STEPS + 3;
     let slot = |k: isize| (k + most + 1) as usize;
     let mut reach = vec![0_isize; width];
-    let mut trail: Vec<Vec<isize>> = Vec::new();
+    // The reach before each step, as far as the step reads it: see `trailed`.
+    let mut trail: Vec<isize> = Vec::new();
     for d in 0..=most {
-        trail.push(reach.clone());
+        trail.extend_from_slice(&reach[slot(-d - 1)..=slot(d + 1)]);
         for k in (-d..=d).step_by(2) {
             let mut x = if k == -d || (k != d && reach[slot(k - 1)] < reach[slot(k + 1)]) {
                 reach[slot(k + 1)]
@@ -155,25 +171,26 @@ fn shortest(a: &[u32], b: &[u32]) -> Option<Vec<Hunk>> {
             }
             reach[slot(k)] = x;
             if x >= n && x - k >= m {
-                return Some(walked_back(&trail, n, m, slot));
+                return Some(walked_back(&trail, d, n, m));
             }
         }
     }
     None
 }
 
-fn walked_back(trail: &[Vec<isize>], n: isize, m: isize, slot: impl Fn(isize) -> usize) -> Vec<Hunk> {
+/// Where a trail has the reach of diagonal `k` before step `d`. Step `d` reads the diagonals from `-d - 1` to `d + 1`.
+fn trailed(d: isize, k: isize) -> usize {
+    (d * (d + 2) + k + d + 1) as usize
+}
+
+fn walked_back(trail: &[isize], steps: isize, n: isize, m: isize) -> Vec<Hunk> {
     let (mut x, mut y) = (n, m);
     let mut found: Vec<Hunk> = Vec::new();
-    for (d, reach) in trail.iter().enumerate().rev() {
-        let d = d as isize;
-        if d == 0 {
-            break;
-        }
+    for d in (1..=steps).rev() {
         let k = x - y;
-        let is_down = k == -d || (k != d && reach[slot(k - 1)] < reach[slot(k + 1)]);
+        let is_down = k == -d || (k != d && trail[trailed(d, k - 1)] < trail[trailed(d, k + 1)]);
         let from_k = if is_down { k + 1 } else { k - 1 };
-        let from_x = reach[slot(from_k)];
+        let from_x = trail[trailed(d, from_k)];
         let from_y = from_x - from_k;
         // The step, before the equal lines that follow it.
         let (old, new) =

@@ -40,7 +40,9 @@ impl<'a> Changed<'a> {
         let lines = |file: &'a [u8], part: Range<usize>| -> Vec<&'a [u8]> {
             let mut at = part.start;
             let ends = memchr::memchr_iter(b'\n', &file[part.clone()]).map(|end| part.start + end + 1);
-            let mut lines: Vec<&[u8]> = ends.map(|end| &file[std::mem::replace(&mut at, end)..end]).collect();
+            // Lines of a theme have some 32 bytes.
+            let mut lines: Vec<&[u8]> = Vec::with_capacity(part.len() / 32 + 1);
+            lines.extend(ends.map(|end| &file[std::mem::replace(&mut at, end)..end]));
             if at < part.end || file.is_empty() {
                 lines.push(&file[at..part.end]);
             }

@@ -295,7 +295,7 @@ mod tests {
     /// What the quick look lets pass, the comparison of all damage lets pass, too.
     #[test]
     fn the_quick_look_passes_nothing_that_is_refused() {
-        const LINES: [&str; 40] = [
+        const LINES: [&str; 42] = [
             "",
             "a",
             "<p>",
@@ -322,6 +322,8 @@ mod tests {
             "```liquid",
             "+ a;",
             "-{ b }",
+            "-%}",
+            "-webkit-a: b;",
             "'a'",
             "1|",
             "2|",

@@ -6,9 +6,10 @@
 //!
 //! Each search takes linear time, whatever the texts are.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use theme::text::LineRange;
@@ -87,7 +88,8 @@ pub(crate) fn replace(
     is_seen: bool,
 ) -> Result<(Vec<Splice>, Fit), Lost> {
     let view = text.view();
-    let places = match exact(text, view, old, new, expected) {
+    let finder = memmem::Finder::new(old.as_bytes());
+    let places = match exact(text, view, &finder, old, new, expected) {
         Found::Places(places) => places,
         Found::Several(lines, count) => return Err(Lost::Several { lines, count }),
         Found::Nowhere if expected == 1 => vec![tolerant(text, old, new, view)?],
@@ -99,7 +101,7 @@ pub(crate) fn replace(
     }
     // With many places this would take long, and few calls have them.
     if !is_seen && places.len() <= MOST_LISTED {
-        let there = places.iter().map(|place| already_there(text, view, place, old, new));
+        let there = places.iter().map(|place| already_there(text, view, &finder, place, old, new));
         if let Some(lines) = there.collect::<Option<Vec<_>>>() {
             return Err(Lost::There(lines[0]));
         }
@@ -156,8 +158,12 @@ pub(crate) fn insert_lines(text: &Text, after: usize, new: &[&str]) -> Splice {
     Splice { range: at..at, new: bytes }
 }
 
+/// The lines of a text of a call, without their ends.
 fn pieces_of(text: &str) -> Vec<&[u8]> {
-    text.split('\n').map(str::as_bytes).collect()
+    let text = text.as_bytes();
+    let mut at = 0;
+    let ends = memchr_iter(b'\n', text).chain([text.len()]);
+    ends.map(|end| &text[std::mem::replace(&mut at, end + 1)..end]).collect()
 }
 
 /// Writes the new lines at a place. Lines that the call has both before and after stay as the file has them.
@@ -181,7 +187,7 @@ fn written(text: &Text, place: &Place, news: &[&[u8]], hunks: &[diff::Hunk]) -> 
         }
         let inside = hunk.peek().filter(|hunk| hunk.new.contains(&index));
         let end = if let Some(hunk) = inside {
-            made.extend(shifted(line, place));
+            made.extend_from_slice(&shifted(line, place));
             let same = hunk.old.start + (index - hunk.new.start);
             let same = if hunk.old.contains(&same) { same } else { hunk.old.end.saturating_sub(1) };
             between(same).or_else(|| between(same.wrapping_sub(1)))
@@ -198,21 +204,21 @@ fn written(text: &Text, place: &Place, news: &[&[u8]], hunks: &[diff::Hunk]) -> 
 }
 
 /// A new line with the indentation of the file.
-fn shifted(line: &[u8], place: &Place) -> Vec<u8> {
+fn shifted<'a>(line: &'a [u8], place: &Place) -> Cow<'a, [u8]> {
     let (call, file) = (&place.indents.0[..], &place.indents.1[..]);
     if place.fit != Fit::Indentation || line.iter().all(u8::is_ascii_whitespace) {
-        return line.to_vec();
+        return line.into();
     }
     if let Some(rest) = line.strip_prefix(call) {
-        return [file, rest].concat();
+        return [file, rest].concat().into();
     }
     // The line stands further left than all lines that were found.
     if let Some(more) = file.strip_suffix(call) {
-        return [more, line].concat();
+        return [more, line].concat().into();
     }
     let less = call.len().saturating_sub(file.len());
     let own = line.iter().take_while(|b| is_blank(**b)).count();
-    line[less.min(own)..].to_vec()
+    Cow::Borrowed(&line[less.min(own)..])
 }
 
 enum Found {
@@ -221,8 +227,7 @@ enum Found {
     Nowhere,
 }
 
-fn exact(text: &Text, view: &View, old: &str, new: &str, expected: usize) -> Found {
-    let finder = memmem::Finder::new(old.as_bytes());
+fn exact(text: &Text, view: &View, finder: &memmem::Finder, old: &str, new: &str, expected: usize) -> Found {
     let mut starts: Vec<usize> = Vec::new();
     let mut overlaps = false;
     let mut from = 0;
@@ -267,9 +272,10 @@ fn exact(text: &Text, view: &View, old: &str, new: &str, expected: usize) -> Fou
         return Found::Several(lines, count);
     }
     let old = if is_unended { old.strip_suffix('\n').unwrap_or(old) } else { old };
+    let lines = pieces_of(old);
     let places = starts.into_iter().map(|start| {
         let mut at = start;
-        let pieces = old.split('\n').map(|piece| {
+        let pieces = lines.iter().map(|piece| {
             let range = view.place(at)..view.place(at + piece.len());
             at += piece.len() + 1;
             range
@@ -459,14 +465,21 @@ fn runs(text: &[u32], pattern: &[u32]) -> Vec<usize> {
 }
 
 /// Whether the new text, which contains the old one, already stands at the place.
-fn already_there(text: &Text, view: &View, place: &Place, old: &str, new: &str) -> Option<LineRange> {
+fn already_there(
+    text: &Text,
+    view: &View,
+    finder: &memmem::Finder,
+    place: &Place,
+    old: &str,
+    new: &str,
+) -> Option<LineRange> {
     if place.fit != Fit::Exact || new.len() <= old.len() {
         return None;
     }
     let file_start = place.range().start;
     // Only the first and the last place of the old text within the new one are likely, so only they are tried.
     let (whole, part) = (new.as_bytes(), old.as_bytes());
-    let first = memmem::find(whole, part)?;
+    let first = finder.find(whole)?;
     for inner in [Some(first), memmem::rfind(whole, part)].into_iter().flatten() {
         let at = file_start - view.base;
         let at = at - view.gaps.partition_point(|&gap| view.place(gap) < file_start);

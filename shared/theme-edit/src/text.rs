@@ -1,5 +1,6 @@
 //! The lines of a file as bytes, each with the line end that it has.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Range;
 
@@ -21,9 +22,9 @@ pub(crate) fn usual_end(bytes: &[u8]) -> &'static [u8] {
 }
 
 /// A text with LF for each CRLF, and without a byte order mark: the form in which texts of calls are compared and spliced.
-pub(crate) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.contains('\r') { text.replace("\r\n", "\n") } else { text.to_owned() }
+    if text.contains('\r') { text.replace("\r\n", "\n").into() } else { text.into() }
 }
 
 /// A short part of a line, for messages.
@@ -168,7 +169,7 @@ pub(crate) fn line_range(first: usize, end: usize) -> LineRange {
 
 /// A file without byte order mark and with LF for each CRLF, so that texts can be searched in it.
 pub(crate) struct View<'a> {
-    pub bytes: std::borrow::Cow<'a, [u8]>,
+    pub bytes: Cow<'a, [u8]>,
     /// The positions in the view behind which a CR is left out.
     pub gaps: Vec<usize>,
     pub base: usize,

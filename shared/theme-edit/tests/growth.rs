@@ -184,6 +184,8 @@ fn hostile_texts_take_linear_time_and_memory() {
                 "+ a\n",
                 "&lt;p",
                 "// ...\n",
+                "... ",
+                "-%}\n",
             ],
         ),
         (

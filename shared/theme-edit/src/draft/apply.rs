@@ -9,7 +9,7 @@ use crate::error::EditError;
 use crate::guards;
 use crate::journal::Change;
 use crate::text::{Splice, Text, spliced};
-use crate::tree::File;
+use crate::tree::{Bytes, File};
 
 /// What a file becomes. Nothing has changed yet.
 struct Next {
@@ -95,17 +95,23 @@ impl Draft {
         Ok(Outcome { edit: Some(edit), files, calls, mentions })
     }
 
+    /// The bytes of a file whose text changes. The plan has found out that it is a text.
+    fn planned(&self, path: &str) -> Result<&Bytes, EditError> {
+        let bytes = self.file(path).and_then(|file| file.bytes.as_ref());
+        bytes.ok_or_else(|| EditError::NotLoaded { paths: vec![path.to_owned()] })
+    }
+
     fn next(&self, path: String, work: Work) -> Result<Next, EditError> {
         let (bytes, change, differs) = match work {
             Work::Splices { splices, allowed } => {
-                let (_, bytes) = self.text_of(&path)?;
+                let bytes = self.planned(&path)?;
                 let splices = in_order(&path, bytes, splices)?;
                 let new = spliced(bytes, &splices);
                 let differs = guards::check(&path, Some(bytes), &new, &allowed)?;
                 (Some(new), Change::Edited, Some(differs))
             }
             Work::Whole { bytes: new, allowed } => {
-                let (_, bytes) = self.text_of(&path)?;
+                let bytes = self.planned(&path)?;
                 let differs = guards::check(&path, Some(bytes), &new, &allowed)?;
                 (Some(new), Change::Edited, Some(differs))
             }

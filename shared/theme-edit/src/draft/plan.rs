@@ -337,8 +337,10 @@ fn replaced(
     let (mut all, mut there, mut best) = (Vec::new(), None, Fit::Exact);
     // How often a replacement is given. Where it is given as often as its text stands in the file, each has its place.
     let mut times: FxHashMap<&Replacement, usize> = FxHashMap::default();
-    for replacement in replacements.iter().filter(|one| one.expected_matches.is_none()) {
-        *times.entry(replacement).or_default() += 1;
+    if replacements.len() > 1 {
+        for replacement in replacements.iter().filter(|one| one.expected_matches.is_none()) {
+            *times.entry(replacement).or_default() += 1;
+        }
     }
     let mut done: FxHashSet<&Replacement> = FxHashSet::default();
     for (index, replacement) in (1..).zip(replacements) {

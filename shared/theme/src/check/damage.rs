@@ -2,6 +2,10 @@
 
 pub mod edited;
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::Severity::{Error, Warning};
 use super::{Notes, script};
 use crate::path::FileKind;
@@ -52,7 +56,7 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     let mut lines = 0;
     // What the whole text lacks, no line has.
     let has_dots = ["...", "…"].iter().any(|dots| contains(text, dots));
-    let mut marks = MARKS.map(|mark| Next::new(text, mark));
+    let mut marks = MARK_FINDERS.each_ref().map(|mark| Next::new(text, mark));
     let mut block: Option<Block> = None;
     let mut last = ("", 0);
     for line in text.split_inclusive('\n') {
@@ -147,6 +151,7 @@ const fn is_liquid(kind: FileKind) -> bool {
 
 /// What a line has with which a comment, or a block whose text is no code, begins or ends.
 const MARKS: [&str; 7] = ["comment", "raw", "doc ", "doc-", "<!--", "/*", " //"];
+static MARK_FINDERS: LazyLock<[Finder; 7]> = LazyLock::new(|| MARKS.map(Finder::new));
 
 /// A block of several lines that are no code, with its end.
 #[derive(Clone, Copy, PartialEq)]
@@ -219,20 +224,20 @@ fn end_of_file(is_liquid: bool, text: &str, (line, at): (&str, usize), notes: &m
 /// Finds the places of a mark in a text, in order.
 struct Next<'a> {
     text: &'a [u8],
-    mark: &'static [u8],
+    mark: &'static Finder<'static>,
     /// The first place at or after the part that was asked for last.
     at: usize,
 }
 
 impl<'a> Next<'a> {
-    fn new(text: &'a str, mark: &'static str) -> Self {
-        let mut next = Self { text: text.as_bytes(), mark: mark.as_bytes(), at: 0 };
+    fn new(text: &'a str, mark: &'static Finder<'static>) -> Self {
+        let mut next = Self { text: text.as_bytes(), mark, at: 0 };
         next.go_to(0);
         next
     }
 
     fn go_to(&mut self, from: usize) {
-        self.at = memchr::memmem::find(&self.text[from..], self.mark).map_or(usize::MAX, |at| from + at);
+        self.at = self.mark.find(&self.text[from..]).map_or(usize::MAX, |at| from + at);
     }
 
     /// Whether the mark begins in a part of the text. Each part must begin at or after the one before.
@@ -317,7 +322,11 @@ fn line_ends(text: &str, notes: &mut Notes) {
 /// The whole file was escaped once too often.
 fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
     let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count();
-    let count = |needle: &str| memchr::memmem::find_iter(text.as_bytes(), needle.as_bytes()).count();
+    let has_backslash = memchr::memchr(b'\\', text.as_bytes()).is_some();
+    let count = |needle: &str| match has_backslash {
+        true => memchr::memmem::find_iter(text.as_bytes(), needle.as_bytes()).count(),
+        false => 0,
+    };
     let first = |needle: &str| memchr::memmem::find(text.as_bytes(), needle.as_bytes()).unwrap_or(0);
     let (line_ends, quotes) = (count("\\n"), count("\\\""));
     if !is_json && kind != FileKind::Script {
@@ -380,13 +389,14 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
             "&lt;script",
             "&lt;style",
         ];
-        let places = |mark: &'static str| memchr::memmem::find_iter(text.as_bytes(), mark);
+        // What is escaped has this sign.
+        let has_any = memchr::memchr(b'&', text.as_bytes()).is_some();
+        let places =
+            |mark: &'static str| memchr::memmem::find_iter(if has_any { text.as_bytes() } else { b"" }, mark);
         let is_element = |at: &usize| escaped.iter().any(|mark| text[*at..].starts_with(mark));
         let elements: Vec<usize> = places("&lt;").filter(is_element).take(MOST_LOOKS).collect();
         const LIQUID: [&str; 5] = ["{&#37;", "&#123;", "{{&quot;", "{% if a &gt;", "&#x7B;"];
-        let has_any = memchr::memchr(b'&', text.as_bytes()).is_some();
-        let outputs: Vec<usize> =
-            LIQUID.iter().filter(|_| has_any).filter_map(|mark| places(mark).next()).collect();
+        let outputs: Vec<usize> = LIQUID.iter().filter_map(|mark| places(mark).next()).collect();
         if elements.len() >= 2 || !outputs.is_empty() {
             let (tokens, _) = liquid::tokens(text);
             let shown = |places: &[usize]| -> Vec<usize> {
@@ -403,8 +413,9 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
                 notes.add(*at, Error, CODE, "Liquid is escaped: the page shows it as text");
             }
         }
-        if let Some(at) = memchr::memmem::find(text.as_bytes(), b"\\{{")
-            .or_else(|| memchr::memmem::find(text.as_bytes(), b"\\{%"))
+        if has_backslash
+            && let Some(at) = memchr::memmem::find(text.as_bytes(), b"\\{{")
+                .or_else(|| memchr::memmem::find(text.as_bytes(), b"\\{%"))
         {
             notes.add(at, Warning, CODE, "a backslash stands before Liquid");
         }
