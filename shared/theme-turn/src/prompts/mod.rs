@@ -1,1 +1,24 @@
 //! What the model is told.
+//!
+//! - [`system`]: what holds for every turn of every chat. It never differs by a byte, so that providers can cache it.
+//! - [`modules_for`]: the knowledge that a message needs
+//! - [`overlay`]: what holds for one turn
+//! - [`briefing`]: what stands with a person's message: the overlay, the modules, and the files that were read ahead
+
+mod briefing;
+mod modules;
+mod overlay;
+#[cfg(test)]
+mod tests;
+
+pub use briefing::{Body, Extent, Heading, Lines, Parts, Shown, briefing, heading, headings};
+pub use modules::{MODULES, MOST_MODULES, Module, modules_for};
+pub use overlay::{Family, overlay};
+
+const AGENT: &str = include_str!("texts/agent.md").trim_ascii_end();
+
+/// The stable part of the prompt: who the agent is and how it works, then how a theme is built.
+#[must_use]
+pub fn system() -> Vec<&'static str> {
+    vec![AGENT, modules::THEME_ARCHITECTURE]
+}
