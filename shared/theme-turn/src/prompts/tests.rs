@@ -62,7 +62,7 @@ fn the_system_prompt_is_the_same_for_all_turns() {
     let text = system.concat();
     let characters = text.chars().count();
     assert!((4_000..=8_000).contains(&characters), "{characters}");
-    assert_eq!(format!("{:016x}", hash(&text)), "0000000000000000");
+    assert_eq!(format!("{:016x}", hash(&text)), "f3eb1e0e21405c55");
     assert!(text.contains("`STRATEGY: GOD_MODE` alone on the first line"));
 }
 
@@ -307,9 +307,19 @@ fn at_most_four_modules_come_in_their_order() {
 
 #[test]
 fn messages_of_any_shape_are_read() {
-    for message in ["", " ", "\u{301}", "🙂🙂", "'", "ß", "CSS", "  Css!!", "c\u{327}ss"] {
-        let found = modules_for(message, TurnMode::Code, &["", "/", "."]);
-        assert_eq!(found.len(), usize::from(message.to_lowercase().contains("css")), "{message:?}");
+    for (message, expected) in [
+        ("", ""),
+        (" ", ""),
+        ("\u{301}", ""),
+        ("🙂🙂", ""),
+        ("'", ""),
+        ("ß", ""),
+        ("CSS", "css"),
+        ("  Css!!", "css"),
+        ("e\u{301}pais PANIER", "cx"),
+        ("Gr\u{f6}\u{df}ere Schrift", "css"),
+    ] {
+        assert_eq!(called(message, TurnMode::Code, &["", "/", "."]), expected, "{message:?}");
     }
     assert_eq!(called("xcss cssx accssible encart", TurnMode::Code, &[]), "", "a part of a word is no word");
     let long = "ä".repeat(1_000_000) + " css";
