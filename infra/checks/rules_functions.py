@@ -7,7 +7,7 @@ from sources import Repo
 from template import BUCKET, Stack, sub, target
 
 # Functions that hold more than one request in memory, in MB.
-MEMORY = {"theme-index": 2048, "theme-lookup": 1024}
+MEMORY = {"theme-chat": 1024, "theme-index": 2048, "theme-lookup": 1024}
 SECRETS = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY", "LAMPLIGHTER_MODEL_KEY"}
 # JSON that contains keys. It is too long for most parameters of the parameter store.
 HIDDEN = {"LAMPLIGHTER_SERVERS"}

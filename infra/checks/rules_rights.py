@@ -20,13 +20,14 @@ STORES = {
     "memory-recall",
     "notices",
     "scheduled-executor",
+    "theme-chat",
     "theme-index",
     "theme-lookup",
     "watch",
 }
-PUBLISHES = {"agents", "agent-chat", "asset-save", "scheduled-executor", "theme-index", "watchdog"}
+PUBLISHES = {"agents", "agent-chat", "asset-save", "scheduled-executor", "theme-chat", "theme-index", "watchdog"}
 # Functions that call models, with the keys that owners bring. The account stores these keys, and makes the key that encrypts them.
-OPENS_KEYS = {"account", "agents", "agent-chat", "docs-sync", "memory-recall", "notices", "scheduled-executor", "theme-index"}
+OPENS_KEYS = {"account", "agents", "agent-chat", "docs-sync", "memory-recall", "notices", "scheduled-executor", "theme-chat", "theme-index"}
 SEALS_KEYS = {"account", "docs-sync", "notices"}
 # Functions that send due items to the executors.
 SENDS = {
@@ -39,6 +40,7 @@ SENDS = {
     "mcp",
     "notices",
     "scheduled-executor",
+    "theme-chat",
     "watchdog",
 }
 # The permissions for each kind of body.
@@ -75,7 +77,19 @@ BODIES = {
     },
     "notices": {"s3:GetObject": {"runs"}},
     "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"logs", "projects"}),
-    "theme-lookup": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:PutObjectTagging", "s3:DeleteObject"), {"projects"}),
+    "theme-chat": {
+        "s3:GetObject": {"chats", "projects", "runs"},
+        "s3:PutObject": {"chats", "projects", "runs"},
+        "s3:PutObjectTagging": {"projects"},
+        "s3:DeleteObject": {"chats"},
+    },
+    "theme-lookup": {
+        "s3:GetObject": {"projects"},
+        "s3:PutObject": {"projects"},
+        "s3:PutObjectTagging": {"projects"},
+        # The conversations with the theme agent are deleted with their project.
+        "s3:DeleteObject": {"chats", "projects"},
+    },
     # It also finishes turns that another function began.
     "scheduled-executor": {
         "s3:PutObject": {"actions", "assets", "chats", "exports", "logs", "memory", "projects", "proposals", "runs"},
@@ -139,7 +153,7 @@ def expected(name: str, repo: Repo) -> set[tuple[str, str]]:
         rights |= {(action, f"{BUCKET}/*/{prefix}/*") for prefix in prefixes}
         # Without it S3 answers "access denied" if an object does not exist.
         rights.add(("s3:ListBucket", BUCKET))
-    if name == "agent-chat":
+    if name in {"agent-chat", "theme-chat"}:
         # Of a project, it deletes only edits that no record names any more.
         rights.add(("s3:DeleteObject", f"{BUCKET}/*/projects/*/changes/*"))
     if name == WHOLE_ACCOUNTS:

@@ -148,7 +148,7 @@ pub fn body(route: &str, ids: &Ids) -> Value {
         "POST /notifications/channels" => json!({"kind": "email", "to": "me@example.com"}),
         "PATCH /notifications/channels/{channel_id}" => json!({"state": "disabled"}),
         "POST /notifications/channels/{channel_id}/confirm" => json!({"code": "1234 5678"}),
-        "POST /agents/{agent_id}/chat" => json!({"message": "hello"}),
+        "POST /agents/{agent_id}/chat" | "POST /projects/{project_id}/chat" => json!({"message": "hello"}),
         "POST /agents/{agent_id}/assets" => json!({"title": "t", "content": "c"}),
         "POST /agents/{agent_id}/actions" => json!({
             "title": "t", "description": "d", "priority": "low",

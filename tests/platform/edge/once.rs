@@ -575,6 +575,10 @@ async fn route(scene: &Scene<'_>, route: &str) -> Option<Case> {
             case(route.replace("{delivery_id}", &id), json!({}), list("/deliveries?state=waiting"))
         }
         "/projects" => here(json!({"name": "Shop"}), list(route)),
+        "/projects/{project_id}/chat" => {
+            let said = json!({"message": "How does the header work?"});
+            case("/projects/default/chat".to_owned(), said, list("/projects/default/chats"))
+        }
         "/projects/{project_id}/changes" => {
             case(CHANGES.to_owned(), json!({"title": "Edits"}), list(CHANGES))
         }
