@@ -102,6 +102,7 @@ async fn every_payload_is_answered() {
     let updated = walk.json("mcp.update-context", 200).await;
     assert_eq!(updated["result"]["structuredContent"]["contextVersion"], 2, "{updated}");
 
+    assert_eq!(walk.json("theme-chat.list", 200).await["data"], json!([]));
     assert_eq!(walk.json("theme-lookup.create", 201).await["name"], "Spring theme");
 
     let watched = walk.json("watch.create", 201).await;

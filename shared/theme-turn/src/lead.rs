@@ -29,6 +29,9 @@ pub const ASKS_FOR_GOD_MODE: &str = "STRATEGY: GOD_MODE";
 /// The words with which a model says that nothing must be changed.
 pub const NOTHING_TO_CHANGE: &str = "NO CHANGE:";
 
+/// How the result of a call begins that was not made.
+pub const NOT_CALLED: &str = "not called: ";
+
 /// What a model is told that was asked for a change and stops without one.
 const NUDGE: &str = "Nothing in the theme has changed. If the request needs a change, make it now. If you need an answer of the person first, \
                      ask one question that ends with a question mark. If nothing must be changed, begin your reply with \"NO CHANGE:\" and say why.";
@@ -45,6 +48,10 @@ struct Edits {
 
 impl Edits {
     fn note(&mut self, call: &Call, result: &CallResult) {
+        // What was not called says nothing about the file.
+        if result.is_error && result.content.starts_with(NOT_CALLED) {
+            return;
+        }
         for path in paths_of(call) {
             if is_edit(&call.name) {
                 if result.is_error {
@@ -342,6 +349,7 @@ mod tests {
         let header = || json!({"path": HEADER});
         let refused = || step("", &[("!edit_lines", HEADER)]);
         let again = || step("", &[("read_lines", HEADER)]);
+        let not_called = || Step { results: vec![CallResult::refused("not called: no")], ..refused() };
         let graph = |times| vec![step("", &[("find_references", HEADER)]); times];
         use TaskTier::{Complex, Simple, Trivial};
         use TurnMode::{Ask, Code, Debug, Plan};
@@ -357,6 +365,7 @@ mod tests {
             (Plan, Simple, vec![], "update_plan", None),
             (Code, Simple, vec![refused()], "edit_lines", None),
             (Code, Simple, vec![refused(), refused()], "edit_lines", Some("read its lines first")),
+            (Code, Simple, vec![refused(), not_called(), not_called()], "edit_lines", None),
             (Code, Simple, vec![refused(), refused()], "undo_edit", None),
             (Code, Simple, vec![refused(), refused()], "read_lines", None),
             (Code, Simple, vec![refused(), refused(), again()], "edit_lines", None),

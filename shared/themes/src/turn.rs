@@ -21,7 +21,7 @@ use shared::context::{AreaLead, Cx, Lead};
 use shared::error::{Error, Result};
 use shared::flows::runs::Begun;
 use shared::flows::turn::{self, IfBusy, Planned, Said, Topic};
-use shared::flows::{chats, messages};
+use shared::flows::{chats, messages, schedules};
 use shared::model_choice;
 use shared::request::Invocation;
 use shared::store::Once;
@@ -201,6 +201,8 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     let shown: Vec<Shown<'_>> = given.iter().map(Given::shown).collect();
     let briefing =
         prompts::briefing(&Parts { mode, strategy, family, modules: &modules, files: &shown, told: &told });
+    let zone = schedules::zone_of(cx, owner, None).await?;
+    let briefing = format!("{}\n{briefing}", domain::prompts::now(cx.clock.now(), &zone));
     let data = [("Page", &input.dom), ("Diagnostics", &input.diagnostics)];
     let data = data.into_iter().filter_map(|(title, text)| Some(quoted(title, text.as_deref()?)));
     let briefing = data.fold(briefing, |briefing, text| briefing + &text);

@@ -183,12 +183,14 @@ impl Kind for Turn {
         )?;
         let _ = self.forgotten.set(forgotten);
         let now = prompts::now(works_since(cx.run), &zone);
+        // A turn of the theme agent was told the time with its briefing, which is stored: so later turns begin with the same bytes.
+        let now = if cx.run.theme.is_some() { String::new() } else { now };
         let parts = [now, recall::block(&recalled), view.unwrap_or_default(), docs.behind];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let before = parts.join("\n");
         let mut messages = window(&messages, MAX_HISTORY_BYTES);
         images::load(&cx, cx.owner, self.conversation.thread(), &mut messages).await?;
-        if let Some(last) = messages.last_mut() {
+        if let Some(last) = messages.last_mut().filter(|_| !before.is_empty()) {
             // Time and view are placed before the newest message and are not stored. So the earlier history stays the same from
             // turn to turn, and the provider can cache it.
             let at = last.content.iter().position(|block| matches!(block, Block::Text { .. })).unwrap_or(0);
