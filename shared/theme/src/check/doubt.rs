@@ -196,9 +196,9 @@ impl<'a> Doubts<'a> {
             // It is not documented what Shopify does.
             "PaginationSize" => true,
             // Liquid has neither tag, and Shopify does not document how strictly it reads their arguments.
-            "LiquidSyntaxError" => {
-                ["`form` does not expect", "`paginate` does not expect"].iter().any(|of| message.starts_with(of))
-            }
+            "LiquidSyntaxError" => ["`form` does not expect", "`paginate` does not expect"]
+                .iter()
+                .any(|of| message.starts_with(of)),
             // The value passes as it is, and that may be what the page needs.
             "UnknownFilter" => true,
             // Browsers ignore the last `}`. Whether an earlier one is meant is seen from the indentation alone.
