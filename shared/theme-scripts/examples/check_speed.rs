@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use theme::answers::CheckAnswer;
-use theme::check::{CheckedFile, CheckedTheme, is_read};
+use theme::check::{CheckedFile, CheckedTheme, Surroundings, is_read};
 use theme_scripts::Oxc;
 
 /// The files whose edits are measured, if no others are named.
@@ -79,7 +79,14 @@ fn main() {
     files.sort();
     let Some(rounds) = arguments.get(1).and_then(|rounds| rounds.parse().ok()) else {
         // As the command does, it leaves it to the end of the process to give the memory back.
-        let theme = ManuallyDrop::new(read_on(2, &files));
+        let mut theme = ManuallyDrop::new(read_on(2, &files));
+        let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+        let root = std::fs::read_dir(folder).expect("a folder").filter_map(Result::ok);
+        let mut names: Vec<String> = root.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.extend(files.iter().map(|(path, _)| path.clone()));
+        let (package, ignored) = (text("package.json"), text(".gitignore"));
+        let names = names.iter().map(String::as_str);
+        theme.set_surroundings(Surroundings::of(names, package.as_deref(), ignored.as_deref()));
         let answer = CheckAnswer::of(theme.findings(), &theme);
         println!("{}", serde_json::to_string_pretty(&answer).expect("JSON"));
         return;

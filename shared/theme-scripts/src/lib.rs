@@ -290,6 +290,19 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_an_element_with_a_file_is_no_script() {
+        for (attributes, expected) in
+            [("", 1), (" type=\"module\"", 1), (" src=\"https://a.example/b.js\"", 0)]
+        {
+            let text = format!("<script{attributes}>{{ \"a\": \"b\", \"c\": 1 }}</script>");
+            let theme = theme::check::CheckedTheme::read([("sections/a.liquid", text.as_str())], Some(&Oxc));
+            let found = theme.findings();
+            let errors = found.iter().filter(|finding| finding.code == "JavaScriptSyntax");
+            assert_eq!(errors.count(), expected, "{attributes}");
+        }
+    }
+
+    #[test]
     fn errors_have_their_places() {
         let check = |source: &str, at: usize, part: &str| {
             let facts = Oxc.read(source, false);

@@ -196,7 +196,7 @@ fn names_and_texts_do_not_control_the_terminal() {
 #[test]
 fn every_finding_can_be_listed() {
     let bed = Bed::new(DOWN);
-    let many = (0..450).map(|n| format!("{{{{ 1 | nothing{n} }}}}\n")).collect::<String>();
+    let many = (0..450).map(|n| format!("{{{{ 1 | plus: 1, {n} }}}}\n")).collect::<String>();
     let paths: Vec<String> = (0..3).map(|n| format!("sections/s{n}.liquid")).collect();
     let mut files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), many.as_str())).collect();
     // Only a page that shows a section breaks by its errors.

@@ -368,10 +368,10 @@ impl Scanner<'_, '_> {
                     let odd = self.closed_odd.filter(|_| self.odd == 1);
                     // The browser drops the rule behind it. At the end there is none.
                     let is_last = self.first(self.at + 1, self.end) >= self.end;
-                    let (severity, message) = if is_last && odd.is_none() {
-                        (Warning, "there is a `}` too many at the end")
-                    } else {
-                        (Error, "there is a `}` too many: the rule behind it is lost")
+                    let (severity, message) = match odd {
+                        None if is_last => (Warning, "there is a `}` too many at the end"),
+                        Some(_) if is_last => (Error, "there is a `}` too many, here or at the end"),
+                        _ => (Error, "there is a `}` too many: the rule behind it is lost"),
                     };
                     self.notes.add(odd.unwrap_or(self.at), severity, CODE, message);
                 }

@@ -349,7 +349,12 @@ impl Reader<'_, '_> {
                 _ => self.at += 1,
             }
         }
-        self.text.get(start..self.at).unwrap_or_default().to_ascii_lowercase()
+        let name = self.text.get(start..self.at).unwrap_or_default().to_ascii_lowercase();
+        if name.contains("{{") {
+            // `{{- tag }}` and `{{ tag -}}` print the same name.
+            return name.replace("{{-", "{{").replace("-}}", "}}").replace(char::is_whitespace, "");
+        }
+        name
     }
 
     fn close_tag(&mut self) {
@@ -364,7 +369,15 @@ impl Reader<'_, '_> {
         } else if name.contains("{%") {
             self.markup.is_odd = true; // a name that branches choose
         } else {
-            self.notes.add(at, Error, "HtmlSyntax", format!("`</{name}` has no `>`"));
+            let rest = &self.bytes[self.at..];
+            let next = rest.iter().position(|byte| matches!(byte, b'<' | b'>' | b'{'));
+            if let Some(end) = next.filter(|end| rest[*end] == b'>' && *end > 0) {
+                let message = format!("`</{name}` has attributes, which browsers ignore");
+                self.notes.add(at, Warning, "HtmlSyntax", message);
+                self.at += end + 1;
+            } else {
+                self.notes.add(at, Error, "HtmlSyntax", format!("`</{name}` has no `>`"));
+            }
         }
         if !name.is_empty() && !VOID.contains(&name.as_str()) {
             self.item(Item::Close { name, at });

@@ -9,6 +9,7 @@
 mod change;
 mod css;
 mod damage;
+mod doubt;
 mod expression;
 mod facts;
 mod html;
@@ -41,6 +42,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use self::css::CssFacts;
+pub use self::doubt::Surroundings;
 use self::facts::{Facts, RenderKind};
 use self::html::Markup;
 use self::json::Node;
@@ -754,6 +756,7 @@ fn stray_ends(text: &str, tokens: &[liquid::Token], markup: &Markup, notes: &mut
 #[derive(Clone, Default)]
 pub struct CheckedTheme {
     files: BTreeMap<String, Arc<CheckedFile>>,
+    surroundings: Surroundings,
 }
 
 impl CheckedTheme {
@@ -818,6 +821,11 @@ impl CheckedTheme {
         self.files.insert(path, file);
     }
 
+    /// Says what stands around the theme in its folder.
+    pub fn set_surroundings(&mut self, surroundings: Surroundings) {
+        self.surroundings = surroundings;
+    }
+
     pub fn remove(&mut self, path: &str) {
         self.files.remove(path);
     }
@@ -857,10 +865,12 @@ impl CheckedTheme {
         self.files.values().any(|file| file.is_cut)
     }
 
-    /// Everything that is wrong, by path and line. Of each file and severity, the first 500.
+    /// Everything that is wrong, by path and line. Of each file and severity, the first 500. What the theme alone does not prove is a
+    /// warning.
     pub fn findings(&self) -> Vec<Finding> {
         let mut found: Vec<Finding> = Vec::new();
         self.each_note(|path, note| found.push(self.finding(path, note)));
+        doubt::settle(self, &mut found);
         found.sort_unstable();
         found.dedup();
         found

@@ -72,8 +72,12 @@ impl<'a> Reach<'a> {
             // An editor can add a section that has presets.
             FileKind::Section if has_presets(file) => true,
             FileKind::Section | FileKind::Stylesheet | FileKind::Script => self.is_named(path, file),
-            // Shopify shows a checkout of its own.
-            FileKind::Layout => name != "checkout",
+            // Shopify shows a checkout of its own, and takes two more layouts by their names.
+            FileKind::Layout => match name {
+                "theme" | "password" | "checkpoint" => true,
+                "checkout" => false,
+                _ => self.is_named(path, file),
+            },
             _ => true,
         }
     }
@@ -160,9 +164,10 @@ mod tests {
                 "CssSyntax",
                 "{{ 'zebra.css' | asset_url }}",
             ),
-            ("sections/zebra.liquid", "{{ x | nofilter }}", "UnknownFilter", "{% section 'zebra' %}"),
-            ("snippets/zebra.liquid", "{{ x | nofilter }}", "UnknownFilter", "{% render 'zebra' %}"),
-            ("snippets/zebra.liquid", "{{ x | nofilter }}", "UnknownFilter", "{% include name %}"),
+            ("sections/zebra.liquid", "{{ x | plus: 1, 2 }}", "FilterArguments", "{% section 'zebra' %}"),
+            ("snippets/zebra.liquid", "{{ x | plus: 1, 2 }}", "FilterArguments", "{% render 'zebra' %}"),
+            ("snippets/zebra.liquid", "{{ x | plus: 1, 2 }}", "FilterArguments", "{% include name %}"),
+            ("layout/zebra.liquid", "{{ x | plus: 1, 2 }}", "FilterArguments", "{% layout 'zebra' %}"),
         ] {
             let with = |more: &str| {
                 let layout = layout(more);
@@ -173,9 +178,9 @@ mod tests {
             // Of a part of a theme it is not known.
             assert_eq!(severities(&[(path, text)], code), [Severity::Error], "{path}");
         }
-        let section = "{{ x | nofilter }}{% schema %}{\"name\": \"A\", \"presets\": [{\"name\": \"A\"}]}{% endschema %}";
+        let section = "{{ x | plus: 1, 2 }}{% schema %}{\"name\": \"A\", \"presets\": [{\"name\": \"A\"}]}{% endschema %}";
         let files = [("layout/theme.liquid", LAYOUT), ("sections/a.liquid", section)];
-        assert_eq!(severities(&files, "UnknownFilter"), [Severity::Error]);
+        assert_eq!(severities(&files, "FilterArguments"), [Severity::Error]);
         // Shopify refuses the file all the same.
         let files = [("layout/theme.liquid", LAYOUT), ("snippets/zebra.liquid", "{% if x %}")];
         assert_eq!(severities(&files, "LiquidSyntaxError"), [Severity::Error]);
@@ -184,7 +189,7 @@ mod tests {
     #[test]
     fn a_comment_shows_nothing() {
         let text = |part: &str| format!("<p>a</p>{part}<p>b</p>");
-        for part in ["{% render 'gone' %}", "{{ 'gone.png' | asset_url }}", "{{ x | nofilter }}"] {
+        for part in ["{% render 'gone' %}", "{{ 'gone.png' | asset_url }}", "{{ x | plus: 1, 2 }}"] {
             let count = |text: &str| {
                 let findings = CheckedTheme::read([("sections/a.liquid", text)], None).findings();
                 findings.iter().filter(|finding| finding.severity == Severity::Error).count()
@@ -197,16 +202,16 @@ mod tests {
 
     #[test]
     fn a_change_that_uses_a_broken_file_adds_its_error() {
-        let files = [("layout/theme.liquid", LAYOUT), ("snippets/zebra.liquid", "{{ x | nofilter }}")];
+        let files = [("layout/theme.liquid", LAYOUT), ("snippets/zebra.liquid", "{{ x | plus: 1, 2 }}")];
         let before = CheckedTheme::read(files, None);
         let layout = format!("{LAYOUT}{{% render 'zebra' %}}");
         let after = before.changed([("layout/theme.liquid", layout.as_str())], &[], None);
         let added = after.added_since(&before);
         assert!(
-            added.iter().any(|f| f.code == "UnknownFilter" && f.severity == Severity::Error),
+            added.iter().any(|f| f.code == "FilterArguments" && f.severity == Severity::Error),
             "{added:?}"
         );
         let gone = before.added_since(&after);
-        assert!(gone.iter().all(|finding| finding.code != "UnknownFilter"), "{gone:?}");
+        assert!(gone.iter().all(|finding| finding.code != "FilterArguments"), "{gone:?}");
     }
 }

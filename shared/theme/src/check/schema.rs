@@ -372,6 +372,10 @@ fn limits(schema: &mut Schema, notes: &mut Notes) {
             Some(number) if (1.0..=MAX_BLOCKS as f64).contains(&number) => {
                 schema.max_blocks = number as usize;
             }
+            Some(number) if number > MAX_BLOCKS as f64 => {
+                let message = format!("`max_blocks` must be 1 to {MAX_BLOCKS}, is {number}");
+                notes.add(most.at, Error, CODE, message);
+            }
             _ => notes.add(most.at, Error, CODE, format!("`max_blocks` must be 1 to {MAX_BLOCKS}")),
         }
     }

@@ -58,7 +58,9 @@ pub fn bodies(text: &str, markup: &Markup) -> Vec<Body> {
         let element: Option<&Element> = element.and_then(|index| markup.elements.get(index));
         let kind = element.and_then(|element| element.value(text, "type")).unwrap_or_default();
         let is_script = matches!(kind, "" | "text/javascript" | "application/javascript" | "module");
-        (is_script && !span.of(text).trim().is_empty())
+        // A browser runs the file that `src` names, and not what stands within the element: settings for that file, for example.
+        let has_file = element.is_some_and(|element| element.value(text, "src").is_some());
+        (is_script && !has_file && !span.of(text).trim().is_empty())
             .then_some(Body { span: *span, is_module: kind == "module" })
     };
     markup.scripts.iter().filter_map(script).collect()

@@ -14,10 +14,10 @@ fn shown(findings: &[Finding]) -> Vec<(&str, u32, &str)> {
 
 #[test]
 fn findings_have_paths_lines_and_severities() {
-    let found = theme(&[("snippets/a.liquid", "<p>\n{% render 'b' %}{{ x | nothing }}</p>\n")]).findings();
+    let found = theme(&[("snippets/a.liquid", "<p>\n{% render 'b' %}{{ x | plus: 1, 2 }}</p>\n")]).findings();
     assert_eq!(
         shown(&found),
-        [("snippets/a.liquid", 2, "MissingTemplate"), ("snippets/a.liquid", 2, "UnknownFilter")]
+        [("snippets/a.liquid", 2, "FilterArguments"), ("snippets/a.liquid", 2, "MissingTemplate")]
     );
     assert!(found.iter().all(|finding| finding.severity == Severity::Error));
 }
@@ -477,7 +477,8 @@ fn a_refused_place_has_one_finding() {
 #[test]
 fn doubts_are_warnings() {
     let errors = |path: &str, text: &str| {
-        let findings = CheckedTheme::read([(path, text)], None).findings();
+        // As a change that adds the file.
+        let findings = CheckedTheme::read([(path, text)], None).added_since(&CheckedTheme::default());
         let errors = findings.into_iter().filter(|finding| finding.severity == Severity::Error);
         errors.map(|finding| (finding.code, finding.line)).collect::<Vec<_>>()
     };
@@ -485,6 +486,8 @@ fn doubts_are_warnings() {
     for (path, doubtful, certain, code) in [
         // Browsers ignore an end whose element is not open, also not around the section.
         (section, "<p>x</p></span>", "<p>x</p></div>", "UnclosedElement"),
+        (section, "<b>x</b class=\"y\">", "<b>x</b\n<i>y</i>", "HtmlSyntax"),
+        (section, "<{{- tag }} id=\"a\">x</{{ tag -}}>", "<{{ tag }}>x", "UnclosedElement"),
         // A heading ends with the end of any heading.
         (section, "<div><h2>x</h3></div>", "<div><h2>x<p>y</p></div>", "UnclosedElement"),
         // The end of the element around it ends it, but bold text goes on.

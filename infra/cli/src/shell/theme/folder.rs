@@ -18,7 +18,7 @@ use theme::answers::{
     Source,
 };
 use theme::archive::theme_paths;
-use theme::check::{CheckedFile, CheckedTheme, is_read};
+use theme::check::{CheckedFile, CheckedTheme, Surroundings, is_read};
 use theme::fix::{Also, How, Mender};
 use theme::index::MAX_THEME_BYTES;
 use theme::path::check_path;
@@ -34,6 +34,9 @@ use crate::output;
 /// The most threads that read files.
 const MAX_THREADS: usize = 8;
 
+/// The most bytes of a file beside the theme that is read for signs of tools.
+const MAX_SIGNS: u64 = 256 * 1024;
+
 /// The most files that are listed. A folder with more of them is not that of a theme.
 const MAX_LISTED: usize = 50_000;
 
@@ -46,7 +49,8 @@ pub fn ask(folder: &Path, command: &ThemeCommand) -> Result<(Value, PathBuf), Fa
         ThemeCommand::Check { overlay, deleted, limit, .. } => {
             let (files, within) = theme(folder)?;
             let most = if *limit == 0 { usize::MAX } else { *limit as usize };
-            return Ok((check(&files, overlay.as_deref(), deleted, most)?, folder.join(within)));
+            let around = surroundings(folder, &within, &files)?;
+            return Ok((check(&files, around, overlay.as_deref(), deleted, most)?, folder.join(within)));
         }
         ThemeCommand::Fix { files, as_meant, also, write, .. } => {
             let (found, within) = theme(folder)?;
@@ -202,8 +206,34 @@ fn index(folder: &Path) -> Result<ThemeIndex, Failure> {
     ThemeIndex::build(contents).map_err(|error| Failure::Message(format!("can't index the theme: {error}")))
 }
 
+/// What the folder, and the one of the theme within it, say of files that a tool makes.
+fn surroundings(folder: &Path, within: &str, files: &[Listed]) -> Result<Surroundings, Failure> {
+    let mut names: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let (mut package, mut ignored) = (None, String::new());
+    let inner = (!within.is_empty()).then(|| folder.join(within));
+    for folder in std::iter::once(folder).chain(inner.as_deref()) {
+        for entry in fs::read_dir(folder)? {
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        package = small_text(&folder.join("package.json")).or(package);
+        ignored.extend(small_text(&folder.join(".gitignore")));
+        ignored.push('\n');
+    }
+    Ok(Surroundings::of(names.iter().map(String::as_str), package.as_deref(), Some(&ignored)))
+}
+
+/// The text of a file, unless it can't be read, is a link, or is large. It only gives signs.
+fn small_text(file: &Path) -> Option<String> {
+    let found = fs::symlink_metadata(file).ok()?;
+    if !found.is_file() || found.len() > MAX_SIGNS {
+        return None;
+    }
+    fs::read_to_string(file).ok()
+}
+
 fn check(
     files: &[Listed],
+    around: Surroundings,
     overlay: Option<&Path>,
     deleted: &[String],
     most: usize,
@@ -220,6 +250,7 @@ fn check(
     for file in unread {
         base.add_unread(file.path.clone(), file.bytes);
     }
+    base.set_surroundings(around);
     // The process ends soon. To give back each part of the theme before would take a tenth of the time.
     let base = ManuallyDrop::new(base);
     if overlay.is_none() && deleted.is_empty() {

@@ -110,8 +110,8 @@ mod tests {
     use crate::check::{CheckedTheme, Severity};
 
     fn halves(files: &[(&str, &str)]) -> Vec<(String, Severity, String)> {
-        let findings = CheckedTheme::read(files.iter().copied(), None).findings();
-        let of = findings.into_iter().filter(|finding| finding.code == "UnclosedElement");
+        let added = CheckedTheme::read(files.iter().copied(), None).added_since(&CheckedTheme::default());
+        let of = added.into_iter().filter(|finding| finding.code == "UnclosedElement");
         of.map(|finding| (finding.path, finding.severity, finding.message)).collect()
     }
 

@@ -17,6 +17,8 @@ impl<'a> Whole<'a> {
         let facts = &liquid.facts;
         self.renders(&file.text, facts, notes);
         for (asset, at) in &facts.assets {
+            // `font.eot?#iefix`: the rest of an address is no part of the name.
+            let asset = asset.split(['?', '#']).next().unwrap_or_default();
             let compiled = asset.strip_suffix(".css").is_some_and(|stem| self.assets.contains(stem));
             let prefix = format!("{asset}.");
             // `inline_asset_content` finds a file whose extension is left out.
@@ -24,7 +26,7 @@ impl<'a> Whole<'a> {
             let is_short = !has_extension && self.assets.iter().any(|known| known.starts_with(&prefix));
             // `icon-[name].svg`: a script completes the name.
             let is_name = has_extension && !asset.contains(['[', '{', '%']);
-            if !self.assets.contains(asset.as_str()) && !compiled && !is_short && is_name {
+            if !self.assets.contains(asset) && !compiled && !is_short && is_name {
                 let severity = if self.may_be_made(asset) { Warning } else { Error };
                 notes.add(*at, severity, "MissingAsset", format!("there is no asset `{asset}`"));
             }
