@@ -23,7 +23,7 @@ use lamplighter_local::platform::PlatformConfig;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 use shared::config::ReachConfig;
-use shared::flows::watches;
+use shared::flows::actions::watches;
 use shared::store::table::Order;
 use tests::executors::{Executors, invocations};
 use tests::model::{Says, ScriptedModel};

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use shared::edge::extract::{Caller, OptionalJson};
-use shared::flows::stop::{self, StartAccount, StartedAccount, StoppedAccount};
+use shared::flows::accounts::stop::{self, StartAccount, StartedAccount, StoppedAccount};
 use shared::{Cx, Result};
 
 shared::routes!(stop_account, start_account);

@@ -4,9 +4,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::{AgentId, ProposalId};
 use shared::edge::extract::{Caller, Id, Once, OptionalJson, Query};
+use shared::flows::actions::proposals::{self, ProposalView};
 use shared::flows::actions::{self, AcceptProposal, AcceptedProposal};
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::proposals::{self, ProposalView};
 use shared::{Cx, Result};
 
 shared::routes!(list, read, delete, accept);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use domain::assets::AssetType;
-use shared::flows::assets::Content;
+use shared::flows::agents::assets::Content;
 
 /// The longest file name, in characters, without its extension.
 const MAX_NAME: usize = 80;

@@ -7,7 +7,7 @@ use domain::ids::{AgentId, AssetId};
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
 use shared::edge::respond::{Created, Tagged};
-use shared::flows::assets::{self, AssetView, SaveAsset};
+use shared::flows::agents::assets::{self, AssetView, SaveAsset};
 use shared::flows::existing;
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};

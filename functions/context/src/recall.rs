@@ -6,8 +6,8 @@ use domain::ids::ProjectId;
 use domain::log::SessionId;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Query};
-use shared::flows::documents::DocumentName;
 use shared::flows::logs::recall::{self, Recalled, Starting};
+use shared::flows::projects::documents::DocumentName;
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

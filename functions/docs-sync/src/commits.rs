@@ -3,7 +3,7 @@
 use axum::extract::State;
 use domain::ids::ProjectId;
 use shared::edge::extract::{Caller, Id, Json, Once};
-use shared::flows::living::commits::{self, CommitList, CommitsAdded, NewCommits};
+use shared::flows::projects::living::commits::{self, CommitList, CommitsAdded, NewCommits};
 use shared::{Cx, Result};
 
 shared::routes!(list, add);

@@ -8,8 +8,8 @@ use domain::living::DocName;
 use serde::Deserialize;
 use shared::edge::extract::{Caller, Id, Ids, Ids3, IfMatch, Json, Once, Query};
 use shared::edge::respond::{Created, Tagged};
-use shared::flows::living::{self, Content, DocsView, DocumentRow, DocumentView, NewDocument};
 use shared::flows::page::{Page, PageQuery};
+use shared::flows::projects::living::{self, Content, DocsView, DocumentRow, DocumentView, NewDocument};
 use shared::{Cx, Result};
 use utoipa::IntoParams;
 

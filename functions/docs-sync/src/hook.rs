@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use domain::ids::ProjectId;
 use shared::edge::extract::{Caller, Id, Json, Once};
 use shared::edge::respond::{json_or_none, secret_once};
-use shared::flows::living::hook::{self, HookView, HookWithSecret, NewHook, Pushed};
+use shared::flows::projects::living::hook::{self, HookView, HookWithSecret, NewHook, Pushed};
 use shared::{Cx, Result};
 
 shared::routes!(create, read, delete, take);

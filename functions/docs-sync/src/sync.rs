@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use domain::ids::ProjectId;
 use domain::living::sync::Sync;
 use shared::edge::extract::{Caller, Id, Once};
-use shared::flows::living::sync;
+use shared::flows::projects::living::sync;
 use shared::{Cx, Result};
 
 shared::routes!(start, newest);

@@ -4,7 +4,7 @@ use domain::accounts::scopes::Scope;
 use domain::ids::Owner;
 use domain::tools::ToolSets;
 use shared::edge::extract::{Actor, Caller, Once};
-use shared::flows::documents::DocumentName;
+use shared::flows::projects::documents::DocumentName;
 use shared::{Cx, Error};
 
 #[derive(Clone)]

@@ -10,11 +10,11 @@ use rmcp::ErrorData;
 use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 use shared::Error;
-use shared::flows::assets;
-use shared::flows::documents::{self, DocumentName, DocumentView};
-use shared::flows::living::{self, DocumentRow};
+use shared::flows::agents::assets;
 use shared::flows::memory::shown;
 use shared::flows::page::PageQuery;
+use shared::flows::projects::documents::{self, DocumentName, DocumentView};
+use shared::flows::projects::living::{self, DocumentRow};
 
 use crate::client::{Client, message};
 

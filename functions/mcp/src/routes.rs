@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use shared::edge::extract::{Caller, Once, Query, is_json};
 use shared::edge::problem::Problem;
-use shared::flows::documents::DocumentName;
+use shared::flows::projects::documents::DocumentName;
 use shared::request::limits::MAX_BODY_BYTES;
 use shared::{Cx, Error, Result};
 use utoipa::IntoParams;

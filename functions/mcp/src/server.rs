@@ -23,7 +23,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use shared::edge::extract::{Caller, Once};
-use shared::flows::documents::DocumentName;
+use shared::flows::projects::documents::DocumentName;
 use shared::{Cx, Error};
 use tracing::Instrument;
 

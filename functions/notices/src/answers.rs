@@ -6,7 +6,7 @@ use axum::response::Response;
 use shared::Cx;
 use shared::edge::answer_page;
 use shared::edge::problem::Problem;
-use shared::flows::answer_links;
+use shared::flows::answers::answer_links;
 
 shared::routes!(read, answer);
 

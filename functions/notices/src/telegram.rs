@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use shared::edge::extract::Json;
-use shared::flows::replies;
+use shared::flows::answers::replies;
 use shared::{Cx, Result};
 
 shared::routes!(receive);

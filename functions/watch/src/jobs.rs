@@ -3,7 +3,7 @@
 use axum::extract::State;
 use domain::background::jobs::JobRun;
 use shared::edge::extract::{Caller, Query};
-use shared::flows::jobs::{self, AskedJobs};
+use shared::flows::background::jobs::{self, AskedJobs};
 use shared::flows::page::{Page, PageQuery};
 use shared::{Cx, Result};
 

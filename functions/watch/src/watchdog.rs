@@ -4,7 +4,7 @@ use axum::extract::State;
 use domain::watchdog::WatchdogSettings;
 use shared::edge::extract::{Caller, Json, Query};
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::watchdog::{self, WatchdogAlertView, WatchdogView};
+use shared::flows::watched::watchdog::{self, WatchdogAlertView, WatchdogView};
 use shared::{Cx, Result};
 
 shared::routes!(read, list_alerts, read_settings, change_settings);

@@ -9,7 +9,7 @@ use domain::watched::{WatchedPatch, WatchedReport, WatchedView};
 use shared::edge::extract::{Caller, Id, IfMatch, Json, Once, Query};
 use shared::edge::respond::{Created, Tagged};
 use shared::flows::page::{Page, PageQuery};
-use shared::flows::witness::{self, AskedLedger, WatchedLedger};
+use shared::flows::watched::witness::{self, AskedLedger, WatchedLedger};
 use shared::{Cx, Result};
 
 shared::routes!(create, list, read, change, delete, report, list_reports, read_ledger);

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use models::Models;
 use serde_json::{Value, json};
-use shared::flows::{pings, watchdog};
+use shared::flows::watched::{pings, watchdog};
 use shared::process::metrics;
 use shared::runtime::function::{Function, Invocation, Trigger};
 use shared::{Cx, Result};

@@ -12,7 +12,9 @@ use domain::validate::FieldErrors;
 
 use crate::error::{Error, Result};
 use crate::flows::actions::ApprovalView;
-use crate::flows::answer_links::{Asked, Done, MAX_CORRECTION, Question, Said, Steers, in_plain_words};
+use crate::flows::answers::answer_links::{
+    Asked, Done, MAX_CORRECTION, Question, Said, Steers, in_plain_words,
+};
 
 /// The longest form, in bytes: a text of 20,000 characters, each as `%F0%9F%A6%80`.
 const MAX_FORM: usize = 256 * 1024;

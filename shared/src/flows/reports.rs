@@ -7,9 +7,10 @@ use domain::watched::witness::NewReport;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, OccurrenceView};
+use crate::flows::background::due;
 use crate::flows::executor::execute;
 use crate::flows::memory::cards;
-use crate::flows::{due, existing, notices};
+use crate::flows::{existing, notices};
 use crate::store::{DueItem, Store, Tries, Versioned};
 
 /// Stores a report, and ends the run if it waits for it. The first report of a run counts. A report that comes after the end of the run is

@@ -20,7 +20,9 @@ use domain::tools::{DEFAULT_LIMIT, ToolCall};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{actions, assets, living, practices};
+use super::agents::assets;
+use super::projects::living;
+use super::{actions, practices};
 use crate::context::Data;
 use crate::error::{Error, Result};
 use crate::store::Once;

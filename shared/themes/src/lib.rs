@@ -51,7 +51,8 @@ use cache::{ThemeCache, ThemeVersion, Warm};
 use shared::blobs::{BlobError, BlobKey};
 use shared::context::Cx;
 use shared::error::{Error, Result};
-use shared::flows::{existing, indexing};
+use shared::flows::existing;
+use shared::flows::projects::indexing;
 use shared::store::keys;
 use shared::store::table::{Extras, item};
 

@@ -5,7 +5,7 @@ use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::flows::assets;
+use shared::flows::agents::assets;
 use shared::flows::executor::sweep::sweep;
 use shared::flows::executor::wake::wake;
 use shared::store::Once;

@@ -12,6 +12,7 @@ const PRICE: &str = "snippets/price.liquid";
 const TEXT: &str = "<p class=\"price\">\n  {{ product.price | money }}\n</p>\n";
 const CHAT: &str = "/projects/default/chat";
 const CHANGES: &str = "/projects/default/changes";
+const DEFAULT: &str = "prj_00000000000000000000000000000000";
 const CHANGE: &str = "Show the currency behind the price in the price snippet";
 
 fn version(text: &str) -> String {
@@ -64,7 +65,7 @@ async fn a_message_becomes_a_change_set() {
     let run = say(h, json!({"message": CHANGE})).await;
     assert_eq!((&run["kind"], &run["state"]), (&json!("theme"), &json!("completed")), "{run:#}");
     let theme = &run["theme"];
-    assert_eq!((&theme["mode"], &theme["project_id"]), (&json!("code"), &json!("default")), "{theme:#}");
+    assert_eq!((&theme["mode"], &theme["project_id"]), (&json!("code"), &json!(DEFAULT)), "{theme:#}");
     assert!(theme["why"].as_array().is_some_and(|why| !why.is_empty()), "{theme:#}");
     assert_eq!(theme["files"][0], PRICE, "{theme:#}");
     assert!(run["tainted"].is_object(), "a theme's files are of strangers");
@@ -92,7 +93,7 @@ async fn a_message_becomes_a_change_set() {
     let chat = h.get(&format!("/chats/{}", run["chat_id"].as_str().unwrap())).await.expect(200);
     let shown: Vec<&Value> = chat["messages"].as_array().unwrap().iter().map(|one| &one["content"]).collect();
     assert_eq!(shown, [CHANGE, "The price has its currency."], "{chat:#}");
-    assert_eq!(chat["project_id"], "default");
+    assert_eq!(chat["project_id"], DEFAULT);
     let list = h.get("/projects/default/chats").await.expect(200);
     assert_eq!(list["data"][0]["chat_id"], run["chat_id"], "{list:#}");
 }
@@ -206,7 +207,7 @@ async fn a_question_and_a_plan_change_nothing() {
     }
     assert_eq!(h.get(CHANGES).await.expect(200)["data"], json!([]));
     let sent = model.sent();
-    assert!(sent.iter().all(|sent| sent["tools"] == sent["tools"]), "the tools stay the same");
+    assert!(sent.iter().all(|one| one["tools"] == sent[0]["tools"]), "the tools stay the same");
 }
 
 #[tokio::test]

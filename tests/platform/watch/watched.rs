@@ -458,7 +458,7 @@ async fn it_moves_with_its_account() {
     assert_eq!((view.records.get("watched"), view.records.get("watched_reports")), (Some(&1), Some(&1)));
     let moved = async |owner: &Owner| {
         let all = cx.store.all_watched(owner, 10).await.unwrap();
-        let views = shared::flows::witness::views(cx, owner, all).await.unwrap();
+        let views = shared::flows::watched::witness::views(cx, owner, all).await.unwrap();
         serde_json::to_value(views).unwrap()
     };
     assert_eq!(moved(&other).await, moved(&Owner::new("local").unwrap()).await);

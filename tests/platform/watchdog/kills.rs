@@ -15,7 +15,7 @@ use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::flows::executor::route;
-use shared::flows::watchdog;
+use shared::flows::watched::watchdog;
 use shared::store::{DueItem, DueTarget, Store};
 use tests::bus;
 use tests::executors::bury;

@@ -6,7 +6,7 @@ use domain::watchdog::look_at;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use shared::flows::executor::route;
-use shared::flows::watchdog;
+use shared::flows::watched::watchdog;
 use shared::store::DueItem;
 use tests::memory::{learns, remembers};
 use tests::model::ScriptedModel;

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use shared::flows::executor::route;
 use shared::flows::memory::outside;
-use shared::flows::watchdog;
+use shared::flows::watched::watchdog;
 use shared::store::DueItem;
 use tests::memory::{learns, sentence};
 use tests::model::ScriptedModel;

@@ -14,7 +14,7 @@ use lamplighter_local::platform::PlatformConfig;
 use serde_json::{Value, json};
 use shared::Cx;
 use shared::config::{AwsConfig, Config};
-use shared::flows::watchdog;
+use shared::flows::watched::watchdog;
 use shared::store::accounts::spend::Spender;
 use shared::store::{DueItem, Store};
 use tests::bus;
@@ -238,7 +238,7 @@ async fn timers_call_an_address_of_the_operator() {
     let paths = || site.asked().into_iter().map(|(path, _)| path).collect::<Vec<_>>();
     let ping = async |address: &str, fails: bool| {
         let work = async { if fails { Err(shared::Error::internal("broken")) } else { Ok(7) } };
-        shared::flows::pings::after(cx, Some(address), work).await
+        shared::flows::watched::pings::after(cx, Some(address), work).await
     };
     assert_eq!(ping(&site.url("/ping/abc"), false).await.unwrap(), 7);
     assert!(ping(&site.url("/ping/abc/"), true).await.is_err());

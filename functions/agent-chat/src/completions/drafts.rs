@@ -2,7 +2,7 @@
 
 use domain::chats::draft_lines::literal;
 use domain::ids::ProposalId;
-use shared::flows::proposals::ProposalView;
+use shared::flows::actions::proposals::ProposalView;
 use shared::request::ClientAddress;
 
 /// How much of the drafts a reply shows, in characters, for all of its drafts together; and at least of each.

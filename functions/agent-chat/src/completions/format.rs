@@ -9,7 +9,7 @@ use domain::text::json_schema::Schema;
 use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use shared::flows::completions::Conversation;
+use shared::flows::turn::completions::Conversation;
 use shared::{Error, Result};
 use utoipa::ToSchema;
 

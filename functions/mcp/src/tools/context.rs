@@ -7,8 +7,8 @@ use domain::tools::context::{ListContextVersions, ParseMode, ReadContext, Restor
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::edge::extract::IfMatch;
-use shared::flows::documents::{self, DocumentName, DocumentView};
 use shared::flows::page::PageQuery;
+use shared::flows::projects::documents::{self, DocumentName, DocumentView};
 
 use super::{Failure, ToolResult, place, to_json};
 use crate::client::Client;

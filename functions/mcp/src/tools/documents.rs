@@ -3,8 +3,8 @@
 use domain::living::Commit;
 use domain::living::commit::MAX_FILES;
 use domain::tools::documents::{AddCommit, ReadProjectDocument, SyncProjectDocumentation};
-use shared::flows::living::commits::{self, NewCommits};
-use shared::flows::living::{self, sync};
+use shared::flows::projects::living::commits::{self, NewCommits};
+use shared::flows::projects::living::{self, sync};
 
 use super::{ToolResult, project, to_json};
 use crate::client::Client;

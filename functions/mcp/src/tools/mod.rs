@@ -29,7 +29,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shared::Error;
-use shared::flows::documents::DocumentName;
+use shared::flows::projects::documents::DocumentName;
 
 use crate::client::{Client, message};
 pub use theme::may_apply;

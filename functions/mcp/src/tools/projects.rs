@@ -2,8 +2,8 @@
 
 use domain::tools::projects::{ListProjects, ListWorkflows};
 use serde_json::{Value, json};
-use shared::flows::documents::{self, DocumentView};
 use shared::flows::page::PageQuery;
+use shared::flows::projects::documents::{self, DocumentView};
 use themes::projects;
 
 use super::{ToolResult, project, to_json};

@@ -3,9 +3,9 @@
 use domain::tools::proposals::{ListProposals, ReadProposal};
 use domain::tools::runs::{ExplainAction, ListRuns, OneRun};
 use domain::tools::schedules::PreviewSchedule;
+use shared::flows::actions::{self, proposals};
 use shared::flows::page::PageQuery;
 use shared::flows::schedules::{self, Preview};
-use shared::flows::{actions, proposals};
 
 use super::{ToolResult, to_json};
 use crate::client::Client;

@@ -2,7 +2,7 @@
 
 use domain::tools::watched::ReportRun;
 use domain::watched::witness::NewReport;
-use shared::flows::witness;
+use shared::flows::watched::witness;
 
 use super::{Failure, ToolResult, to_json};
 use crate::client::Client;

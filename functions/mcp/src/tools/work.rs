@@ -9,9 +9,10 @@ use domain::tools::actions::{ListActions, ProposeAction, ReadAction};
 use domain::tools::agents::{ListAgents, ProposeAgent, ReadAgent};
 use domain::tools::assets::{ListAssets, ProposeAsset, ReadAnyAsset};
 use serde_json::{Value, json};
+use shared::flows::actions::{self, proposals};
+use shared::flows::agents::{self, assets};
 use shared::flows::existing;
 use shared::flows::page::PageQuery;
-use shared::flows::{actions, agents, assets, proposals};
 
 use super::{ToolResult, to_json};
 use crate::client::Client;

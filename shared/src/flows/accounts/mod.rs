@@ -12,5 +12,6 @@ pub mod provider_keys;
 mod readable;
 pub mod secrets;
 pub mod servers;
+pub mod stop;
 mod stopped;
 pub mod usage;

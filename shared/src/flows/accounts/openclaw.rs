@@ -31,7 +31,7 @@ use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions;
 use crate::flows::archive::{self, ArchiveError, ArchiveLimits, Ratio};
-use crate::flows::lease::ClaimedJob;
+use crate::flows::background::lease::ClaimedJob;
 use crate::flows::memory::outside::{self, Ingest, Ingested};
 use crate::flows::memory::{cards, facts, shown};
 use crate::flows::schedules;

@@ -1,7 +1,7 @@
 //! Why the work on an archive ends before everything is written.
 
 use crate::flows::archive::ArchiveError;
-use crate::flows::lease::Interrupted;
+use crate::flows::background::lease::Interrupted;
 
 /// Why the work ends before everything is written.
 pub(super) enum Stop {

@@ -13,7 +13,8 @@ use super::runs::run_accepting;
 use super::{ActionView, load, not_now, read};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{existing, proposals};
+use crate::flows::actions::proposals;
+use crate::flows::existing;
 use crate::request::caller::Actor;
 use crate::store::Once;
 

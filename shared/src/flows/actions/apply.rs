@@ -22,7 +22,8 @@ use super::{
 };
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{calls, existing, history, messages, proposals, schedules, watches};
+use crate::flows::actions::{calls, history, proposals, watches};
+use crate::flows::{existing, messages, schedules};
 use crate::money::ceilings;
 use crate::request::caller::{Actor, IfMatch};
 use crate::stopped;

@@ -10,13 +10,17 @@
 mod accept;
 mod apply;
 mod approvals;
+pub mod calls;
 mod define;
 mod delete;
+pub(super) mod history;
 pub mod notebook;
 mod pauses;
+pub mod proposals;
 pub mod records;
 mod rehearse;
 pub mod runs;
+pub mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +41,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{due, edit, history};
+use super::background::due;
+use super::edit;
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
 use crate::flows::existing;

@@ -15,7 +15,7 @@ use rand::Rng;
 
 use crate::context::Cx;
 use crate::error::Result;
-use crate::flows::due;
+use crate::flows::background::due;
 use crate::store::runs::places::BacklogRun;
 use crate::store::table::Write;
 use crate::store::{DueItem, Store};

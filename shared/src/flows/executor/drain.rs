@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{backlog, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result, caught};
-use crate::flows::due;
+use crate::flows::background::due;
 use crate::store::DueItem;
 
 /// Takes a place for the owner, takes as many runs of the backlog as this invocation has room for, and drives them.

@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::aws::bus::{ActionAlert, ActionAlertKind, Event};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::{actions, calls};
+use crate::flows::actions::{self, calls};
 use crate::model_choice;
 use crate::money::ceilings;
 use crate::money::quota::Quota;
@@ -61,10 +61,10 @@ pub(super) async fn check(cx: &Cx, owner: &Owner, action: Versioned<Action>, age
     let stored = cx.store.write_all(writes).await?.done();
     // If somebody has changed the action, that write has set its place in the index, and the check comes again if it is still due.
     let wake_at = if stored { actions::wake_at(&next, None, now) } else { Some(now) };
-    crate::flows::due::dispatch_at(cx, &DueItem::action(owner, next.id), wake_at).await;
+    crate::flows::background::due::dispatch_at(cx, &DueItem::action(owner, next.id), wake_at).await;
     if stored {
         if tells {
-            crate::flows::due::dispatch(cx, &DueItem::notices(owner)).await;
+            crate::flows::background::due::dispatch(cx, &DueItem::notices(owner)).await;
         }
         publish(cx, owner, &action.value, &found).await;
     }

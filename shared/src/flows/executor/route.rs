@@ -13,7 +13,10 @@ use super::{drain, execute, wake};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::accounts::{deletion, export, import};
-use crate::flows::{living, memory, notices, replies, turn, watchdog};
+use crate::flows::answers::replies;
+use crate::flows::projects::living;
+use crate::flows::watched::watchdog;
+use crate::flows::{memory, notices, turn};
 use crate::process::due_queue::Dispatch;
 use crate::store::{DueItem, DueTarget};
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::context::Cx;
 use crate::error::Result;
-use crate::flows::due;
+use crate::flows::background::due;
 use crate::store::keys::SHARDS;
 use crate::store::{DueEntry, StoreError};
 

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::read::{self, Room};
 use crate::context::Cx;
 use crate::error::Result;
-use crate::flows::documents::{self, DocumentName};
+use crate::flows::projects::documents::{self, DocumentName};
 use crate::store::logs::LogHead;
 use crate::store::table::Order;
 

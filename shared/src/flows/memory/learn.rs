@@ -42,7 +42,7 @@ impl Worker {
         Ok(Self {
             models: ask::models(cx)?,
             budget: WorkBudget { name: "the ceiling of one day of memory", spent: 0, ceiling: MAX_MICROS },
-            last_call: deadline - crate::flows::lease::RESERVE - call,
+            last_call: deadline - crate::flows::background::lease::RESERVE - call,
         })
     }
 

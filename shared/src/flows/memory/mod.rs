@@ -41,8 +41,8 @@ use domain::memory::when::{self, Job, Kept};
 use jiff::{SignedDuration, Timestamp};
 
 use super::ask;
-use super::jobs::{self, Due};
-use super::lease::{ClaimedJob, Interrupted};
+use super::background::jobs::{self, Due};
+use super::background::lease::{ClaimedJob, Interrupted};
 use super::schedules;
 use crate::context::Cx;
 use crate::error::{Error, Result};

@@ -21,7 +21,7 @@ use super::learn::{self, Known, Worker};
 use super::{Interrupted, Unfinished, index, sources};
 use crate::context::Cx;
 use crate::error::Result;
-use crate::flows::lease::ClaimedJob;
+use crate::flows::background::lease::ClaimedJob;
 use crate::flows::schedules;
 use crate::store::Versioned;
 use crate::store::memory::{MemoryKept, MemoryMark, Replaced};

@@ -18,7 +18,7 @@ use super::learn::Worker;
 use super::{Unfinished, facts, schedules, vectors};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
-use crate::flows::lease::ClaimedJob;
+use crate::flows::background::lease::ClaimedJob;
 use crate::store::memory::{LongTermBy, LongTermRecord, MemoryKept, TidyRecord};
 use crate::store::table::{Extras, Write, item};
 use crate::store::{Store, Tries, Versioned, keys};

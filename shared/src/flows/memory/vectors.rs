@@ -16,7 +16,7 @@ use super::index;
 use crate::context::Cx;
 use crate::error::Result;
 use crate::flows::ask::{self, Failure, WorkBudget};
-use crate::flows::lease::{ClaimedJob, Interrupted};
+use crate::flows::background::lease::{ClaimedJob, Interrupted};
 use crate::model_choice;
 use crate::store::Tries;
 use crate::store::memory::MemoryKept;
@@ -121,7 +121,7 @@ async fn ask_all(
     claimed: &mut ClaimedJob<'_, MemoryKept>,
 ) -> Result<(), Interrupted> {
     let most = jiff::SignedDuration::try_from(PATIENCE).unwrap_or_default();
-    let last_call = claimed.deadline() - crate::flows::lease::RESERVE - most;
+    let last_call = claimed.deadline() - crate::flows::background::lease::RESERVE - most;
     let calls = calls(texts, embedder.model.most_texts);
     for group in calls.chunks(if embedder.model.most_texts == 1 { AT_ONCE } else { 1 }) {
         if cx.clock.now() > last_call {

@@ -22,7 +22,7 @@ use super::telegram::{self, Bot, Receiver};
 use crate::config::MailConfig;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::due;
+use crate::flows::background::due;
 use crate::store::notices::{
     ChannelGuard, ChannelState, Listening, Replies, SealedText, SentCode, StoredChannel,
 };

@@ -25,7 +25,7 @@ use super::channels::{code, code_to_send, load, opened, secrets, suspend};
 use super::{mail, results, smtp};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::due;
+use crate::flows::background::due;
 use crate::flows::page::{self, Page, PageQuery};
 use crate::process::metrics;
 use crate::store::notices::{ChannelState, Mail, StoredChannel};

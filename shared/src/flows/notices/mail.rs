@@ -16,7 +16,7 @@ use crate::aws::signed::Call;
 use crate::config::MailConfig;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::due;
+use crate::flows::background::due;
 use crate::process::metrics;
 use crate::store::notices::Mail;
 use crate::store::{DueItem, Store, Tries};

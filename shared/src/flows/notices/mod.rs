@@ -37,7 +37,8 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{due as dispatcher, edit, schedules};
+use super::background::due as dispatcher;
+use super::{edit, schedules};
 use crate::aws::bus::{AssetSaved, Event as BusEvent, RunEvent};
 use crate::context::Cx;
 use crate::error::Result;

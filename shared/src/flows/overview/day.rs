@@ -23,7 +23,7 @@ use super::watched::{self, WatchedDue};
 use super::{AT_ONCE, Found, actions, agents_of, cut, live, open_turns, sentence, shown};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::jobs;
+use crate::flows::background::jobs;
 use crate::flows::notices::reach::{self, Reaches};
 use crate::process::compute::{Stop, Stopped};
 use crate::store::keys;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::AT_ONCE;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::witness;
+use crate::flows::watched::witness;
 use crate::process::compute::Stop;
 
 /// The most due times of one schedule.

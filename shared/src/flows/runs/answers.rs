@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, Loaded};
-use crate::flows::due;
+use crate::flows::background::due;
 use crate::flows::existing;
 use crate::flows::runs;
 use crate::money::ceilings;

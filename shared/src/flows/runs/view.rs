@@ -18,9 +18,9 @@ use utoipa::ToSchema;
 use crate::agent_loop::journal;
 use crate::context::Cx;
 use crate::error::Result;
+use crate::flows::actions::proposals::{self, ProposalView};
 use crate::flows::memory::known;
 use crate::flows::notices::told;
-use crate::flows::proposals::{self, ProposalView};
 
 /// A run and its result.
 #[derive(Clone, Debug, Serialize, ToSchema)]

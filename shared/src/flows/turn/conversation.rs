@@ -18,9 +18,9 @@ use jiff::tz::TimeZone;
 use crate::blobs::BlobKey;
 use crate::context::{AreaLead, Cx, Data};
 use crate::error::{Error, Result};
-use crate::flows::existing;
+use crate::flows::agents::assets;
 use crate::flows::memory::forgotten::Forgotten;
-use crate::flows::{actions, assets, chats};
+use crate::flows::{actions, chats, existing};
 use crate::store::table::{Condition, Order, Write};
 use crate::store::{Store, Versioned, keys};
 

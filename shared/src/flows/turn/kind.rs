@@ -28,12 +28,14 @@ use super::older::Recent;
 use crate::agent_loop::{Kind, KindCx, MAX_OUTPUT_TOKENS, Performed, Terms, ToSummarise};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::actions;
+use crate::flows::actions::proposals::{self, Origin};
 use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::memory::known;
 use crate::flows::messages::images;
-use crate::flows::proposals::{self, Origin};
+use crate::flows::projects::living;
+use crate::flows::schedules;
 use crate::flows::tools::{self, Reach};
-use crate::flows::{actions, living, schedules};
 use crate::money::ceilings::MonthCeilings;
 use crate::store::Store;
 

@@ -5,6 +5,7 @@
 //! the run over when the lease ends, and continues after the last stored step.
 
 pub mod about_action;
+pub mod completions;
 mod conversation;
 mod kind;
 mod older;
@@ -494,7 +495,7 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
             recorder.run_mut().attempts = 0;
             recorder.put_down().await?;
             // The recorder still exists: an environment that is about to end waits until this message is sent.
-            super::due::dispatch(&cx, &crate::store::DueItem::run(&owner, id)).await;
+            super::background::due::dispatch(&cx, &crate::store::DueItem::run(&owner, id)).await;
             return Ok(());
         }
         Rest::Waits { events, reason, .. } => {

@@ -20,7 +20,8 @@ use crate::{contents, current};
 use shared::blobs::{BlobError, BlobKey};
 use shared::error::{Error, Result};
 use shared::flows::ask::{self, Answered, CALL, Failure, WorkBudget};
-use shared::flows::{existing, lease};
+use shared::flows::background::lease;
+use shared::flows::existing;
 use shared::model_choice;
 
 /// A pass stops after this many unusable answers in a row.

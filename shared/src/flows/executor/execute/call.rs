@@ -15,7 +15,7 @@ use crate::agent_loop::recorder::Recorder;
 use crate::agent_loop::{Driver, Rest};
 use crate::context::Cx;
 use crate::error::Result;
-use crate::flows::calls;
+use crate::flows::actions::calls;
 use crate::store::runs::CancelCause;
 
 /// A try that could not end before its process does is left to another process.

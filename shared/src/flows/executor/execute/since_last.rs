@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use crate::context::Data;
 use crate::error::{Error, Result};
-use crate::flows::assets::{self, Content};
+use crate::flows::agents::assets::{self, Content};
 use crate::flows::memory::forgotten::Forgotten;
 use crate::flows::messages;
 use crate::store::Versioned;

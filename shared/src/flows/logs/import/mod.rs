@@ -30,9 +30,9 @@ use self::importer::{LogImporter, Stop};
 use crate::blobs::BlobKey;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::background::jobs::{self, Due};
+use crate::flows::background::lease;
 use crate::flows::existing;
-use crate::flows::jobs::{self, Due};
-use crate::flows::lease;
 use crate::flows::uploads::{self, NewUpload, UploadTarget};
 use crate::store::{Tries, Versioned};
 

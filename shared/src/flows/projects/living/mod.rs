@@ -26,12 +26,11 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::edit;
-use super::existing;
-use super::page::{self, Page, PageQuery};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
+use crate::flows::page::{self, Page, PageQuery};
+use crate::flows::{edit, existing};
 use crate::request::caller::IfMatch;
 use crate::store::projects::living::{LivingCause, LivingVersion};
 use crate::store::table::{Write, Written};

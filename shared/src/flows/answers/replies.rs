@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::answer_links::{self, Done};
-use crate::flows::due;
+use crate::flows::answers::answer_links::{self, Done};
+use crate::flows::background::due;
 use crate::flows::notices::channels::{MAX_WHY, opened};
 use crate::flows::notices::telegram::{self, Bot, Failed, Receiver, hook};
 use crate::store::notices::{ChannelState, Replies, StoredChannel};

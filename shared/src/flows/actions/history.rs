@@ -4,16 +4,21 @@ use domain::history::Change;
 use domain::ids::Owner;
 use futures::FutureExt;
 
-use super::page::{self, Page, PageQuery};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::page::{self, Page, PageQuery};
 use crate::store::agents::history::Ledger;
 
 /// The changes, newest first.
 ///
 /// # Errors
 /// 400 if `limit` or `cursor` is invalid.
-pub(super) async fn list(cx: &Cx, owner: &Owner, of: Ledger, query: &PageQuery) -> Result<Page<Change>> {
+pub(in crate::flows) async fn list(
+    cx: &Cx,
+    owner: &Owner,
+    of: Ledger,
+    query: &PageQuery,
+) -> Result<Page<Change>> {
     let read = |after: Option<String>, limit| {
         async move { cx.store.changes(owner, of, after.as_deref(), limit).await }.boxed()
     };
@@ -28,12 +33,12 @@ pub(super) async fn list(cx: &Cx, owner: &Owner, of: Ledger, query: &PageQuery) 
 ///
 /// # Errors
 /// 404 if the ledger has no such change.
-pub(super) async fn load(cx: &Cx, owner: &Owner, of: Ledger, version: u64) -> Result<Change> {
+pub(in crate::flows) async fn load(cx: &Cx, owner: &Owner, of: Ledger, version: u64) -> Result<Change> {
     cx.store.change(owner, of, version).await?.ok_or(Error::NotFound("change"))
 }
 
 /// The refusal of a revert that would change nothing. `current` is the action or agent.
-pub(super) fn nothing_to_revert(change: &Change, current: &impl serde::Serialize) -> Error {
+pub(in crate::flows) fn nothing_to_revert(change: &Change, current: &impl serde::Serialize) -> Error {
     let message = match (change.is_first(), change.changes.is_empty()) {
         (true, _) => "there was nothing before this change",
         (false, true) => "this change has set no field",

@@ -16,10 +16,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::super::existing;
 use super::commits::{self, MAX_AT_ONCE, NewCommits};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::request::path_for_client;
 use crate::store::projects::living::StoredHook;
 use crate::store::{Once, Store};

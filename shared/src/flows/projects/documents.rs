@@ -13,11 +13,10 @@ use futures::FutureExt;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::edit;
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::existing;
 use crate::flows::page::{self, Page, PageQuery};
+use crate::flows::{edit, existing};
 use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
 use crate::store::projects::documents::{DocumentVersion, StoredDocument};

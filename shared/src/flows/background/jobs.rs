@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::page::{self, Page, PageQuery};
 use crate::context::Data;
 use crate::error::{Error, Result};
+use crate::flows::page::{self, Page, PageQuery};
 use crate::process::metrics::{self, Work};
 use crate::store::keys::sortable;
 use crate::store::{Tries, Versioned};

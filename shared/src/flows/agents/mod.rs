@@ -1,5 +1,8 @@
 //! Agents: created, read, changed, deleted with everything that belongs to them.
 
+pub mod assets;
+pub mod setup;
+
 use domain::agents::{Agent, AgentMetrics, AgentPatch, AgentStatus, NewAgent};
 use domain::ceilings::CeilingOf;
 use domain::history::{Change, ChangeCommand, Effect, FieldChange};
@@ -12,8 +15,9 @@ use futures::stream::{self, TryStreamExt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::actions::history;
+use super::edit;
 use super::withdrawals::{Ended, StaleApproval, stale_after, withdraws};
-use super::{edit, history};
 use crate::context::Cx;
 use crate::error::{Error, Result};
 use crate::flows::existing;
@@ -277,7 +281,7 @@ async fn delete_children(cx: &Cx, owner: &Owner, agent: AgentId) -> Result<()> {
 
 async fn delete_child(cx: &Cx, owner: &Owner, agent: AgentId, id: &str) -> Result<()> {
     if let Ok(asset) = id.parse::<AssetId>() {
-        let _ = super::assets::delete_if_there(cx, owner, asset).await?;
+        let _ = assets::delete_if_there(cx, owner, asset).await?;
         return Ok(cx.store.delete(&keys::agent_child(owner, agent, asset)).await?);
     }
     if let Ok(action) = id.parse() {
@@ -290,7 +294,7 @@ async fn delete_child(cx: &Cx, owner: &Owner, agent: AgentId, id: &str) -> Resul
         return Ok(());
     }
     if let Ok(proposal) = id.parse() {
-        return super::proposals::delete_if_there(cx, owner, proposal).await;
+        return super::actions::proposals::delete_if_there(cx, owner, proposal).await;
     }
     Ok(())
 }

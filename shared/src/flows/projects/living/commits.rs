@@ -7,9 +7,9 @@ use domain::validate::FieldErrors;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::super::existing;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
 use crate::store::{Once, Store, Tries};
 
 /// How many commits one request may report.

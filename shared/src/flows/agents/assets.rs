@@ -11,13 +11,13 @@ use futures::FutureExt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{edit, proposals};
 use crate::aws::bus::{AssetSaved, Event};
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
-use crate::flows::existing;
+use crate::flows::actions::proposals;
 use crate::flows::page::{self, Page, PageQuery};
+use crate::flows::{edit, existing};
 use crate::request::caller::IfMatch;
 use crate::store::keys::Guard;
 use crate::store::table::{Write, Written};

@@ -1,4 +1,4 @@
-//! The dispatcher: it leases due items and sends them to the executors. [`super::executor::route`] processes them there.
+//! The dispatcher: it leases due items and sends them to the executors. [`crate::flows::executor::route`] processes them there.
 //!
 //! An entry of the `due` index is leased before its item is sent: its due time moves to three minutes after the true one. So no
 //! other dispatcher sends it, and if the message is lost, the entry is found again three minutes later. The first write of an

@@ -10,11 +10,11 @@ use domain::watch::state::{Look, Seen};
 use domain::watch::{Watch, feed, page};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use super::documents::{self, DocumentName};
-use super::existing;
 use crate::blobs::{BlobError, BlobKey};
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::existing;
+use crate::flows::projects::documents::{self, DocumentName};
 
 /// The longest validator that is remembered, in bytes.
 const MAX_VALIDATOR: usize = 500;

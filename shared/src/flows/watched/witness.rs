@@ -20,10 +20,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
-use super::page::{self, Page, PageQuery};
-use super::{alarms, due, edit, schedules};
+use super::alarms;
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
+use crate::flows::background::due;
+use crate::flows::page::{self, Page, PageQuery};
+use crate::flows::{edit, schedules};
 use crate::process::compute::Stop;
 use crate::request::caller::IfMatch;
 use crate::store::table::Write;

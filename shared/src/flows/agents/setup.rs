@@ -16,12 +16,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::actions::{self, ActionView};
-use super::agents::{self, AgentView};
-use super::notices::reach::{self, Reaches};
-use super::schedules::{self, FireTimes, Preview};
+use super::AgentView;
 use crate::context::Cx;
 use crate::error::{Error, Result};
+use crate::flows::actions::{self, ActionView};
+use crate::flows::agents;
+use crate::flows::notices::reach::{self, Reaches};
+use crate::flows::schedules::{self, FireTimes, Preview};
 use crate::request::caller::Actor;
 use crate::store::agents::history::Ledger;
 use crate::store::table::Write;

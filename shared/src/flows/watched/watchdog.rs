@@ -37,12 +37,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::alarms::event;
-use super::page::{self, Page, PageQuery};
-use super::{due, memory, witness};
+use super::witness;
 use crate::aws::bus::Event as BusEvent;
 use crate::aws::timers;
 use crate::context::{Cx, Data};
 use crate::error::{Error, Result};
+use crate::flows::background::due;
+use crate::flows::memory;
+use crate::flows::page::{self, Page, PageQuery};
 use crate::money::ceilings;
 use crate::process::due_queue::{Dispatch, MESSAGES};
 use crate::store::accounts::spend::Spender;

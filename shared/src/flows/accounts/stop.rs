@@ -22,7 +22,9 @@ use utoipa::ToSchema;
 use crate::context::Cx;
 use crate::error::{ACCOUNT_STOPPED, Error, Result};
 use crate::flows::actions::{self, Loaded, records};
-use crate::flows::{due, existing, indexing, runs};
+use crate::flows::background::due;
+use crate::flows::projects::indexing;
+use crate::flows::{existing, runs};
 use crate::store::runs::CancelCause;
 use crate::store::{DueItem, Store, Tries, Versioned};
 
