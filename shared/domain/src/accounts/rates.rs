@@ -18,7 +18,7 @@ pub const MAX_PER_MINUTE: u32 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RouteClass {
-    /// An agent that edits a theme. No route has this class yet.
+    /// Turns of the agent that edits a theme.
     ThemeAgent,
     /// Turns that stream.
     StreamedTurns,
@@ -86,6 +86,7 @@ impl RouteClass {
             | ("GET" | "HEAD", "/health" | "/openapi.json" | "/" | "/docs" | "/console/{file}") => {
                 return None;
             }
+            ("POST", "/projects/{project_id}/chat") => Self::ThemeAgent,
             ("POST", "/agents/{agent_id}/chat" | "/setup/chat") => Self::StreamedTurns,
             (
                 "POST",
@@ -288,6 +289,8 @@ mod tests {
             ("GET", "/docs", None),
             ("GET", "/console/{file}", None),
             ("POST", "/", Some(RouteClass::Others)),
+            ("POST", "/projects/{project_id}/chat", Some(RouteClass::ThemeAgent)),
+            ("GET", "/projects/{project_id}/chats", Some(RouteClass::Others)),
             ("POST", "/setup/chat", Some(RouteClass::StreamedTurns)),
             ("GET", "/setup/chat", Some(RouteClass::Others)),
             ("POST", "/v1/chat/completions", Some(RouteClass::Turns)),
