@@ -1,0 +1,269 @@
+// The chat with the agent of a theme: a person says what should change, and the edits collect in a change set.
+
+import { del } from "./api.js";
+import { LIVE_MS, keep } from "./app.js";
+import { capital, counted, figure, listed, moment, money } from "./format.js";
+import { choiceOf, confirmation, empty, link, press, section } from "./parts.js";
+import { TALK_PAGE, composer, largerText, newTalk, readTalk, talkView } from "./talk.js";
+import { changeSetHref, changesPath } from "./theme-changes.js";
+import { h } from "./view.js";
+
+/** Messages of another tab or device are read this often. */
+const THEME_CHAT_MS = 10_000;
+const MOST_PATHS = 8;
+const LONGEST_STEP = 120;
+
+const themeChatPath = (chatId) => `/chats/${encodeURIComponent(chatId)}?limit=${TALK_PAGE}`;
+const themeChatHref = (ctx, chatId) => `#/themes/${encodeURIComponent(ctx.params.project_id)}/chat/${encodeURIComponent(chatId)}`;
+
+/** The conversation of the address, or else the newest one when the page was opened. */
+function themeChatId(ctx) {
+  if (ctx.params.chat_id) return ctx.params.chat_id === "new" ? null : ctx.params.chat_id;
+  ctx.state.chatId ??= ctx.data.chats?.data[0]?.chat_id ?? null;
+  return ctx.state.chatId;
+}
+
+/** What the page asks for again and again while it shows the chat. */
+export function themeChatReads(ctx) {
+  const reads = { chats: `/projects/${encodeURIComponent(ctx.params.project_id)}/chats?limit=50`, changes: `${changesPath(ctx)}?limit=100` };
+  // Below, `ctx.data` would ask for these reads again.
+  if (ctx.state.isReading) return reads;
+  ctx.state.isReading = true;
+  const chatId = themeChatId(ctx);
+  ctx.state.isReading = false;
+  return { ...reads, ...(chatId && { chat: themeChatPath(chatId) }) };
+}
+
+export const themeChatRests = (ctx) => (ctx.state.talk?.run?.state === "waiting" ? LIVE_MS : THEME_CHAT_MS);
+
+function themeTalk(ctx) {
+  const { project_id: id } = ctx.params;
+  ctx.state.talk ??= newTalk({
+    path: `/projects/${encodeURIComponent(id)}/chat`,
+    draftKey: `theme chat ${id}`,
+    onchat: (chatId) => {
+      keep(themeChatPath(chatId), { chat_id: chatId, messages: [], has_more: false });
+      // The page stays; only its address becomes that of the conversation that has begun.
+      delete ctx.params.view;
+      ctx.params.chat_id = chatId;
+      const [, query] = location.hash.split("?");
+      history.replaceState(null, "", `${themeChatHref(ctx, chatId)}${query ? `?${query}` : ""}`);
+    },
+    turns: {
+      body: () => ({ ...(ctx.state.mode && { mode: ctx.state.mode }), ...(ctx.query.file && { active_file: ctx.query.file }) }),
+      above: turnPlan,
+      below: turnChanges,
+      stepWords: themeStepWords,
+      takesImages: false,
+      tellsMemory: false,
+    },
+  });
+  return ctx.state.talk;
+}
+
+export function themeChatView(ctx) {
+  const { project, chats, chat } = ctx.data;
+  if (chat?.project_id && chat.project_id !== project.project_id) return empty("This conversation is about another theme.", link("Open it there", `#/themes/${chat.project_id}/chat/${chat.chat_id}`, { kind: "" }));
+  const talk = themeTalk(ctx);
+  readTalk(ctx, talk, chat);
+  return h(
+    "div",
+    { class: "theme-chat", key: "chat" },
+    section("Say what should change", { end: talk.chatId && link("New conversation", themeChatHref(ctx, "new")) }, chats.data.length > 0 && conversations(ctx, talk, chats)),
+    talkView(ctx, talk, {
+      summary: chat?.summary,
+      greeting: talk.messages.length === 0 && h("p", { class: "greeting", key: "greeting" }, "One sentence is enough, such as “Make the header sticky on phones”. Nobody else sees the edits before you apply them."),
+    }),
+    composer(ctx, talk, { placeholder: "Say what should change, or ask…", label: "Message about the theme", above: wishes(ctx) }),
+  );
+}
+
+const WISHES = [
+  ["", "Decide by the message"],
+  ["code", "Change"],
+  ["plan", "Plan"],
+  ["debug", "Find a fault"],
+  ["ask", "Ask"],
+];
+
+/** What the next message is for, and the file that it is about. */
+function wishes(ctx) {
+  const { file } = ctx.query;
+  const set = (mode) => {
+    ctx.state.mode = mode;
+    ctx.redraw();
+  };
+  return h(
+    "div",
+    { class: "wishes", key: "wishes" },
+    h("label", {}, h("span", {}, "What do you want? "), choiceOf("What do you want?", ctx.state.mode ?? "", WISHES, set)),
+    file && h("span", { class: "about", key: "about" }, "Open: ", h("code", {}, file), " ", h("a", { href: location.hash.split("?")[0] }, "Leave it out")),
+  );
+}
+
+// ---- The conversations ----
+
+function conversations(ctx, talk, chats) {
+  const row = (one) =>
+    h(
+      "li",
+      { key: one.chat_id },
+      h("span", { class: "when" }, moment(one.updated_at)),
+      h("span", { class: "what" }, h("a", { href: themeChatHref(ctx, one.chat_id), "aria-current": one.chat_id === talk.chatId ? "true" : null }, one.title || "Untitled")),
+      h("span", { class: "end" }, one.live_run ? h("span", { class: "muted" }, "being answered") : press("Delete…", () => askToDeleteTalk(ctx, talk, one), { kind: "quiet" })),
+    );
+  return h(
+    "details",
+    { class: "conversations", key: "conversations" },
+    h("summary", {}, `Conversations (${figure(chats.data.length)}${chats.has_more ? " newest" : ""})`),
+    h("ul", { class: "rows chats", "aria-label": "Conversations about this theme" }, chats.data.map(row)),
+  );
+}
+
+function askToDeleteTalk(ctx, talk, one) {
+  confirmation(ctx, {
+    title: "Delete this conversation?",
+    key: `delete ${one.chat_id}`,
+    label: "Delete the conversation",
+    text: `“${one.title || "Untitled"}” is deleted. Its edits stay where they are.`,
+    act: async () => {
+      await del(`/chats/${encodeURIComponent(one.chat_id)}`);
+      if (one.chat_id === talk.chatId) ctx.go(themeChatHref(ctx, "new"));
+    },
+  });
+}
+
+// ---- The plan of a turn ----
+
+const SIZES = { trivial: "small ", simple: "", complex: "large ", architectural: "very large " };
+const TASKS = { code: "change", plan: "plan", debug: "repair", ask: "question" };
+const STRATEGIES = {
+  simple: "It edits directly.",
+  hybrid: "It edits, and gives parts of the work to specialists.",
+  god_mode: "The most capable model does everything itself.",
+};
+
+/** What is known of how a turn was planned: from its events, or from its record if it is the newest. */
+const planOf = (talk, runId, record) => record?.theme ?? (talk.run?.run_id === runId ? talk.run.theme : null);
+
+/** The plan in one line, with the reasons and the files below it. */
+function turnPlan(ctx, talk, runId, record) {
+  const plan = planOf(talk, runId, record);
+  if (!plan) return null;
+  const run = talk.run?.run_id === runId ? talk.run : null;
+  const hasEnded = talk.live?.runId !== runId;
+  const spent = hasEnded && run?.cost_micros > 0 ? `cost ${money(run.cost_micros)}` : null;
+  const planned = plan.estimate_micros > 0 ? `about ${money(plan.estimate_micros)}` : null;
+  const words = [
+    `A ${SIZES[plan.tier] ?? ""}${TASKS[plan.mode] ?? "turn"}`,
+    spent && planned ? `${spent}, planned ${planned}` : (spent ?? planned),
+    plan.files.length > 0 && `${hasEnded ? "looked" : "looks"} at ${counted(plan.files.length, "file")}`,
+  ];
+  return [
+    h(
+      "details",
+      { class: "step plan", key: "plan" },
+      h("summary", {}, words.filter(Boolean).join(" · ")),
+      h("h3", {}, "Why"),
+      h("ul", { class: "plain" }, plan.why.map((one, at) => h("li", { key: `why ${at}` }, one)), STRATEGIES[plan.strategy] && h("li", { key: "strategy" }, STRATEGIES[plan.strategy])),
+      plan.files.length > 0 && [h("h3", {}, "Files that it was given"), h("ul", { class: "plain paths" }, plan.files.map((path) => h("li", { key: `file ${path}` }, h("code", {}, path))))],
+    ),
+    // In a turn that was watched, they stand where they came.
+    !record && (plan.escalations ?? []).map((one, at) => h("p", { class: "line muted", key: `larger ${at}` }, largerText(one))),
+  ];
+}
+
+// ---- What a turn has changed ----
+
+const CHANGE_WORDS = { created: "new", deleted: "deleted", renamed: "renamed" };
+
+/** The change set of a turn, below the last turn that is known to have it. */
+function turnChanges(ctx, talk, runId, record) {
+  const plan = planOf(talk, runId, record);
+  if (!plan) return null;
+  const id = plan.change_set_id;
+  const placeOf = (run) => {
+    const at = talk.messages.findLastIndex((one) => one.run_id === run);
+    return at < 0 ? Infinity : at;
+  };
+  const known = [...talk.runs.values()].map((one) => [one.runId, one.theme]).concat(talk.run ? [[talk.run.run_id, talk.run.theme]] : []);
+  if (known.some(([run, theme]) => run !== runId && theme?.change_set_id === id && placeOf(run) > placeOf(runId))) return null;
+  // The list is read again and again, so it knows what was applied or taken back since. While the turn goes on, its own event is newer.
+  const set = (talk.live === record && record?.changed) || ctx.data.changes.data.find((one) => one.change_set_id === id);
+  if (!set || set.files.length === 0) return null;
+  const isOpen = set.state === "open";
+  const title = `${counted(set.files.length, "file")} changed`;
+  const href = changeSetHref(ctx, id);
+  if (!["code", "debug"].includes(plan.mode)) {
+    return isOpen && h("p", { class: "line muted", key: "changes" }, `${title} earlier, not applied yet. `, h("a", { href }, "Look at the changes"));
+  }
+  const row = (one) =>
+    h(
+      "li",
+      { key: one.path },
+      h("code", {}, one.path),
+      h("span", { class: "counts" }, CHANGE_WORDS[one.change] && h("span", { class: "muted" }, `${CHANGE_WORDS[one.change]} `), h("span", { class: "ok" }, `+${figure(one.added)}`), " ", h("span", { class: "bad" }, `−${figure(one.removed)}`)),
+    );
+  return h(
+    "article",
+    { class: "card asset changed", key: "changes", "aria-label": title },
+    h("h3", {}, title, h("span", { class: "muted" }, isOpen ? " · not applied" : " · applied")),
+    h("ul", { class: "plain" }, set.files.slice(0, MOST_PATHS).map(row), set.files.length > MOST_PATHS && h("li", { class: "muted", key: "more" }, `and ${counted(set.files.length - MOST_PATHS, "more file")}`)),
+    isOpen && h("p", { class: "muted" }, "Nobody else sees this before you apply it."),
+    h("div", { class: "acts" }, link(isOpen ? "Look at the changes and apply them" : "Look at the changes", href, { kind: isOpen ? "primary" : "" })),
+  );
+}
+
+// ---- Steps in words ----
+
+const isText = (value) => typeof value === "string" && value !== "";
+const clipped = (text) => (text.length > LONGEST_STEP ? `${text.slice(0, LONGEST_STEP)}…` : text);
+const quotedText = (text, otherwise) => (isText(text) ? `“${clipped(text)}”` : otherwise);
+
+/** The files that a call names. */
+function pathsOf(input) {
+  const all = [input.path, ...(Array.isArray(input.reads) ? input.reads.map((one) => one?.path) : [])].filter(isText).map(clipped);
+  const paths = [...new Set(all)];
+  if (paths.length <= 3) return listed(paths);
+  return `${paths.slice(0, 2).join(", ")} and ${counted(paths.length - 2, "more file")}`;
+}
+
+const the = (input, otherwise) => pathsOf(input) || otherwise;
+
+const STEP_WORDS = {
+  list_files: (input) => (isText(input.glob) ? `lists ${clipped(input.glob)}` : "lists the files"),
+  read_file: (input) => `reads ${the(input, "a file")}`,
+  read_lines: (input) => `reads ${the(input, "lines")}`,
+  extract_region: (input) => `reads ${isText(input.name) ? `${clipped(input.name)} in ` : "a part of "}${the(input, "a file")}`,
+  grep_content: (input) => `searches for ${quotedText(input.pattern, "a text")}`,
+  search_files: (input) => `looks for the files of ${quotedText(input.request, "the request")}`,
+  theme_check: (input) => `checks ${the(input, "the theme")}`,
+  edit_lines: (input) => `edits ${the(input, "a file")}`,
+  search_replace: (input) => `edits ${the(input, "a file")}`,
+  edit_node: (input) => `edits ${the(input, "a file")}`,
+  write_file: (input) => `writes ${the(input, "a file")}`,
+  create_file: (input) => `makes ${the(input, "a file")}`,
+  delete_file: (input) => `deletes ${the(input, "a file")}`,
+  rename_file: (input) => `moves ${the(input, "a file")}${isText(input.to) ? ` to ${clipped(input.to)}` : ""}`,
+  undo_edit: (input) => (input.all ? "takes back all its edits" : `takes back ${pathsOf(input) ? `its edits of ${pathsOf(input)}` : "an edit"}`),
+  show_changes: () => "looks at its edits",
+  apply_changes: () => "applies its edits",
+  read_plan: () => "reads its plan",
+  update_plan: () => "writes its plan",
+  get_dependency_graph: (input) => `looks at what ${the(input, "a file")} needs`,
+  find_references: (input) => `looks for uses of ${pathsOf(input) || quotedText(input.symbol, "a file")}`,
+  trace_rendering_chain: (input) => `looks how ${the(input, "a file")} comes on a page`,
+  get_schema_settings: (input) => `reads the settings of ${the(input, "a file")}`,
+  check_theme_setting: (input) => `checks the setting ${quotedText(input.id, "")}`.trimEnd(),
+  diagnose_visibility: (input) => `looks why ${pathsOf(input) || quotedText(input.section, "a part")} may not show`,
+  analyze_variants: () => "looks at options and variants",
+  check_performance: (input) => `looks for what is slow in ${the(input, "the theme")}`,
+  generate_placeholder: () => "makes a placeholder image",
+  run_command: (input) => `runs ${quotedText(input.command, "a command")}`,
+};
+
+/** A call of a tool as a short line. Null for a tool that has no words here. */
+function themeStepWords(tool, input) {
+  if (!Object.hasOwn(STEP_WORDS, tool)) return null;
+  return capital(STEP_WORDS[tool](input !== null && typeof input === "object" ? input : {}));
+}
