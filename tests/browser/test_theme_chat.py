@@ -3,6 +3,7 @@
 The platform calls `Pace`, a model server of the test: it calls tools and says words when the test says so.
 """
 
+import hashlib
 import json
 import re
 
@@ -48,8 +49,10 @@ def reads(path=PRICE):
     return call("read_lines", reads=[{"path": path, "start": 1, "end": 1}])
 
 
-def edits(old="| money }}", new="| money_with_currency }}", path=PRICE):
-    return call("search_replace", path=path, replacements=[{"old": old, "new": new}])
+def edits(old="| money }}", new="| money_with_currency }}", path=PRICE, text=FILES[PRICE]):
+    """An edit of a file that has this text."""
+    version = hashlib.sha256(text.encode()).hexdigest()[:12]
+    return call("search_replace", path=path, version=version, replacements=[{"old": old, "new": new}])
 
 
 def file(owner, path=PRICE):
@@ -122,7 +125,8 @@ def test_a_sentence_becomes_a_change_that_is_read_and_applied(merchant, pace):
     page.get_by_role("link", name="Chat", exact=True).click()
     expect(changed(page)).to_contain_text("applied")
     expect(changed(page)).not_to_contain_text("not applied")
-    run = merchant.get("/runs?limit=1")["data"][0]["run_id"]
+    chat = merchant.get("/projects/default/chats")["data"][0]["chat_id"]
+    run = merchant.get(f"/chats/{chat}")["messages"][-1]["run_id"]
     page.goto(f"{merchant.platform.url}/#/runs/{run}")
     expect(page.get_by_role("heading", level=1)).to_have_text("A turn")
 
@@ -228,7 +232,7 @@ def test_conversations_are_listed_begun_and_deleted(merchant, pace):
     expect(changed(page)).to_be_visible()
     # A later turn goes on in the same change set, and only the newest one shows it.
     send(page, f"Also in {PRICE}, say that taxes are included")
-    pace.say(edits(old="</span>", new=" {{ 'cart.title' | t }}</span>"), None)
+    pace.say(edits(old="</span>", new=" {{ 'cart.title' | t }}</span>", text=FILES[PRICE].replace("money", "money_with_currency")), None)
     pace.say("It says so.", None)
     idle(page)
     expect(changed(page)).to_have_count(1)
@@ -278,7 +282,7 @@ def test_hostile_names_and_words_are_only_text(merchant, pace):
     expect(step(page, f"Reads {name}")).to_be_visible()
     pace.say(call("grep_content", pattern=f"{HOSTILE}\u202e"), None)
     expect(step(page, f"Searches for “{HOSTILE}\ufffd”")).to_be_visible()
-    pace.say(call("search_replace", path=name, replacements=[{"old": "window.owned = 1", "new": "window.owned = 2"}]), None)
+    pace.say(edits("window.owned = 1", "window.owned = 2", name, text), None)
     # A call whose arguments have other types than they should.
     pace.say(call("read_lines", reads=[None, {"path": ["x"]}, 7]), None)
     expect(step(page, "Reads lines")).to_be_visible()
@@ -291,7 +295,7 @@ def test_hostile_names_and_words_are_only_text(merchant, pace):
     page.reload()
     expect(card.locator("code")).to_have_text(name)
     card.get_by_role("link", name="Look at the changes").click()
-    expect(page.get_by_role("region", name=name)).to_be_visible()
+    expect(page.get_by_role("region", name=name, exact=True)).to_be_visible()
     assert page.evaluate("window.owned") is None
     assert page.locator("main :is(img, iframe, script)").count() == 0
     assert [url for url in requests if "evil.test" in url] == []
@@ -300,14 +304,15 @@ def test_hostile_names_and_words_are_only_text(merchant, pace):
 @pytest.mark.parametrize(("width", "theme"), [(320, "light"), (390, "dark"), (1280, "dark")])
 def test_narrow_and_dark_pages_fit(merchant, pace, width, theme):
     long = f"snippets/{'long-' * 30}name.liquid"
-    imported(merchant, {**FILES, long: "<p>{{ price | money }}</p>\n"})
+    text = "<p>{{ price | money }}</p>\n"
+    imported(merchant, {**FILES, long: text})
     page = merchant.page("/themes/default/chat", width=width, height=700, theme=theme)
     expect(page.get_by_text("One sentence is enough")).to_be_visible()
     fits(page)
     send(page, f"Show prices with their currency in {PRICE} and {long}")
     pace.say(reads(), None)
     pace.say(edits(), None)
-    pace.say(edits(path=long), None)
+    pace.say(edits(path=long, text=text), None)
     pace.say("Both have their currency.", None)
     expect(replies(page).last).to_contain_text("Both have their currency.")
     idle(page)
