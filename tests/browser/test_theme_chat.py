@@ -71,6 +71,20 @@ def changed(page, count=1):
     return page.get_by_role("article", name=f"{count} file{'s' if count > 1 else ''} changed", exact=True)
 
 
+SHIFTS = """
+window.shifts = [];
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) shifts.push([one.value, one.sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? "").slice(0, 80))]);
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def stays(page):
+    """What was there has not moved."""
+    shifts = page.evaluate("shifts")
+    assert sum(value for value, _ in shifts) < 0.02, shifts
+
+
 def changes_a_price(page, pace):
     """A turn that edits one file."""
     send(page, WISH)
@@ -174,11 +188,13 @@ def test_a_reload_in_the_middle_of_a_turn_loses_nothing(merchant, pace):
     expect(page.get_by_text("It is done.")).to_have_count(1)
     # Later, the same is read from what is stored.
     page.reload()
+    page.evaluate(SHIFTS)
     expect(changed(page)).to_be_visible()
     expect(page.get_by_text("It is done.")).to_have_count(1)
     expect(page.locator("details.plan")).to_have_count(1)
     expect(page.locator(".said")).to_have_count(1)
     assert len(merchant.get("/projects/default/chats")["data"]) == 1
+    stays(page)
 
 
 def test_a_turn_can_be_stopped(merchant, pace):
@@ -215,7 +231,9 @@ def test_a_turn_that_becomes_larger_says_so(merchant, pace):
 def test_conversations_are_listed_begun_and_deleted(merchant, pace):
     imported(merchant)
     page = merchant.page("/themes/default/chat")
+    page.evaluate(SHIFTS)
     changes_a_price(page, pace)
+    stays(page)
     page.get_by_role("link", name="New conversation").click()
     expect(page.get_by_text("One sentence is enough")).to_be_visible()
     expect(page.locator(".said")).to_have_count(0)
@@ -224,10 +242,11 @@ def test_conversations_are_listed_begun_and_deleted(merchant, pace):
     expect(plan(page).locator("summary")).to_contain_text("plan")
     pace.say("First the logo, then the header.", None)
     idle(page)
-    page.get_by_text("Conversations (2)").click()
+    page.get_by_text("Other conversations (1)").click()
     axe(page)
     shot(page, "theme-chat-conversations-light")
-    rows = page.get_by_role("list", name="Conversations about this theme")
+    rows = page.get_by_role("list", name="Other conversations")
+    expect(rows.get_by_role("listitem")).to_have_count(1)
     rows.get_by_role("link", name=WISH).click()
     expect(changed(page)).to_be_visible()
     # A later turn goes on in the same change set, and only the newest one shows it.
@@ -237,13 +256,16 @@ def test_conversations_are_listed_begun_and_deleted(merchant, pace):
     idle(page)
     expect(changed(page)).to_have_count(1)
     assert len(merchant.get("/projects/default/changes")["data"]) == 1
+    # The plan of an older turn is read when somebody wants to see it.
+    page.get_by_text("How it was planned").click()
+    expect(page.locator("details.plan").first.locator("summary")).to_contain_text("A change")
+    expect(page.locator("details.plan").first.get_by_role("heading", name="Why")).to_be_visible()
     # By the id of a conversation alone, one comes to its page.
     chat = page.url.split("/")[-1]
     page.goto(f"{merchant.platform.url}/#/chats/{chat}")
     expect(page).to_have_url(re.compile(f"#/themes/prj_\\w+/chat/{chat}$"))
     expect(changed(page)).to_be_visible()
-    page.get_by_text("Conversations (2)").click()
-    rows.get_by_role("listitem").filter(has_text=WISH).get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete…").click()
     page.get_by_role("button", name="Delete the conversation").click()
     expect(page.get_by_text("One sentence is enough")).to_be_visible()
     assert len(merchant.get("/projects/default/chats")["data"]) == 1
@@ -322,7 +344,6 @@ def test_narrow_and_dark_pages_fit(merchant, pace, width, theme):
     axe(page)
     shot(page, f"theme-chat-{width}-{theme}")
     plan(page).locator("summary").click()
-    page.get_by_text("Conversations (1)").click()
     fits(page)
     axe(page)
     shot(page, f"theme-chat-open-{width}-{theme}")

@@ -1,6 +1,6 @@
 // The chat with the agent of a theme: a person says what should change, and the edits collect in a change set.
 
-import { del } from "./api.js";
+import { del, get } from "./api.js";
 import { LIVE_MS, keep } from "./app.js";
 import { capital, counted, figure, listed, moment, money } from "./format.js";
 import { choiceOf, confirmation, empty, link, press, section } from "./parts.js";
@@ -66,10 +66,11 @@ export function themeChatView(ctx) {
   if (chat?.project_id && chat.project_id !== project.project_id) return empty("This conversation is about another theme.", link("Open it there", `#/themes/${chat.project_id}/chat/${chat.chat_id}`, { kind: "" }));
   const talk = themeTalk(ctx);
   readTalk(ctx, talk, chat);
+  const earlier = chats.data.filter((one) => one.chat_id !== talk.chatId);
   return h(
     "div",
     { class: "theme-chat", key: "chat" },
-    section("Say what should change", { end: talk.chatId && link("New conversation", themeChatHref(ctx, "new")) }, chats.data.length > 0 && conversations(ctx, talk, chats)),
+    section("Say what should change", { end: talk.chatId && [press("Delete…", () => askToDeleteTalk(ctx, talk, chats.data.find((one) => one.chat_id === talk.chatId)), { kind: "link", disabled: Boolean(talk.live || talk.asked) }), link("New conversation", themeChatHref(ctx, "new"))] }, earlier.length > 0 && conversations(ctx, earlier, chats.has_more)),
     talkView(ctx, talk, {
       summary: chat?.summary,
       greeting: talk.messages.length === 0 && h("p", { class: "greeting", key: "greeting" }, "One sentence is enough, such as “Make the header sticky on phones”. Nobody else sees the edits before you apply them."),
@@ -103,32 +104,34 @@ function wishes(ctx) {
 
 // ---- The conversations ----
 
-function conversations(ctx, talk, chats) {
+/** The others. The one that is shown is not among them, so that nothing moves when it begins. */
+function conversations(ctx, earlier, hasMore) {
   const row = (one) =>
     h(
       "li",
       { key: one.chat_id },
       h("span", { class: "when" }, moment(one.updated_at)),
-      h("span", { class: "what" }, h("a", { href: themeChatHref(ctx, one.chat_id), "aria-current": one.chat_id === talk.chatId ? "true" : null }, one.title || "Untitled")),
-      h("span", { class: "end" }, one.live_run ? h("span", { class: "muted" }, "being answered") : press("Delete…", () => askToDeleteTalk(ctx, talk, one), { kind: "quiet" })),
+      h("span", { class: "what" }, h("a", { href: themeChatHref(ctx, one.chat_id) }, one.title || "Untitled")),
+      h("span", { class: "end muted" }, one.live_run && "being answered"),
     );
   return h(
     "details",
     { class: "conversations", key: "conversations" },
-    h("summary", {}, `Conversations (${figure(chats.data.length)}${chats.has_more ? " newest" : ""})`),
-    h("ul", { class: "rows chats", "aria-label": "Conversations about this theme" }, chats.data.map(row)),
+    h("summary", {}, `Other conversations (${figure(earlier.length)})`),
+    h("ul", { class: "rows chats", "aria-label": "Other conversations" }, earlier.map(row)),
+    hasMore && h("p", { class: "muted" }, "There are more than these."),
   );
 }
 
-function askToDeleteTalk(ctx, talk, one) {
+function askToDeleteTalk(ctx, talk, chat) {
   confirmation(ctx, {
     title: "Delete this conversation?",
-    key: `delete ${one.chat_id}`,
+    key: "delete talk",
     label: "Delete the conversation",
-    text: `“${one.title || "Untitled"}” is deleted. Its edits stay where they are.`,
+    text: `${chat?.title ? `“${chat.title}”` : "It"} is deleted. Its edits stay where they are.`,
     act: async () => {
-      await del(`/chats/${encodeURIComponent(one.chat_id)}`);
-      if (one.chat_id === talk.chatId) ctx.go(themeChatHref(ctx, "new"));
+      await del(`/chats/${encodeURIComponent(talk.chatId)}`);
+      ctx.go(themeChatHref(ctx, "new"));
     },
   });
 }
@@ -148,8 +151,8 @@ const planOf = (talk, runId, record) => record?.theme ?? (talk.run?.run_id === r
 
 /** The plan in one line, with the reasons and the files below it. */
 function turnPlan(ctx, talk, runId, record) {
-  const plan = planOf(talk, runId, record);
-  if (!plan) return null;
+  const plan = planOf(talk, runId, record) ?? ctx.state.plans?.get(runId)?.plan;
+  if (!plan) return record || talk.run?.run_id === runId ? null : planLater(ctx, talk, runId);
   const run = talk.run?.run_id === runId ? talk.run : null;
   const hasEnded = talk.live?.runId !== runId;
   const spent = hasEnded && run?.cost_micros > 0 ? `cost ${money(run.cost_micros)}` : null;
@@ -171,6 +174,20 @@ function turnPlan(ctx, talk, runId, record) {
     // In a turn that was watched, they stand where they came.
     !record && (plan.escalations ?? []).map((one, at) => h("p", { class: "line muted", key: `larger ${at}` }, largerText(one))),
   ];
+}
+
+/** The line of a plan that is not known. The record of the newest turn is read anyway; that of an older one when the line is opened. */
+function planLater(ctx, talk, runId) {
+  if (talk.messages.at(-1)?.run_id === runId) return h("p", { class: "step plan", key: "plan" }, "Reading the plan…");
+  const plans = (ctx.state.plans ??= new Map());
+  const known = plans.get(runId);
+  const ontoggle = (event) => {
+    if (!event.target.open || known) return;
+    get(`/runs/${encodeURIComponent(runId)}`, ctx.signal)
+      .then(({ theme }) => plans.set(runId, theme ? { plan: theme } : { why: "No plan of it is kept." }), (error) => plans.set(runId, { why: error.status === 404 ? "The record of this turn is no longer kept." : error.message }))
+      .finally(ctx.redraw);
+  };
+  return h("details", { class: "step plan", key: "plan", ontoggle }, h("summary", {}, "How it was planned"), h("p", { class: "muted", role: "status" }, known?.why ?? "Reading…"));
 }
 
 // ---- What a turn has changed ----
