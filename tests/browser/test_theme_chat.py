@@ -143,6 +143,11 @@ def test_a_sentence_becomes_a_change_that_is_read_and_applied(merchant, pace):
     run = merchant.get(f"/chats/{chat}")["messages"][-1]["run_id"]
     page.goto(f"{merchant.platform.url}/#/runs/{run}")
     expect(page.get_by_role("heading", level=1)).to_have_text("A turn")
+    expect(page.get_by_text("Its changes: 1 file")).to_be_visible()
+    axe(page)
+    shot(page, "theme-chat-run-light")
+    page.get_by_role("link", name="Open the chat").click()
+    expect(changed(page)).to_be_visible()
 
 
 def test_a_question_changes_nothing(merchant, pace):
@@ -307,7 +312,7 @@ def test_hostile_names_and_words_are_only_text(merchant, pace):
     pace.say(edits("window.owned = 1", "window.owned = 2", name, text), None)
     # A call whose arguments have other types than they should.
     pace.say(call("read_lines", reads=[None, {"path": ["x"]}, 7]), None)
-    expect(step(page, "Reads lines")).to_be_visible()
+    expect(step(page, "Reads the theme")).to_be_visible()
     pace.say(f"{HOSTILE} ![x](https://evil.test/x.png) <iframe src=https://evil.test/2></iframe>", None)
     idle(page)
     card = changed(page)

@@ -118,6 +118,7 @@ function stepsSoFar(stream, kind) {
 
 function runCrumb(ctx, run, action) {
   const agentId = run?.agent_id ?? action?.agent_id;
+  if (run?.theme) return h("p", { class: "crumb" }, h("a", { href: `#/themes/${run.theme.project_id}` }, "The theme"));
   if (!agentId) return h("p", { class: "crumb" }, h("a", { href: "#/" }, "Today"));
   return h(
     "p",

@@ -2,7 +2,7 @@
 
 import { del, get } from "./api.js";
 import { LIVE_MS, keep } from "./app.js";
-import { capital, counted, figure, listed, moment, money } from "./format.js";
+import { counted, figure, listed, moment, money } from "./format.js";
 import { choiceOf, confirmation, empty, link, press, section } from "./parts.js";
 import { TALK_PAGE, composer, largerText, newTalk, readTalk, talkView } from "./talk.js";
 import { changeSetHref, changesPath } from "./theme-changes.js";
@@ -233,54 +233,37 @@ function turnChanges(ctx, talk, runId, record) {
 
 // ---- Steps in words ----
 
-const isText = (value) => typeof value === "string" && value !== "";
-const clipped = (text) => (text.length > LONGEST_STEP ? `${text.slice(0, LONGEST_STEP)}…` : text);
-const quotedText = (text, otherwise) => (isText(text) ? `“${clipped(text)}”` : otherwise);
-
-/** The files that a call names. */
-function pathsOf(input) {
-  const all = [input.path, ...(Array.isArray(input.reads) ? input.reads.map((one) => one?.path) : [])].filter(isText).map(clipped);
-  const paths = [...new Set(all)];
-  if (paths.length <= 3) return listed(paths);
-  return `${paths.slice(0, 2).join(", ")} and ${counted(paths.length - 2, "more file")}`;
-}
-
-const the = (input, otherwise) => pathsOf(input) || otherwise;
-
-const STEP_WORDS = {
-  list_files: (input) => (isText(input.glob) ? `lists ${clipped(input.glob)}` : "lists the files"),
-  read_file: (input) => `reads ${the(input, "a file")}`,
-  read_lines: (input) => `reads ${the(input, "lines")}`,
-  extract_region: (input) => `reads ${isText(input.name) ? `${clipped(input.name)} in ` : "a part of "}${the(input, "a file")}`,
-  grep_content: (input) => `searches for ${quotedText(input.pattern, "a text")}`,
-  search_files: (input) => `looks for the files of ${quotedText(input.request, "the request")}`,
-  theme_check: (input) => `checks ${the(input, "the theme")}`,
-  edit_lines: (input) => `edits ${the(input, "a file")}`,
-  search_replace: (input) => `edits ${the(input, "a file")}`,
-  edit_node: (input) => `edits ${the(input, "a file")}`,
-  write_file: (input) => `writes ${the(input, "a file")}`,
-  create_file: (input) => `makes ${the(input, "a file")}`,
-  delete_file: (input) => `deletes ${the(input, "a file")}`,
-  rename_file: (input) => `moves ${the(input, "a file")}${isText(input.to) ? ` to ${clipped(input.to)}` : ""}`,
-  undo_edit: (input) => (input.all ? "takes back all its edits" : `takes back ${pathsOf(input) ? `its edits of ${pathsOf(input)}` : "an edit"}`),
-  show_changes: () => "looks at its edits",
-  apply_changes: () => "applies its edits",
-  read_plan: () => "reads its plan",
-  update_plan: () => "writes its plan",
-  get_dependency_graph: (input) => `looks at what ${the(input, "a file")} needs`,
-  find_references: (input) => `looks for uses of ${pathsOf(input) || quotedText(input.symbol, "a file")}`,
-  trace_rendering_chain: (input) => `looks how ${the(input, "a file")} comes on a page`,
-  get_schema_settings: (input) => `reads the settings of ${the(input, "a file")}`,
-  check_theme_setting: (input) => `checks the setting ${quotedText(input.id, "")}`.trimEnd(),
-  diagnose_visibility: (input) => `looks why ${pathsOf(input) || quotedText(input.section, "a part")} may not show`,
-  analyze_variants: () => "looks at options and variants",
-  check_performance: (input) => `looks for what is slow in ${the(input, "the theme")}`,
-  generate_placeholder: () => "makes a placeholder image",
-  run_command: (input) => `runs ${quotedText(input.command, "a command")}`,
+/** What the tools do with a file, a text or a setting. The names of all others say enough. */
+const STEP_VERBS = {
+  read_file: "Reads",
+  read_lines: "Reads",
+  extract_region: "Reads a part of",
+  get_schema_settings: "Reads the settings of",
+  get_dependency_graph: "Looks at what belongs to",
+  find_references: "Looks for uses of",
+  trace_rendering_chain: "Looks at what shows",
+  diagnose_visibility: "Looks for what hides",
+  search_files: "Looks for the files of",
+  grep_content: "Searches for",
+  theme_check: "Checks",
+  check_theme_setting: "Checks",
+  run_command: "Runs",
+  edit_lines: "Edits",
+  search_replace: "Edits",
+  edit_node: "Edits",
+  write_file: "Writes",
+  create_file: "Makes",
+  delete_file: "Deletes",
+  rename_file: "Moves",
 };
 
-/** A call of a tool as a short line. Null for a tool that has no words here. */
+/** A call of a tool as a short line. Null for a tool without words. The input is what a model has written: any value may be there. */
 function themeStepWords(tool, input) {
-  if (!Object.hasOwn(STEP_WORDS, tool)) return null;
-  return capital(STEP_WORDS[tool](input !== null && typeof input === "object" ? input : {}));
+  if (!Object.hasOwn(STEP_VERBS, tool)) return null;
+  const { path, reads, pattern, request, symbol, section: part, id, command } = input ?? {};
+  const isText = (value) => typeof value === "string" && value !== "";
+  const clipped = (text) => (text.length > LONGEST_STEP ? `${text.slice(0, LONGEST_STEP)}…` : text);
+  const paths = [...new Set([path, ...(Array.isArray(reads) ? reads.map((one) => one?.path) : [])].filter(isText).map(clipped))];
+  const words = [pattern, request, symbol, part, id, command].find(isText);
+  return `${STEP_VERBS[tool]} ${paths.length > 3 ? counted(paths.length, "file") : listed(paths) || (words ? `“${clipped(words)}”` : "the theme")}`;
 }
