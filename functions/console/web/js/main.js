@@ -55,6 +55,7 @@ const PAGES = [
   ["/themes", themesPage],
   ["/themes/:project_id", themePage],
   ["/themes/:project_id/:view", themePage],
+  ["/themes/:project_id/chat/:chat_id", themePage],
   ["/watch", watchPage],
   ["/watch/schedules/:watched_id", watchSchedulePage],
   ["/notices", noticesPage],

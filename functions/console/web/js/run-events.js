@@ -1,7 +1,7 @@
 // The events of a run: read while the page shows them, and drawn as a waterfall of steps.
 
 import { follow } from "./sse.js";
-import { duration, figure, money, spaced } from "./format.js";
+import { counted, duration, figure, money, spaced } from "./format.js";
 import { asText } from "./changes.js";
 import { h } from "./view.js";
 
@@ -162,6 +162,12 @@ export function stepsOfRun(events, kind) {
         break;
       case "history.cut":
         note(event, "A summary replaces the oldest messages", null);
+        break;
+      case "turn.escalated":
+        note(event, "The turn is larger than planned", data.why);
+        break;
+      case "theme.changed":
+        if (data.files.length > 0) note(event, `Its changes: ${counted(data.files.length, "file")}`, data.files.map((one) => one.path).join(", "));
         break;
       case "step.restarted": {
         const index = rows.findIndex((row) => row.kind === "model" && row.step === data.step && !row.to);

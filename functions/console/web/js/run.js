@@ -36,7 +36,7 @@ const isUnderWay = ({ run, occurrence }) => run?.state === "running" || ["due", 
 
 export const runPage = {
   nav: "agents",
-  title: (ctx) => ctx.data.action?.title ?? { chat: "A turn", setup: "A turn of the setup", rehearsal: "A rehearsal" }[ctx.data.whole.run?.kind] ?? "A run",
+  title: (ctx) => ctx.data.action?.title ?? { chat: "A turn", setup: "A turn of the setup", theme: "A turn about a theme", rehearsal: "A rehearsal" }[ctx.data.whole.run?.kind] ?? "A run",
   reads(ctx) {
     const runId = ctx.params.run_id;
     const known = cached(runKey(ctx));
@@ -118,6 +118,7 @@ function stepsSoFar(stream, kind) {
 
 function runCrumb(ctx, run, action) {
   const agentId = run?.agent_id ?? action?.agent_id;
+  if (run?.theme) return h("p", { class: "crumb" }, h("a", { href: `#/themes/${run.theme.project_id}` }, "The theme"));
   if (!agentId) return h("p", { class: "crumb" }, h("a", { href: "#/" }, "Today"));
   return h(
     "p",
@@ -128,13 +129,14 @@ function runCrumb(ctx, run, action) {
 }
 
 function chatHref(run) {
+  if (run.kind === "theme") return run.chat_id && run.theme ? `#/themes/${run.theme.project_id}/chat/${run.chat_id}` : null;
   if (run.kind === "setup") return run.chat_id ? `#/setup/${run.chat_id}` : null;
   if (run.kind !== "chat") return null;
   if (run.action_id) return `#/actions/${run.action_id}/talk`;
   return run.agent_id && run.chat_id ? `#/agents/${run.agent_id}/chat/${run.chat_id}` : null;
 }
 
-const RUN_KINDS = { action: "a run", rehearsal: "a rehearsal: nothing of it was done", chat: "a turn of a chat", setup: "a turn of the setup" };
+const RUN_KINDS = { action: "a run", rehearsal: "a rehearsal: nothing of it was done", chat: "a turn of a chat", setup: "a turn of the setup", theme: "a turn about a theme" };
 
 function runHead(ctx, { run, occurrence }, action, isLive) {
   const runId = ctx.params.run_id;
@@ -142,7 +144,7 @@ function runHead(ctx, { run, occurrence }, action, isLive) {
   const canRun = isOfAction && !isLive && mayRun(action);
   const chat = run && chatHref(run);
   return head(
-    run?.kind === "rehearsal" ? `Rehearsal of ${action?.title ?? "an action"}` : run?.kind === "chat" || run?.kind === "setup" ? "A turn" : action?.title ?? "A run",
+    run?.kind === "rehearsal" ? `Rehearsal of ${action?.title ?? "an action"}` : ["chat", "setup", "theme"].includes(run?.kind) ? "A turn" : action?.title ?? "A run",
     [RUN_KINDS[run?.kind] ?? (occurrence ? "a due time" : null), isOfAction && action.schedule_text && scheduleWords(action.schedule_text)].filter(Boolean).join(" · "),
     chat && link(run.kind === "chat" && run.action_id ? "Open the conversation" : "Open the chat", chat, { kind: "" }),
     action && !chat && link("Talk about it", `#/actions/${action.action_id}/talk`, { kind: "quiet" }),

@@ -24,11 +24,18 @@ const ENDED = new Set(["completed", "failed", "cancelled"]);
 
 let talks = 0;
 
+/**
+ * What the turns of a conversation may have of their own: more for the `body` of a message; what stands `above` and `below` what a run did;
+ * `stepWords` for a tool and what it was asked with; whether a message may have images, and whether a reply says what it knew.
+ */
+const TURNS = { body: () => ({}), above: () => null, below: () => null, stepWords: () => null, takesImages: true, tellsMemory: true };
+
 /** Where a conversation is kept while its page is shown. `path` takes the turns; `onchat` is told the id of a new chat. */
-export function newTalk({ path, draftKey, onchat, onagent }) {
+export function newTalk({ path, draftKey, onchat, onagent, turns }) {
   return {
     id: ++talks,
     path,
+    turns: { ...TURNS, ...turns },
     draft: draftOf(draftKey),
     onchat,
     onagent,
@@ -92,7 +99,7 @@ async function readRun(ctx, talk) {
 // ---- Runs ----
 
 function recordOf(talk, runId) {
-  if (!talk.runs.has(runId)) talk.runs.set(runId, { runId, state: "running", items: [], last: 0, error: null });
+  if (!talk.runs.has(runId)) talk.runs.set(runId, { runId, state: "running", items: [], last: 0, error: null, theme: null, changed: null });
   return talk.runs.get(runId);
 }
 
@@ -154,7 +161,7 @@ export async function sendTurn(ctx, talk, text, images = []) {
   talk.follows = true;
   ctx.redraw();
   let record = null;
-  const body = { message: text, ...(talk.chatId && { chat_id: talk.chatId }), ...(images.length > 0 && { images: images.map(({ media_type, data }) => ({ media_type, data })) }) };
+  const body = { ...talk.turns.body(), message: text, ...(talk.chatId && { chat_id: talk.chatId }), ...(images.length > 0 && { images: images.map(({ media_type, data }) => ({ media_type, data })) }) };
   const on = (event) => {
     if (event.event === "run.started" && !record) {
       record = recordOf(talk, event.data.run_id);
@@ -245,7 +252,7 @@ function onEvent(ctx, talk, record, { id, event, data }) {
       break;
     }
     case "tool.requested":
-      record.items.push({ kind: "tool", key: `tool ${id}`, id, callId: data.call_id, tool: data.tool, input: data.input, result: null });
+      record.items.push({ kind: "tool", key: `tool ${id}`, id, callId: data.call_id, tool: data.tool, words: talk.turns.stepWords(data.tool, data.input), input: data.input, result: null });
       break;
     case "tool.result": {
       const item = record.items.findLast((one) => one.kind === "tool" && one.callId === data.call_id);
@@ -283,8 +290,17 @@ function onEvent(ctx, talk, record, { id, event, data }) {
       record.error = data.error ?? null;
       for (const item of record.items) item.stream?.end();
       break;
-    case "usage.updated":
+    case "turn.escalated":
+      record.items.push({ kind: "line", key: `line ${id}`, id, text: largerText(data) });
+      break;
+    case "theme.changed":
+      record.changed = data;
+      break;
     case "run.started":
+      if (!data.theme) return;
+      record.theme = data.theme;
+      break;
+    case "usage.updated":
     case "call.approved":
     case "call.rejected":
     case "call.resolved":
@@ -295,6 +311,9 @@ function onEvent(ctx, talk, record, { id, event, data }) {
   }
   ctx.redraw();
 }
+
+/** Why a turn became larger than it was planned. */
+export const largerText = ({ why }) => `Larger than planned: ${why.replace(/\.$/, "")}.`;
 
 function reducedText(data) {
   const parts = [
@@ -323,11 +342,15 @@ export function talkView(ctx, talk, { summary, proposals = [], greeting }) {
   const answered = new Set(messages.filter((one) => one.role === "assistant").map((one) => one.run_id));
   const shown = [];
   const done = new Set();
+  const headed = new Set();
   for (const message of messages) {
     const { run_id: runId } = message;
     const record = talk.runs.get(runId);
     // What was streamed keeps its nodes, unless the stored text differs.
     const isStreamed = record && (record === live || !answered.has(runId) || saysTheSame(record, messages));
+    const above = message.role === "assistant" && !isStreamed && runId && !headed.has(runId) ? talk.turns.above(ctx, talk, runId, record ?? null) : null;
+    if (message.role === "assistant") headed.add(runId);
+    if (above) shown.push(h("li", { class: "reply before", key: `before ${runId}` }, above));
     if (message.role === "user" || !isStreamed) shown.push(storedView(talk, message, record));
     if (!runId || lastOf.get(runId) !== message.message_id) continue;
     if (isStreamed) shown.push(runView(ctx, talk, record, proposals));
@@ -392,6 +415,7 @@ function runView(ctx, talk, record, proposals) {
     "li",
     { class: `reply${isLive ? " live" : ""}`, key: `run ${record.runId}`, "aria-busy": isLive ? "true" : null },
     h("span", { class: "vh", key: "who" }, "Reply:"),
+    talk.turns.above(ctx, talk, record.runId, record),
     record.items.map((item) => (item.kind === "proposal" ? null : itemView(item))),
     isLive && record.state === "running" && h("p", { class: "muted typing", key: "typing" }, record.items.length === 0 ? "Thinking…" : "Writing…"),
     runEnd(ctx, talk, record.runId, proposals, record),
@@ -430,7 +454,7 @@ function itemView(item) {
       return h(
         "details",
         { class: "step", key: item.key },
-        h("summary", {}, capital(spaced(item.tool)), h("span", { class: item.isError ? "bad" : "muted" }, item.result === null ? " · working…" : item.isError ? " · failed" : "")),
+        h("summary", {}, item.words ?? capital(spaced(item.tool)), h("span", { class: item.isError ? "bad" : "muted" }, item.result === null ? " · working…" : item.isError ? " · failed" : "")),
         h("h3", {}, "Asked with"),
         h("pre", { class: "reader", tabindex: "0", "aria-label": "What the tool was asked with" }, asText(item.input) || "nothing"),
         item.result !== null && [h("h3", {}, "Answer"), h("pre", { class: "reader", tabindex: "0", "aria-label": "What the tool answered" }, asText(item.result))],
@@ -455,13 +479,14 @@ function runEnd(ctx, talk, runId, proposals, record) {
   const sources = own?.sources ?? [];
   const isNewest = talk.messages.at(-1)?.run_id === runId;
   return [
+    talk.turns.below(ctx, talk, runId, record),
     ...stored.map((one) => proposalCard(ctx, one, { reader: readContent })),
     fresh > 0 && h("p", { class: "muted", key: "fresh" }, `${counted(fresh, "draft")} written.`),
     ...outcomeLines(ctx, runId),
     ...(own?.cards ?? []).filter((card) => card.state === "waiting").map((card) => callCard(ctx, { ...card, run_id: runId })),
     sources.length > 0 && h("details", { class: "step", key: "sources" }, h("summary", {}, counted(sources.length, "source")), h("p", { class: "muted" }, "Strangers have written these pages."), h("ul", { class: "plain" }, sources.map((one) => h("li", {}, foreignLink({ to: one.url }, [one.title || one.url]))))),
     // The record of the newest run is read anyway.
-    own || isNewest || talk.path === "/setup/chat" ? knewView(ctx, own?.recalled) : (!record || talk.live !== record) && knewLater(ctx, runId),
+    !talk.turns.tellsMemory ? null : own || isNewest || talk.path === "/setup/chat" ? knewView(ctx, own?.recalled) : (!record || talk.live !== record) && knewLater(ctx, runId),
     own?.cut_off && h("p", { class: "line muted", key: "cut" }, "The reply ends here because it reached the limit of its length."),
     state === "cancelled" && h("p", { class: "line muted", key: "cancelled" }, "Stopped."),
     state === "failed" && error && runFailed(ctx, talk, runId, error),
@@ -638,8 +663,8 @@ export function writeIn(talk, text) {
   talk.input.focus();
 }
 
-/** The field for the next message. While a reply is written, it can be stopped. */
-export function composer(ctx, talk, { placeholder, label = "Your message", disabled = false, focus = false }) {
+/** The field for the next message. While a reply is written, it can be stopped. `above` stands over the field. */
+export function composer(ctx, talk, { placeholder, label = "Your message", disabled = false, focus = false, above }) {
   const runs = talk.live && talk.live.state === "running" ? talk.live : null;
   const key = `stop ${runs?.runId}`;
   return h(
@@ -652,18 +677,21 @@ export function composer(ctx, talk, { placeholder, label = "Your message", disab
         event.preventDefault();
         submitTalk(ctx, talk);
       },
-      onpaste: (event) => pastedImages(ctx, talk, event, event.clipboardData),
-      ondragover: (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault(),
-      ondrop: (event) => pastedImages(ctx, talk, event, event.dataTransfer),
+      ...(talk.turns.takesImages && {
+        onpaste: (event) => pastedImages(ctx, talk, event, event.clipboardData),
+        ondragover: (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault(),
+        ondrop: (event) => pastedImages(ctx, talk, event, event.dataTransfer),
+      }),
     },
     talk.isAway && h("button", { class: "newest", type: "button", key: "newest", onclick: () => { talk.follows = true; toEnd(); } }, "Newest ↓"),
     failureOf(ctx, key),
     stoppedNote(ctx, "no reply is written. Your text is kept"),
     talk.images.length > 0 && imageRow(ctx, talk),
+    above,
     h(
       "div",
       { class: "composer-box" },
-      h(
+      talk.turns.takesImages && h(
         "label",
         { class: "btn quiet icon add-image", key: "add", title: "Add images" },
         h("span", { "aria-hidden": "true" }, "+"),

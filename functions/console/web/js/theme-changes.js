@@ -8,8 +8,10 @@ import { button, choiceOf, confirmation, empty, failureOf, press, section, when 
 import { h } from "./view.js";
 
 const LONGEST_DIFF = 3_000;
-const changesPath = (ctx) => `/projects/${encodeURIComponent(ctx.params.project_id)}/changes`;
-const changeSetHref = (ctx, id) => `#/themes/${encodeURIComponent(ctx.params.project_id)}/changes?set=${encodeURIComponent(id)}`;
+/** Where the change sets of the page's project are. */
+export const changesPath = (ctx) => `/projects/${encodeURIComponent(ctx.params.project_id)}/changes`;
+/** The address of a change set. */
+export const changeSetHref = (ctx, id) => `#/themes/${encodeURIComponent(ctx.params.project_id)}/changes?set=${encodeURIComponent(id)}`;
 
 /** What the page asks for again and again while it shows change sets. */
 export const changesReads = (ctx) => ({

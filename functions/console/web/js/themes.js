@@ -6,6 +6,7 @@ import { bytes, capital, counted, figure, listed, spaced } from "./format.js";
 import { button, confirmation, dialog, dialogActs, draftOf, empty, failureOf, field, head, link, press, problem, section, tabs, when } from "./parts.js";
 import { codeSpans } from "./prose.js";
 import { changesReads, changesView, diffLines } from "./theme-changes.js";
+import { themeChatReads, themeChatRests, themeChatView } from "./theme-chat.js";
 import { archiveFault, archiveInput, sendArchiveTo, sendingState } from "./upload.js";
 import { h } from "./view.js";
 
@@ -53,8 +54,8 @@ function openHref(ctx, file, ranges) {
   return themeHref(ctx.params.project_id, themeView(ctx), { ...rest, file, lines: rangesText(ranges) });
 }
 
-const THEME_VIEWS = ["lookup", "files", "graph", "findings", "changes"];
-const themeView = (ctx) => ctx.params.view ?? "lookup";
+const THEME_VIEWS = ["chat", "lookup", "files", "graph", "findings", "changes"];
+const themeView = (ctx) => (ctx.params.chat_id ? "chat" : ctx.params.view ?? "lookup");
 
 /**
  * An answer to a question that the page asks once, and again when `key` changes. Meanwhile the answer before it is still there. The
@@ -259,12 +260,13 @@ export const themePage = {
     status: `${projectPath(ctx.params.project_id)}/map/status`,
     limits: "/limits",
     ...(themeView(ctx) === "changes" && changesReads(ctx)),
+    ...(themeView(ctx) === "chat" && themeChatReads(ctx)),
   }),
   every: (ctx) => {
     const { status } = ctx.data;
     if (!status) return undefined;
     if (importComes(status)) return Date.now() - Date.parse(status.import.created_at) < 60_000 ? INDEXING_MS : UPLOADING_MS;
-    return ["pending", "indexing"].includes(status.state) ? INDEXING_MS : undefined;
+    return ["pending", "indexing"].includes(status.state) ? INDEXING_MS : themeView(ctx) === "chat" ? themeChatRests(ctx) : undefined;
   },
   leave: (ctx) => ctx.state.upload?.stop?.(),
   view(ctx) {
@@ -283,6 +285,7 @@ export const themePage = {
       !isEmpty && !ctx.state.choosing && importProgress(ctx, status),
       !isEmpty &&
         tabs("Views of this theme", [
+          ["Chat", themeHref(id, "chat", { file: view === "chat" ? undefined : ctx.query.file }), view === "chat"],
           ["Lookup", themeHref(id, "lookup"), view === "lookup"],
           ["Files", themeHref(id, "files"), view === "files", status.files],
           ["Graph", themeHref(id, "graph"), view === "graph"],
@@ -294,6 +297,8 @@ export const themePage = {
         (THEME_VIEWS.includes(view)
           ? view === "changes"
             ? changesView(ctx)
+            : view === "chat"
+            ? themeChatView(ctx)
             : withReader(ctx, { lookup: lookupView, files: filesView, graph: graphView, findings: findingsView }[view](ctx))
           : empty("There is no such view of a theme.", link("Look something up", themeHref(id, "lookup"), { kind: "" }))),
     );
@@ -594,7 +599,7 @@ function lookupView(ctx) {
       ),
       h("button", { class: "btn primary", disabled: found?.working ?? false }, "Find the files"),
     ),
-    !asked && h("p", { class: "calm", key: "calm" }, "Say what should change. The index names the files and the lines, without a model."),
+    !asked && h("p", { class: "calm", key: "calm" }, "Say what should change. The index names the files and the lines, without a model. In the ", h("a", { href: themeHref(id, "chat") }, "chat"), ", an agent changes them."),
     found?.error && problem(ctx, found.error, { retry: () => askOnceAgain(ctx, "lookup") }),
     asked && !found.answer && found.working && h("p", { class: "muted pad", key: "wait" }, "Looking…"),
     found?.answer && lookupAnswer(ctx, found.answer),
