@@ -25,7 +25,7 @@ const MAX_CALLS: usize = 8;
 const NO_CHANGE: &str = "NO CHANGE: ";
 
 const ABILITIES: &str = "I can do these: \"Make the header sticky\"; \"Change the announcement to Free shipping over 50\"; \"Change the button \
-                         colour to #0a7\"; and \"Rename \"Old text\" to \"New text\"\", if the text stands in the theme once. With the key of a \
+                         colour to #0a7\"; and \"Rename Sold out to Gone\", if the old text stands in the theme once. With the key of a \
                          provider, a real model does the rest.";
 
 /// What a rule leads to if it finds its place.

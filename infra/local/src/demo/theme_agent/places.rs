@@ -436,7 +436,11 @@ pub fn words(turn: &Turn, old: &str, new: &str) -> Found<Plan> {
     if new.contains(['<', '>', '{', '}', '\\']) {
         return say("I write plain text only, without markup.");
     }
-    let hits = turn.grep(json!({ "pattern": old }))?;
+    let mut hits = turn.grep(json!({ "pattern": old }))?;
+    // What only the theme editor shows is not what a person sees in the shop.
+    if hits.iter().any(|hit| !hit.path.ends_with(".schema.json")) {
+        hits.retain(|hit| !hit.path.ends_with(".schema.json"));
+    }
     let hit = match &hits[..] {
         [] => return say(format!("\"{old}\" stands nowhere in the theme, as it is written here.")),
         [hit] => hit,

@@ -178,6 +178,15 @@ fn a_text_that_stands_once_is_replaced() {
     ] {
         assert!(replaced(path, line, said).unwrap_err().starts_with(NO_CHANGE), "{line} {said}");
     }
+    // The editor's own texts stay.
+    let (calls, _) = told(said, |name, _| match name {
+        "grep_content" => {
+            Ok(format!("locales/en.default.json:1: {locale}\nlocales/en.default.schema.json:1: {locale}\n"))
+        }
+        "read_lines" => Ok(window("locales/en.default.json", locale)),
+        _ => Ok("edit 1 of chs_1".to_owned()),
+    });
+    assert_eq!(calls.last().unwrap().1["path"], "locales/en.default.json");
     let (_, several) = told(said, |_, _| Ok("a.liquid:1: Add to cart\nb.json:12: Add to cart\n".to_owned()));
     assert!(several.contains("2 lines") && several.contains("`b.json` line 12"), "{several}");
 }
