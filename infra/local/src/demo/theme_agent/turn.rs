@@ -65,12 +65,15 @@ impl Turn {
     /// `messages` are those of a request in the Anthropic wire format.
     pub fn read(messages: &Value) -> Self {
         let mut turn = Self::default();
+        // The blocks of the message before.
+        let mut before: &[Value] = &[];
         for message in items(messages) {
             let is_person = message["role"] == "user";
             if let Some(text) = message["content"].as_str() {
                 if is_person {
                     turn.begin(&[text]);
                 }
+                before = &[];
                 continue;
             }
             let blocks = items(&message["content"]);
@@ -82,7 +85,7 @@ impl Turn {
                         result: String::new(),
                         is_error: true,
                     }),
-                    Some("tool_result") => turn.note(block, blocks_before(messages, message)),
+                    Some("tool_result") => turn.note(block, before),
                     _ => {}
                 }
             }
@@ -90,6 +93,7 @@ impl Turn {
             if is_person && !texts.is_empty() {
                 turn.begin(&texts);
             }
+            before = blocks;
         }
         turn
     }
@@ -175,13 +179,6 @@ impl File {
 
 fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The blocks of the message before this one.
-fn blocks_before<'a>(messages: &'a Value, message: &Value) -> &'a [Value] {
-    let all = items(messages);
-    let at = all.iter().position(|one| std::ptr::eq(one, message)).unwrap_or_default();
-    at.checked_sub(1).map_or(&[], |at| items(&all[at]["content"]))
 }
 
 /// The mode of a briefing, and its files with their reasons. What stands within a fence is text of a file.
