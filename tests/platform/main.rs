@@ -207,6 +207,7 @@ mod themes {
     mod changes;
     mod chat;
     mod computing;
+    mod demo_edits;
     mod enrichment;
     mod events;
     mod routes;

@@ -7,6 +7,9 @@ use domain::schedule::zone_or_utc;
 use jiff::ZonedDateTime;
 use jiff::civil::DateTime;
 use serde_json::Value;
+use theme::enrich::prompt;
+
+use super::theme_agent::Turn;
 
 /// The part of Lamplighter that asks. A marker in the system text shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub enum Scene {
     Check,
     /// Descriptions of a theme's files.
     Theme,
+    /// A turn of the theme agent. Its system text has the same marker, and it has other tools.
+    ThemeAgent,
     /// The summary of messages that are no longer sent.
     Summary,
     /// The facts that a conversation has taught.
@@ -62,14 +67,20 @@ pub struct Ask {
     pub spoken: usize,
     /// The results of the last tool calls, if nothing was said since: name and content.
     pub results: Vec<(String, String)>,
+    /// What was said and done, if the theme agent asks.
+    pub turn: Option<Turn>,
 }
 
 impl Ask {
     /// `body` is a request that [`models::strict::check`] accepts.
     pub fn read(body: &Value) -> Self {
         let system = texts(&body["system"]).join("\n");
-        let scene =
-            MARKERS.iter().find(|(marker, _)| system.contains(marker)).map_or(Scene::Other, |(_, s)| *s);
+        let marked = MARKERS.iter().find(|(marker, _)| system.contains(marker)).map(|(_, scene)| *scene);
+        let describes = items(&body["tools"]).iter().any(|tool| tool["name"] == prompt::TOOL);
+        let scene = match marked.unwrap_or(Scene::Other) {
+            Scene::Theme if !describes => Scene::ThemeAgent,
+            scene => scene,
+        };
         let forbidden = body["tool_choice"]["type"] == "none";
         let tools = items(&body["tools"]).iter().filter_map(|tool| tool["name"].as_str());
         let mut ask = Self {
@@ -80,6 +91,7 @@ impl Ask {
             now: None,
             spoken: 0,
             results: Vec::new(),
+            turn: (scene == Scene::ThemeAgent).then(|| Turn::read(&body["messages"])),
         };
         let mut names: BTreeMap<&str, &str> = BTreeMap::new();
         for (at, message) in items(&body["messages"]).iter().enumerate() {
@@ -214,6 +226,7 @@ mod tests {
             now: None,
             spoken: 1,
             results: vec![("query_actions".into(), "[]".into())],
+            turn: None,
         };
         assert_eq!(Ask::read(&body), expected);
         let mut later = body.clone();
@@ -232,6 +245,20 @@ mod tests {
             ..expected
         };
         assert_eq!(Ask::read(&later), expected);
+    }
+
+    #[test]
+    fn the_tools_tell_who_asks_about_a_theme() {
+        let scene = |tools: Value| {
+            let system = "<lamplighter:theme>\nYou …";
+            let ask = Ask::read(
+                &json!({"system": system, "tools": tools, "messages": [{"role": "user", "content": "Hello"}]}),
+            );
+            (ask.scene, ask.turn.map(|turn| turn.said))
+        };
+        assert_eq!(scene(json!([{"name": "describe_files"}])), (Scene::Theme, None));
+        let agent = (Scene::ThemeAgent, Some("Hello".to_owned()));
+        assert_eq!((scene(json!([{"name": "read_lines"}])), scene(json!([]))), (agent.clone(), agent));
     }
 
     #[test]

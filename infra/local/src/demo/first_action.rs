@@ -351,6 +351,7 @@ mod tests {
             now: Some(now()),
             spoken: said.len().saturating_sub(1),
             results: Vec::new(),
+            turn: None,
         }
     }
 

@@ -4,7 +4,7 @@
 //! It is not a language model, and it says so. `ask` reads a request, `rules` decides the answer (`reply`), `content` writes
 //! deliverables, `memory` what is remembered, `documents` how living documents are kept, `intent` finds out what a sentence wants, `when`
 //! reads times with the zones of `places`, `commands` finds out what is wanted of an action that exists, `setup` sets an agent up,
-//! `first_action` does so from one sentence, and `server` handles HTTP, with
+//! `first_action` does so from one sentence, `theme_agent` edits themes, and `server` handles HTTP, with
 //! plausible usage. Everything except the server is pure, and a new server gives the same answer to the same request.
 
 mod ask;
@@ -19,6 +19,7 @@ mod reply;
 mod rules;
 mod server;
 mod setup;
+mod theme_agent;
 mod when;
 
 pub use server::{DemoModel, DemoSettings};

@@ -16,6 +16,7 @@ use super::intent::{self, Intent};
 use super::memory;
 use super::reply::{DEMO, DemoReply, introduced, shortened, text};
 use super::setup::setup;
+use super::theme_agent;
 use super::when::{self, Reading, When};
 
 /// What a person may say.
@@ -32,6 +33,9 @@ pub fn answer(ask: &Ask) -> DemoReply {
         Scene::Run => run(ask),
         Scene::Check => text(check(ask.last()).to_string()),
         Scene::Theme => theme(ask),
+        Scene::ThemeAgent => {
+            theme_agent::answer(ask, ask.turn.as_ref().unwrap_or(&theme_agent::Turn::default()))
+        }
         Scene::Summary => text(summary(ask.last())),
         Scene::Memory => memory::facts(ask.last()),
         Scene::Tidy => memory::tidied(ask.last()),

@@ -13,6 +13,7 @@ fn ask(scene: Scene, tools: &[&str], said: &[&str]) -> Ask {
         now: None,
         spoken: said.len().saturating_sub(1),
         results: Vec::new(),
+        turn: None,
     }
 }
 
