@@ -62,7 +62,7 @@ fn the_system_prompt_is_the_same_for_all_turns() {
     let text = system.concat();
     let characters = text.chars().count();
     assert!((4_000..=8_000).contains(&characters), "{characters}");
-    assert_eq!(format!("{:016x}", hash(&text)), "f3eb1e0e21405c55");
+    assert_eq!(format!("{:016x}", hash(&text)), "de89a6f94f93791a");
     assert!(text.contains("`STRATEGY: GOD_MODE` alone on the first line"));
 }
 
