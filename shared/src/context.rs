@@ -98,8 +98,11 @@ pub struct AreaLead {
     /// Why a call may not be made after these steps, in words for the model.
     pub refusal: fn(&ThemeTurn, &[Step], &Call) -> Option<String>,
     /// What a run has changed, for those who follow it. `None`: nothing.
-    pub changed: fn(Cx, Owner, Box<ThemeTurn>) -> BoxFuture<'static, Result<Option<Value>>>,
+    pub changed: fn(Cx, Owner, Box<ThemeTurn>) -> Changed,
 }
+
+/// What a run has changed.
+pub type Changed = BoxFuture<'static, Result<Option<Value>>>;
 
 /// What holds for a turn at its present size.
 #[derive(Clone, Debug, PartialEq)]

@@ -32,6 +32,7 @@ impl Process {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let shared = &stage.h.platform.cx;
         let cx = Cx::new((*shared.config).clone(), shared.clock.clone()).unwrap();
+        let cx = cx.with(|parts| parts.areas = shared.areas);
         Self { runtime, cx }
     }
 

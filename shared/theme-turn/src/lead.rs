@@ -292,7 +292,8 @@ mod tests {
         let reads = |times| vec![step("", &[("read_lines", HEADER)]); times];
         let nudged = || Step { purpose: Purpose::Nudge, ..Step::default() };
         // The plan, the steps, and what the turn becomes.
-        let table: Vec<(&str, ThemeTurn, Vec<Step>, Vec<(TaskTier, TurnStrategy)>)> = vec![
+        type Row = (&'static str, ThemeTurn, Vec<Step>, Vec<(TaskTier, TurnStrategy)>);
+        let table: Vec<Row> = vec![
             ("nothing happens", code(Simple), vec![], vec![]),
             ("an edit", code(Simple), vec![step("", &[("edit_lines", HEADER)])], vec![]),
             ("two refused edits", code(Simple), vec![refused(), refused()], vec![]),
@@ -354,7 +355,8 @@ mod tests {
         use TaskTier::{Complex, Simple, Trivial};
         use TurnMode::{Ask, Code, Debug, Plan};
         // The turn, the steps before, the call, and the words of the refusal.
-        let table: Vec<(TurnMode, TaskTier, Vec<Step>, &str, Option<&str>)> = vec![
+        type Row = (TurnMode, TaskTier, Vec<Step>, &'static str, Option<&'static str>);
+        let table: Vec<Row> = vec![
             (Code, Simple, vec![], "edit_lines", None),
             (Debug, Simple, vec![], "write_file", None),
             (Ask, Simple, vec![], "edit_lines", Some("answers a question")),

@@ -14,10 +14,9 @@ use domain::projects::turn::{ThemeTurn, TurnMode, TurnStrategy};
 use domain::runs::form::ReplyForm;
 use domain::validate::FieldErrors;
 use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use shared::context::{AreaLead, Cx, Lead};
+use serde_json::json;
+use shared::context::{AreaLead, Changed, Cx, Lead};
 use shared::error::{Error, Result};
 use shared::flows::runs::Begun;
 use shared::flows::turn::{self, IfBusy, Planned, Said, Topic};
@@ -124,7 +123,7 @@ struct Before {
     briefings: Vec<String>,
     /// The bytes of all that was said.
     bytes: usize,
-    /// Where the edits of the last turn are, and whether there are any.
+    /// Where the edits of the last turn are, unless they were applied; and whether it had any.
     change_set: Option<ChangeSetId>,
     has_changed: bool,
 }
@@ -156,11 +155,11 @@ async fn before(place: Place<'_>, chat: ChatId) -> Result<Before> {
     let Some(last) = cx.store.run(owner, run).await?.and_then(|run| run.value.theme) else {
         return Ok(before);
     };
-    if let Some(set) = changes::known(place, last.change_set_id).await? {
-        before.has_changed = true;
-        // What was applied is in the theme; the next edits are others.
-        before.change_set = (set.state == ChangeSetState::Open).then_some(set.change_set_id);
-    }
+    let set = changes::known(place, last.change_set_id).await?;
+    before.has_changed = set.is_some();
+    // What was applied is in the theme; the next edits are others. The last turn may still be under way, and have no edit yet.
+    let is_applied = set.is_some_and(|set| set.state == ChangeSetState::Applied);
+    before.change_set = (!is_applied).then_some(last.change_set_id);
     Ok(before)
 }
 
@@ -202,7 +201,7 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     let briefing =
         prompts::briefing(&Parts { mode, strategy, family, modules: &modules, files: &shown, told: &told });
     let zone = schedules::zone_of(cx, owner, None).await?;
-    let briefing = format!("{}\n{briefing}", domain::prompts::now(cx.clock.now(), &zone));
+    let briefing = format!("{briefing}{}\n", domain::prompts::now(cx.clock.now(), &zone));
     let data = [("Page", &input.dom), ("Diagnostics", &input.diagnostics)];
     let data = data.into_iter().filter_map(|(title, text)| Some(quoted(title, text.as_deref()?)));
     let briefing = data.fold(briefing, |briefing, text| briefing + &text);
@@ -335,7 +334,7 @@ type Cost = Box<dyn FnOnce(&Usage) -> i64 + Send>;
 async fn first_model(cx: &Cx, owner: &Owner, tier: TaskTier) -> Result<Option<(String, Cost)>> {
     let Ok(route) = model_choice::route(cx, owner, &ask_of(tier), 0).await? else { return Ok(None) };
     let first = &route.candidates[0];
-    let price = first.price.clone();
+    let price = first.price;
     Ok(Some((first.model.model.as_str().to_owned(), Box::new(move |usage: &Usage| price.cost_micros(usage)))))
 }
 
@@ -370,7 +369,7 @@ fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<String> {
 }
 
 /// What a turn has changed: its change set, and the files in it.
-fn changed(cx: Cx, owner: Owner, turn: Box<ThemeTurn>) -> BoxFuture<'static, Result<Option<Value>>> {
+fn changed(cx: Cx, owner: Owner, turn: Box<ThemeTurn>) -> Changed {
     async move {
         let place = Place { cx: &cx, owner: &owner, project: turn.project_id };
         let set = changes::known(place, turn.change_set_id).await?;

@@ -176,7 +176,7 @@ async fn an_account_moves_with_everything_that_has_ended() {
         ("agents", 1),
         ("asset_versions", 3),
         ("assets", 2),
-        ("chats", 2),
+        ("chats", 3),
         ("context_document_versions", 2),
         ("context_documents", 1),
         ("log_sessions", 2),

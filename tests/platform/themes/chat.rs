@@ -1,12 +1,18 @@
 //! The theme agent: a person says what should change, and the agent changes it in a change set.
 
+use domain::ids::{ProjectId, RunId};
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::request::Invocation;
+use shared::store::Once;
 use tests::events::{self, Event};
 use tests::model::{Says, ScriptedModel};
+use tests::process::{Process, followed, take_over};
 use tests::stage::Stage;
 use tests::themes::{PROJECT, put};
 use tests::{Harness, send};
+use themes::changes::Place;
+use themes::turn::{self, NewTurn};
 
 const PRICE: &str = "snippets/price.liquid";
 const TEXT: &str = "<p class=\"price\">\n  {{ product.price | money }}\n</p>\n";
@@ -266,4 +272,51 @@ async fn a_deleted_project_leaves_no_conversation() {
     send(h.request(Method::DELETE, &path)).await.expect(204);
     let chat = format!("/chats/{}", run["chat_id"].as_str().unwrap());
     h.get(&chat).await.refused(404, "not_found");
+}
+
+/// Begins a turn in a process of its own.
+async fn begins(process: &Process, stage: &Stage) -> RunId {
+    let (cx, owner) = (process.cx.clone(), stage.owner.clone());
+    let began = process.runtime.spawn(async move {
+        let place = Place { cx: &cx, owner: &owner, project: ProjectId::DEFAULT };
+        let input = NewTurn { message: CHANGE.to_owned(), ..NewTurn::default() };
+        let invocation = Invocation { deadline: jiff::Timestamp::MAX };
+        turn::start(place, &Once::none(), input, invocation).await
+    });
+    began.await.unwrap().unwrap().run()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_that_is_killed_at_any_store_is_finished_and_edits_once() {
+    let model = ScriptedModel::start(edits_once).await;
+    let stores = {
+        let stage = with_price(&model).await;
+        let process = Process::start(&stage);
+        let run = begins(&process, &stage).await;
+        let stores = followed(&stage.h, run).await.len() as u64;
+        process.kill();
+        stores
+    };
+    let mut taken_over = 0;
+    for kill_at in 1..stores {
+        let stage = with_price(&model).await;
+        let process = Process::start(&stage);
+        let run = begins(&process, &stage).await;
+        while let Some(mut live) = process.cx.live.listen(run) {
+            if live.wait_for(|recent| recent.newest >= kill_at).await.is_ok() {
+                break;
+            }
+        }
+        process.kill();
+        take_over(&stage, run).await;
+        let all = followed(&stage.h, run).await;
+        taken_over += usize::from(all.iter().any(|event| event.name == "step.restarted"));
+        let view = stage.h.get(&format!("/runs/{run}")).await.expect(200);
+        assert_eq!(view["state"], "completed", "killed at event {kill_at}: {view:#}");
+        let sets = stage.h.get(CHANGES).await.expect(200);
+        let sets = sets["data"].as_array().unwrap();
+        assert_eq!((sets.len(), &sets[0]["edits"]), (1, &json!(1)), "killed at event {kill_at}: {sets:#?}");
+        assert_eq!(sets[0]["change_set_id"], view["theme"]["change_set_id"]);
+    }
+    assert!(taken_over > 0, "no kill came in time");
 }

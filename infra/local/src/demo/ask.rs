@@ -9,7 +9,7 @@ use jiff::civil::DateTime;
 use serde_json::Value;
 use theme::enrich::prompt;
 
-use super::theme_agent::Turn;
+use super::theme_turn::Turn;
 
 /// The part of Lamplighter that asks. A marker in the system text shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

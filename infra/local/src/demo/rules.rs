@@ -17,6 +17,7 @@ use super::memory;
 use super::reply::{DEMO, DemoReply, introduced, shortened, text};
 use super::setup::setup;
 use super::theme_agent;
+use super::theme_turn::Turn;
 use super::when::{self, Reading, When};
 
 /// What a person may say.
@@ -33,9 +34,7 @@ pub fn answer(ask: &Ask) -> DemoReply {
         Scene::Run => run(ask),
         Scene::Check => text(check(ask.last()).to_string()),
         Scene::Theme => theme(ask),
-        Scene::ThemeAgent => {
-            theme_agent::answer(ask, ask.turn.as_ref().unwrap_or(&theme_agent::Turn::default()))
-        }
+        Scene::ThemeAgent => theme_agent::answer(ask, ask.turn.as_ref().unwrap_or(&Turn::default())),
         Scene::Summary => text(summary(ask.last())),
         Scene::Memory => memory::facts(ask.last()),
         Scene::Tidy => memory::tidied(ask.last()),

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde_json::json;
 
+use super::super::theme_turn::{File, Found, Step};
 use super::Plan;
-use super::turn::{File, Found, Step};
 
 /// How many lines an old text may have until it stands in the file once.
 const MOST_LINES: usize = 40;

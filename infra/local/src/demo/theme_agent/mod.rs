@@ -1,22 +1,19 @@
 //! The theme agent of the demo: true small edits for a few sentences, by plain rules.
 //!
-//! `turn` reads what was said and done so far, `wish` finds out what a sentence wants, `places` finds the place of an edit, `stored`
+//! `theme_turn` has read what was said and done so far. `wish` finds out what a sentence wants, `places` finds the place of an edit, `stored`
 //! finds values in JSON files, and `edits` writes the calls. Each answer follows from the request alone: a rule runs from its beginning
 //! each time, and asks for the first thing that no result says yet.
 
 mod edits;
 mod places;
 mod stored;
-mod turn;
 mod wish;
 
 use serde_json::json;
 
-pub use turn::Turn;
-use turn::{Call, Step};
-
 use super::ask::Ask;
 use super::reply::{DEMO, DemoReply, shortened, text};
+use super::theme_turn::{Call, Step, Turn};
 
 /// The most calls of a turn, with the one that takes an edit back.
 const MAX_CALLS: usize = 8;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use super::super::theme_turn::{File, Found, Hit, Step, Turn};
 use super::stored::{Stored, quoted};
-use super::turn::{File, Found, Hit, Step, Turn};
 use super::{Plan, edits, wish};
 
 /// The file with the sections above each page, in most themes.

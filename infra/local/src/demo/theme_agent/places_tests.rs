@@ -73,7 +73,7 @@ fn a_custom_property_is_found_with_its_value() {
 fn what_sticks_is_the_element_around_the_header() {
     let selected = |path: &str, text: &str| {
         let told = format!("{path} version 0123456789ab lines 1–1 of 1\n1\t{text}\n");
-        let call = super::super::turn::Call {
+        let call = super::super::super::theme_turn::Call {
             name: "read_lines".to_owned(),
             input: json!({"reads": [{"path": path, "start": 1, "end": 1}]}),
             result: told,
