@@ -198,6 +198,15 @@ class Owner:
 
 def watch(page):
     page.thrown, page.missing = [], []
+    go = page.goto
+
+    def goto(address, **options):
+        """A browser tells a page of a new part behind the number sign only later, and much later under load. What a test types before that goes into the old page."""
+        answer = go(address, **options)
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        return answer
+
+    page.goto = goto
     page.on("response", lambda answer: page.missing.append(f"404: {answer.url}") if answer.status == 404 and MAY_BE_EMPTY.search(answer.url) else None)
     page.on("pageerror", lambda error: page.thrown.append(f"{error}\n{error.stack}"))
 
