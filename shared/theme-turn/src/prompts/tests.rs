@@ -530,7 +530,7 @@ fn text_of_a_file_stays_within_its_fence() {
                     || line.starts_with("> ")
                     || (digits.len() < line.len() && digits.starts_with('\t'))
             };
-            assert!(inner.iter().all(|line| is_ours(line)), "{attack:?}: {inner:?}");
+            assert!(inner.iter().all(is_ours), "{attack:?}: {inner:?}");
             let is_hidden = |c: char| c != '\n' && (breaks_line(c) || domain::text::quoting::is_invisible(c));
             assert!(!text.contains(is_hidden), "{attack:?}");
 
