@@ -11,7 +11,6 @@
 //! - [`Changes`]: what a draft changes, as a diff for `git apply`, with a hash
 //! - [`Draft::compare`], [`Draft::rebase`]: the theme changed meanwhile
 //! - [`outline()`], [`nodes()`]: the named parts of a file, with their lines
-//! - [`decide`]: whether a tool may run at all
 //!
 //! `tests/edits` has the rules as folders: files, a call, and the files or the refusal that follow.
 
@@ -24,7 +23,6 @@ mod error;
 mod guards;
 mod journal;
 mod kind;
-mod layers;
 mod lint;
 mod locate;
 mod node;
@@ -40,7 +38,6 @@ pub use error::{EditError, Mention};
 pub use guards::MAX_TEXT;
 pub use journal::{Change, Entry, LoadError, StoredDraft, replayed};
 pub use kind::NodeKind;
-pub use layers::{Attempt, Decision, Mode, Policy, Role, Route, Strategy, TOOLS, decide};
 pub use lint::{Lint, Linter, Problem, Shown};
 pub use locate::{Fit, Nearest};
 pub use node::{Node, NodeRef, nodes};
