@@ -12,6 +12,7 @@ use domain::ids::{AgentId, ChangeSetId, Owner, ProjectId, RunId};
 use domain::models::routing::Ask;
 use domain::models::{ModelTier, SystemBlock};
 use domain::projects::turn::{Escalation, ThemeTurn};
+use domain::runs::Run;
 use domain::tools::ToolDef;
 use futures::future::BoxFuture;
 use models::{InvalidEndpoint, Models};
@@ -97,8 +98,10 @@ pub struct AreaLead {
     pub lead: fn(&ThemeTurn, &[Step]) -> Lead,
     /// Why a call may not be made after these steps, in words for the model.
     pub refusal: fn(&ThemeTurn, &[Step], &Call) -> Option<String>,
+    /// Whether these steps have edited.
+    pub has_edited: fn(&[Step]) -> bool,
     /// What a run has changed, for those who follow it. `None`: nothing.
-    pub changed: fn(Cx, Owner, Box<ThemeTurn>) -> Changed,
+    pub changed: fn(Cx, Owner, Box<Run>) -> Changed,
 }
 
 /// What a run has changed.

@@ -188,6 +188,15 @@ impl<'a> Reading<'a> {
         })
     }
 
+    /// With which of these words the message begins.
+    fn begins(&self, phrases: &[&'static str]) -> Option<&'static str> {
+        let words = self.words();
+        phrases.iter().copied().find(|phrase| {
+            let length = phrase.split(' ').count();
+            words.get(..length).is_some_and(|window| find(window, phrase) == Some(0))
+        })
+    }
+
     fn mode(&self) -> Found<TurnMode> {
         let all = self.words().len();
         let first = self.verbs.first().copied().unwrap_or(all);
@@ -196,6 +205,14 @@ impl<'a> Reading<'a> {
         }
         if let Some(repair) = self.any_of(words::SEARCHES).or_else(|| self.starts(words::REPAIRS, all)) {
             return Found::sure(TurnMode::Debug, format!("It asks for a repair (\"{repair}\")."));
+        }
+        if !self.asked.message.contains('?')
+            && let Some(words) = self.begins(words::GO_AHEAD)
+        {
+            return Found::weak(TurnMode::Code, format!("It agrees to a change (\"{words}\")."));
+        }
+        if let Some(words) = self.begins(words::OFFERS) {
+            return Found::weak(TurnMode::Code, format!("It asks for a change as a question (\"{words}\")."));
         }
         let stated = self.sentences(Kind::States).find_map(|words| any_of(words, words::FAULTS));
         let wishes = self.kinds.contains(&Kind::Wishes);

@@ -223,6 +223,12 @@ pub fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<String> 
     None
 }
 
+/// Whether these steps have changed the change set of the turn.
+#[must_use]
+pub fn has_edited(steps: &[Step]) -> bool {
+    Edits::of(steps).made > 0
+}
+
 /// What a turn is told that was asked for a change and ends without one. It is told once.
 #[must_use]
 pub fn nudge(turn: &ThemeTurn, steps: &[Step]) -> Option<&'static str> {

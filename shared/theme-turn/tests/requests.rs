@@ -297,3 +297,23 @@ fn what_needs_several_files_is_never_trivial() {
         assert_ne!(found.tier, TaskTier::Trivial, "{message}: {}", found.why.join(" "));
     }
 }
+
+/// What people say after a plan or an answer, and wishes with a question mark.
+#[test]
+fn agreements_and_polite_wishes_are_changes() {
+    for (message, expected) in [
+        ("Do it", TurnMode::Code),
+        ("do it please", TurnMode::Code),
+        ("Please do it", TurnMode::Code),
+        ("Do the first two", TurnMode::Code),
+        ("Yes", TurnMode::Code),
+        ("What about making it blue?", TurnMode::Code),
+        ("Kannst du den Header rot machen?", TurnMode::Code),
+        ("Is it possible to make the header sticky?", TurnMode::Code),
+        ("Yes, but how does it work?", TurnMode::Ask),
+        ("Do the products have a price?", TurnMode::Ask),
+    ] {
+        let asked = Asked { message, ..Asked::default() };
+        assert_eq!(classify(&asked, None).mode, expected, "{message}");
+    }
+}

@@ -56,7 +56,11 @@ fn in_run(def: &'static ToolDef, call: AreaCall) -> BoxFuture<'static, Result<Ar
         let AreaCall { cx, owner, project, run, agent: agent_id, change_set, input } = call;
         let place = Place { cx: &cx, owner: &owner, project };
         let by = MadeBy::Run { run_id: run, agent_id };
-        let target = Target::Own(change_set.unwrap_or_else(|| ChangeSetId::from_uuid(run.uuid())));
+        let set = match change_set {
+            Some(planned) => crate::turn::change_set_now(place, planned, run).await?,
+            None => ChangeSetId::from_uuid(run.uuid()),
+        };
+        let target = Target::Own(set);
         let done = match Asked::read(def, input) {
             Ok(Asked::Edit(call)) => match changes::prepare(place, target, by, &[call]).await {
                 Ok(Ok(Prepared { edited, write, objects })) => {

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use domain::agent_loop::{Call, Step};
 use domain::chats::conversation::{Author, MAX_MESSAGE};
-use domain::ids::{ChangeSetId, ChatId, Owner};
+use domain::ids::{ChangeSetId, ChatId, Owner, RunId};
 use domain::models::routing::{AgentRole, Ask as AskModel, TaskTier};
 use domain::models::{CacheTtl, ModelTier, SystemBlock, Usage};
 use domain::projects::turn::{ThemeTurn, TurnMode, TurnStrategy};
+use domain::runs::Run;
 use domain::runs::form::ReplyForm;
 use domain::validate::FieldErrors;
 use futures::FutureExt;
@@ -46,8 +47,9 @@ const WHOLE_FILES: usize = 2;
 /// How many lines around those that a request is about are shown.
 const AROUND: u32 = 8;
 
-/// The most lines of a file that is not shown whole.
+/// The most lines of a file that is not shown whole, and the most bytes of them.
 const MAX_LINES: u32 = 240;
+const MAX_PART_BYTES: usize = 12_000;
 
 /// The most messages of the conversation that are read to see what the model was told before.
 const MESSAGES: usize = domain::chats::summary::MAX_HISTORY;
@@ -155,11 +157,12 @@ async fn before(place: Place<'_>, chat: ChatId) -> Result<Before> {
     let Some(last) = cx.store.run(owner, run).await?.and_then(|run| run.value.theme) else {
         return Ok(before);
     };
-    let set = changes::known(place, last.change_set_id).await?;
+    let last = change_set_now(place, last.change_set_id, run).await?;
+    let set = changes::known(place, last).await?;
     before.has_changed = set.is_some();
     // What was applied is in the theme; the next edits are others. The last turn may still be under way, and have no edit yet.
     let is_applied = set.is_some_and(|set| set.state == ChangeSetState::Applied);
-    before.change_set = (!is_applied).then_some(last.change_set_id);
+    before.change_set = (!is_applied).then_some(last);
     Ok(before)
 }
 
@@ -313,17 +316,22 @@ fn parts_of<'a>(text: &'a str, ranges: &[[u32; 2]]) -> Vec<Lines<'a>> {
             _ => joined.push([first, last]),
         }
     }
-    let mut left = MAX_LINES;
+    let (mut left, mut bytes) = (MAX_LINES, MAX_PART_BYTES);
     let mut parts = Vec::new();
     for [first, last] in joined {
-        if left == 0 {
+        if left == 0 || bytes == 0 {
             break;
         }
         let last = last.min(first + left - 1);
         left -= last - first + 1;
         let (from, to) =
             (starts[first as usize - 1], starts.get(last as usize).copied().unwrap_or(text.len()));
-        parts.push(Lines { first: first as usize, text: &text[from..to] });
+        // A file of a tool may have one line of a megabyte.
+        let shown = &text[from..text.floor_char_boundary(to.min(from + bytes))];
+        bytes -= shown.len();
+        if !shown.is_empty() {
+            parts.push(Lines { first: first as usize, text: shown });
+        }
     }
     parts
 }
@@ -343,7 +351,7 @@ fn ask_of(tier: TaskTier) -> AskModel {
 }
 
 /// How themes lead their turns.
-pub static LEADS: AreaLead = AreaLead { system, lead: led, refusal, changed };
+pub static LEADS: AreaLead = AreaLead { system, lead: led, refusal, has_edited, changed };
 
 fn system() -> Vec<SystemBlock> {
     prompts::system().into_iter().map(|text| SystemBlock::cached(text, CacheTtl::OneHour)).collect()
@@ -368,11 +376,36 @@ fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<String> {
     lead::refusal(turn, steps, call)
 }
 
+fn has_edited(steps: &[Step]) -> bool {
+    lead::has_edited(steps)
+}
+
+/// Where the edits of a turn are now. The set of its conversation may have been applied since the turn was planned; then the turn has one of
+/// its own.
+pub(crate) async fn change_set_now(
+    place: Place<'_>,
+    planned: ChangeSetId,
+    run: RunId,
+) -> Result<ChangeSetId> {
+    let own = ChangeSetId::from_uuid(run.uuid());
+    if changes::known(place, own).await?.is_some() {
+        return Ok(own);
+    }
+    let is_applied =
+        changes::known(place, planned).await?.is_some_and(|set| set.state == ChangeSetState::Applied);
+    Ok(if is_applied { own } else { planned })
+}
+
 /// What a turn has changed: its change set, and the files in it.
-fn changed(cx: Cx, owner: Owner, turn: Box<ThemeTurn>) -> Changed {
+fn changed(cx: Cx, owner: Owner, run: Box<Run>) -> Changed {
     async move {
+        let Some(turn) = &run.theme else { return Ok(None) };
         let place = Place { cx: &cx, owner: &owner, project: turn.project_id };
-        let set = changes::known(place, turn.change_set_id).await?;
+        let own = ChangeSetId::from_uuid(run.run_id.uuid());
+        let set = match changes::known(place, own).await? {
+            Some(set) => Some(set),
+            None => changes::known(place, turn.change_set_id).await?,
+        };
         Ok(set.map(|set| {
             json!({
                 "project_id": turn.project_id, "change_set_id": set.change_set_id, "state": set.state, "hash": set.hash,
@@ -403,6 +436,9 @@ mod tests {
         assert_eq!(shown(&[[1, 100], [300, 900]]), [(1, 108), (292, 132)]);
         assert_eq!(shown(&[[5_000, 6_000]]), []);
         assert_eq!(shown(&[[998, 4_000]]), [(990, 11)]);
+        let long = "é".repeat(1_000_000);
+        let shown: usize = parts_of(&long, &[[1, 1]]).iter().map(|part| part.text.len()).sum();
+        assert_eq!(shown, MAX_PART_BYTES);
         assert!(parts_of("", &[[1, 1]]).iter().all(|part| part.text.is_empty()));
     }
 }

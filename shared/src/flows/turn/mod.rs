@@ -526,8 +526,10 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
             Err(invalid) => (state, error) = (RunState::Failed, Some(invalid)),
         }
     }
-    if let (Some(turn), Some(leads)) = (recorder.run().theme.clone(), cx.leads())
-        && let Some(changed) = (leads.changed)(cx.clone(), owner.clone(), turn).await?
+    if let (true, Some(leads)) = (recorder.run().theme.is_some(), cx.leads())
+        && (leads.has_edited)(&transcript.steps)
+        && let Some(changed) =
+            (leads.changed)(cx.clone(), owner.clone(), Box::new(recorder.run().clone())).await?
     {
         recorder.event(EventKind::ThemeChanged, changed).await?;
     }
@@ -545,7 +547,7 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
     if state == RunState::Completed {
         let told = told::of_run(&cx, &owner, recorder.run(), kind.conversation.shown(), kind.forgotten.get())
             .await?;
-        let said = transcript.history().into_iter();
+        let said = kept(transcript.history()).into_iter();
         let said = said
             .map(|said| ChatMessage { told: told.clone(), ..messages::of_turn(&cx, said, run_id) })
             .collect();
@@ -582,6 +584,27 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
         alerts::check(&cx, &owner, run_kind).await;
     }
     Ok(())
+}
+
+/// The most messages of a turn that its conversation keeps. They are stored in one transaction with the end of the run, and DynamoDB accepts
+/// a hundred writes in it.
+const MAX_KEPT: usize = 60;
+
+/// The messages of a turn as its conversation keeps them. Of a long turn, the calls and results of the oldest steps are left out, and what
+/// the model said there stays.
+fn kept(said: Vec<Message>) -> Vec<Message> {
+    if said.len() <= MAX_KEPT {
+        return said;
+    }
+    // A call and its result stay together, so what is kept begins with a message of the model.
+    let is_reply = |at: &usize| said[*at].role == Role::Assistant;
+    let from = (said.len() - MAX_KEPT + 1..said.len()).find(is_reply).unwrap_or(said.len());
+    let replies = said[..from].iter().filter(|message| message.role == Role::Assistant);
+    let words = replies.flat_map(|message| message.content.iter().filter_map(Block::as_text));
+    let words: Vec<&str> = words.map(str::trim).filter(|text| !text.is_empty()).collect();
+    let first = (!words.is_empty())
+        .then(|| Message { role: Role::Assistant, content: vec![Block::text(words.join("\n\n"))] });
+    first.into_iter().chain(said[from..].iter().cloned()).collect()
 }
 
 /// The reply of a run that must be JSON: the text of its last step. A reply that was cut off stays as it is.

@@ -2162,3 +2162,42 @@ pub const PARTS: &[&str] = &[
     "cabecera",
     "pie",
 ];
+
+/// With these words a person agrees to what was proposed.
+pub const GO_AHEAD: &[&str] = &[
+    "do it",
+    "do that",
+    "do this",
+    "do the",
+    "do both",
+    "do all",
+    "please do",
+    "go ahead",
+    "go for it",
+    "yes",
+    "ok",
+    "okay",
+    "sure",
+    "mach das",
+    "mach es",
+    "ja",
+    "oui",
+    "vas y",
+    "hazlo",
+];
+
+/// With these words a question is a polite wish.
+pub const OFFERS: &[&str] = &[
+    "what about making",
+    "what about changing",
+    "how about making",
+    "is it possible to make",
+    "is it possible to change",
+    "is it possible to move",
+    "kannst du den",
+    "kannst du die",
+    "kannst du das",
+    "konntest du den",
+    "konntest du die",
+    "konntest du das",
+];
