@@ -89,8 +89,8 @@ pub struct Area {
     pub leads: Option<&'static AreaLead>,
 }
 
-/// How an area leads the turns that are its own: those with a [`ThemeTurn`]. The functions are pure, so that a process that takes a
-/// turn over goes on as the one before.
+/// How an area leads the turns that are its own: those with a [`ThemeTurn`]. All functions but `changed` are pure, so that a process
+/// that takes a turn over goes on as the one before.
 pub struct AreaLead {
     /// The stable part of the prompt.
     pub system: fn() -> Vec<SystemBlock>,

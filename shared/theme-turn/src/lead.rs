@@ -100,26 +100,18 @@ fn paths_of(call: &Call) -> Vec<String> {
     text(&call.input).into_iter().chain(several).collect()
 }
 
-/// Each time the turn became larger than `turn` plans, in these steps, oldest first.
+/// Each time the turn became larger than it was planned, in these steps, oldest first.
 #[must_use]
 pub fn escalations(turn: &ThemeTurn, steps: &[Step]) -> Vec<Escalation> {
-    let mut all = Vec::new();
-    let (mut tier, mut strategy) = (turn.tier, turn.strategy);
+    let mut now = ThemeTurn { escalations: Vec::new(), ..turn.clone() };
     let mut edits = Edits::default();
     let mut idle = 0;
     let mut is_first = true;
-    let mut raise = |to: TaskTier, tier: &mut TaskTier, strategy: &mut TurnStrategy, why: String| {
-        let next = strategy_of(to).max(*strategy);
-        if to == *tier && next == *strategy {
-            return;
-        }
-        (*tier, *strategy) = (to, next);
-        all.push(Escalation { tier: to, strategy: next, why });
-    };
     for step in steps {
         match step.purpose {
             Purpose::Nudge => {
-                raise(above(tier), &mut tier, &mut strategy, "it stopped without a change".to_owned());
+                let above = above(now.tier_now());
+                raise(&mut now, above, "it stopped without a change".to_owned());
                 continue;
             }
             Purpose::Work => {}
@@ -127,15 +119,10 @@ pub fn escalations(turn: &ThemeTurn, steps: &[Step]) -> Vec<Escalation> {
         }
         if std::mem::take(&mut is_first)
             && asks_for_god_mode(&step.reply.text)
-            && strategy != TurnStrategy::GodMode
+            && now.strategy_now() != TurnStrategy::GodMode
         {
-            let to = tier_max(tier, TaskTier::Complex);
-            raise(
-                to,
-                &mut tier,
-                &mut strategy,
-                "the model says that the task is larger than planned".to_owned(),
-            );
+            let to = at_least_complex(now.tier_now());
+            raise(&mut now, to, "the model says that the task is larger than planned".to_owned());
         }
         let before = edits.made;
         for (call, result) in step.reply.calls.iter().zip(&step.results) {
@@ -145,16 +132,25 @@ pub fn escalations(turn: &ThemeTurn, steps: &[Step]) -> Vec<Escalation> {
             edits.refused.iter().find(|(_, times)| **times >= ESCALATE_AFTER).map(|(path, _)| path.clone());
         if let Some(path) = stuck {
             edits.refused.remove(&path);
-            let why = format!("{ESCALATE_AFTER} edits of {path} in a row were refused");
-            raise(above(tier), &mut tier, &mut strategy, why);
+            let above = above(now.tier_now());
+            raise(&mut now, above, format!("{ESCALATE_AFTER} edits of {path} in a row were refused"));
         }
         idle = if edits.made > before || step.reply.calls.is_empty() { 0 } else { idle + 1 };
-        if turn.mode == TurnMode::Code && strategy == TurnStrategy::Hybrid && idle >= STALLED_AFTER {
-            let to = tier_max(tier, TaskTier::Complex);
-            raise(to, &mut tier, &mut strategy, format!("{idle} steps changed nothing"));
+        if turn.mode == TurnMode::Code && now.strategy_now() == TurnStrategy::Hybrid && idle >= STALLED_AFTER
+        {
+            let to = at_least_complex(now.tier_now());
+            raise(&mut now, to, format!("{idle} steps changed nothing"));
         }
     }
-    all
+    now.escalations
+}
+
+/// Notes that a turn has this size, if it was smaller.
+fn raise(turn: &mut ThemeTurn, tier: TaskTier, why: String) {
+    let strategy = strategy_of(tier).max(turn.strategy_now());
+    if tier != turn.tier_now() || strategy != turn.strategy_now() {
+        turn.escalations.push(Escalation { tier, strategy, why });
+    }
 }
 
 fn asks_for_god_mode(text: &str) -> bool {
@@ -169,9 +165,11 @@ fn above(tier: TaskTier) -> TaskTier {
     }
 }
 
-fn tier_max(a: TaskTier, b: TaskTier) -> TaskTier {
-    let rank = |tier| TaskTier::ALL.iter().position(|known| *known == tier);
-    if rank(a) < rank(b) { b } else { a }
+fn at_least_complex(tier: TaskTier) -> TaskTier {
+    match tier {
+        TaskTier::Architectural => tier,
+        _ => TaskTier::Complex,
+    }
 }
 
 /// Why a call may not be made now. The text is for the model. `steps`: what was done before the call, with the results so far of the

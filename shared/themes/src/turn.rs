@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use domain::agent_loop::{Call, Step};
 use domain::chats::conversation::{Author, MAX_MESSAGE};
 use domain::ids::{ChangeSetId, ChatId, Owner, RunId};
+use domain::models::prices::ModelPrice;
 use domain::models::routing::{AgentRole, Ask as AskModel, TaskTier};
-use domain::models::{CacheTtl, ModelTier, SystemBlock, Usage};
+use domain::models::{CacheTtl, ModelTier, SystemBlock};
 use domain::projects::turn::{ThemeTurn, TurnMode, TurnStrategy};
 use domain::runs::Run;
 use domain::runs::form::ReplyForm;
@@ -209,7 +210,7 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     let data = data.into_iter().filter_map(|(title, text)| Some(quoted(title, text.as_deref()?)));
     let briefing = data.fold(briefing, |briefing, text| briefing + &text);
     let bytes = before.bytes + input.message.len() + briefing.len();
-    let estimate_micros = model.map_or(0, |(_, cost)| cost(&tokens_of(mode, tier, bytes)));
+    let estimate_micros = model.map_or(0, |(_, price)| price.cost_micros(&tokens_of(mode, tier, bytes)));
     let files = given.iter().map(|given| given.path.clone()).collect();
     let turn = ThemeTurn {
         project_id: project,
@@ -336,14 +337,11 @@ fn parts_of<'a>(text: &'a str, ranges: &[[u32; 2]]) -> Vec<Lines<'a>> {
     parts
 }
 
-type Cost = Box<dyn FnOnce(&Usage) -> i64 + Send>;
-
-/// The name of the model that a task of this size gets, and what it costs. `None` if no provider can be called; the turn itself will say so.
-async fn first_model(cx: &Cx, owner: &Owner, tier: TaskTier) -> Result<Option<(String, Cost)>> {
+/// The name of the model that a task of this size gets, and its price. `None` if no provider can be called; the turn itself will say so.
+async fn first_model(cx: &Cx, owner: &Owner, tier: TaskTier) -> Result<Option<(String, ModelPrice)>> {
     let Ok(route) = model_choice::route(cx, owner, &ask_of(tier), 0).await? else { return Ok(None) };
     let first = &route.candidates[0];
-    let price = first.price;
-    Ok(Some((first.model.model.as_str().to_owned(), Box::new(move |usage: &Usage| price.cost_micros(usage)))))
+    Ok(Some((first.model.model.as_str().to_owned(), first.price)))
 }
 
 fn ask_of(tier: TaskTier) -> AskModel {
@@ -387,13 +385,9 @@ pub(crate) async fn change_set_now(
     planned: ChangeSetId,
     run: RunId,
 ) -> Result<ChangeSetId> {
-    let own = ChangeSetId::from_uuid(run.uuid());
-    if changes::known(place, own).await?.is_some() {
-        return Ok(own);
-    }
     let is_applied =
         changes::known(place, planned).await?.is_some_and(|set| set.state == ChangeSetState::Applied);
-    Ok(if is_applied { own } else { planned })
+    Ok(if is_applied { ChangeSetId::from_uuid(run.uuid()) } else { planned })
 }
 
 /// What a turn has changed: its change set, and the files in it.
