@@ -78,10 +78,10 @@ BODIES = {
     "notices": {"s3:GetObject": {"runs"}},
     "theme-index": dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), {"logs", "projects"}),
     "theme-chat": {
-        "s3:GetObject": {"chats", "projects", "runs"},
-        "s3:PutObject": {"chats", "projects", "runs"},
+        "s3:GetObject": {"actions", "chats", "memory", "projects", "runs"},
+        "s3:PutObject": {"chats", "memory", "projects", "runs"},
         "s3:PutObjectTagging": {"projects"},
-        "s3:DeleteObject": {"chats"},
+        "s3:DeleteObject": {"chats", "memory"},
     },
     "theme-lookup": {
         "s3:GetObject": {"projects"},

@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use base::clock::Clock;
 use base::reach::{Fetch, FetchLimits};
-use domain::agent_loop::{Call, Step};
+use domain::agent_loop::{Call, CallId, Step};
 use domain::ids::{AgentId, ChangeSetId, Owner, ProjectId, RunId};
 use domain::models::routing::Ask;
 use domain::models::{ModelTier, SystemBlock};
-use domain::projects::turn::{Escalation, ThemeTurn};
-use domain::runs::Run;
+use domain::projects::turn::{Escalation, Helper, ThemeTurn};
+use domain::runs::{EventKind, Run};
 use domain::tools::ToolDef;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use models::{InvalidEndpoint, Models};
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::area::{AllRules, DataRules};
 use crate::aws::Clients;
@@ -93,13 +94,17 @@ pub struct Area {
 /// that takes a turn over goes on as the one before.
 pub struct AreaLead {
     /// The stable part of the prompt.
-    pub system: fn() -> Vec<SystemBlock>,
+    pub system: fn(&ThemeTurn) -> Vec<SystemBlock>,
+    /// What a helper is told first.
+    pub task: fn(&Helper) -> String,
     /// What holds after these steps.
     pub lead: fn(&ThemeTurn, &[Step]) -> Lead,
     /// Why a call may not be made after these steps, in words for the model.
     pub refusal: fn(&ThemeTurn, &[Step], &Call) -> Option<String>,
-    /// Whether these steps have edited.
+    /// Whether these steps have edited, also by helpers.
     pub has_edited: fn(&[Step]) -> bool,
+    /// The files that these steps have edited themselves.
+    pub edited: fn(&[Step]) -> Vec<String>,
     /// What a run has changed, for those who follow it. `None`: nothing.
     pub changed: fn(Cx, Owner, Box<Run>) -> Changed,
 }
@@ -145,6 +150,24 @@ pub struct AreaCall {
     /// Where the edits of the run collect, if it is not a change set of its own.
     pub change_set: Option<ChangeSetId>,
     pub input: Value,
+    /// For a tool that gives work to helpers.
+    pub helpers: Option<Box<ForHelpers>>,
+}
+
+/// What a call that gives work to helpers needs of its run.
+pub struct ForHelpers {
+    pub run: Run,
+    pub turn: ThemeTurn,
+    /// The call, and those after it in the same reply that may be made.
+    pub calls: Vec<(CallId, Call)>,
+    /// The most that the run may cost, in micro-dollars.
+    pub ceiling_micros: i64,
+    /// When the turn must be done.
+    pub until: Timestamp,
+    /// When this process must put the run down.
+    pub deadline: Timestamp,
+    /// Tells the followers of the run something before the call has ended.
+    pub tell: mpsc::UnboundedSender<(EventKind, Value)>,
 }
 
 /// What a call of a tool has done.
@@ -154,6 +177,19 @@ pub struct AreaAnswer {
     /// What is stored with the result.
     pub writes: Vec<Write>,
     pub objects: StagedObjects,
+    /// Told to followers together with the result.
+    pub events: Vec<(EventKind, Value)>,
+    /// What helpers have cost for it.
+    pub helpers_micros: i64,
+}
+
+impl AreaAnswer {
+    /// An answer that nothing is stored with.
+    #[must_use]
+    pub fn only(told: std::result::Result<String, String>) -> Self {
+        let objects = StagedObjects::default();
+        Self { told, writes: Vec::new(), objects, events: Vec::new(), helpers_micros: 0 }
+    }
 }
 
 /// Objects of the bucket around writes that are not stored yet.

@@ -27,6 +27,8 @@ pub enum Says {
     /// What it thinks, and what it says.
     Thought(String, String),
     Call(&'static str, Value),
+    /// Several calls in one reply.
+    Calls(Vec<(&'static str, Value)>),
     /// It refuses the request as invalid.
     Refuses,
 }
@@ -257,6 +259,16 @@ async fn list(State(model): State<Arc<Shared>>) -> Response {
     (status, Json(body)).into_response()
 }
 
+/// The delta of a reply with these calls, and why it ends.
+fn calling(calls: Vec<(&'static str, Value)>) -> (Value, &'static str) {
+    let call = |(at, (name, arguments)): (usize, (&str, Value))| {
+        let function = json!({"name": name, "arguments": arguments.to_string()});
+        json!({"index": at, "id": format!("call_{}", at + 1), "type": "function", "function": function})
+    };
+    let calls: Vec<Value> = calls.into_iter().enumerate().map(call).collect();
+    (json!({"role": "assistant", "content": null, "tool_calls": calls}), "tool_calls")
+}
+
 async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     model.received.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
     let is_check =
@@ -299,11 +311,8 @@ async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(bod
             let error = json!({"error": {"message": "no", "type": "invalid_request_error"}});
             return (StatusCode::BAD_REQUEST, Json(error)).into_response();
         }
-        Says::Call(name, arguments) => {
-            let function = json!({"name": name, "arguments": arguments.to_string()});
-            let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
-            (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
-        }
+        Says::Call(name, arguments) => calling(vec![(name, arguments)]),
+        Says::Calls(calls) => calling(calls),
     };
     let chunk = |choices: Value, usage: Value| {
         let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 0, "model": body["model"],

@@ -208,6 +208,7 @@ mod themes {
     mod chat;
     mod computing;
     mod demo_edits;
+    mod helpers;
     mod enrichment;
     mod events;
     mod routes;

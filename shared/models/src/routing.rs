@@ -270,7 +270,14 @@ impl Models {
         if candidates.is_empty() {
             return Err(ModelError::NotConfigured);
         }
-        Ok(Route { candidates, level: resolved.level, why: resolved.why })
+        let mut why = resolved.why;
+        if let Some(other_than) = ask.other_than {
+            candidates.sort_by_key(|candidate| candidate.model.vendor == other_than);
+            if candidates[0].model.vendor != other_than {
+                why = "a second opinion comes from another provider";
+            }
+        }
+        Ok(Route { candidates, level: resolved.level, why })
     }
 
     /// The providers that can be called for an owner, and whether its own key is used.

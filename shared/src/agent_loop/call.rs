@@ -233,7 +233,8 @@ impl Requester for RunRequester<'_> {
     /// Shortens the longest reply to what the ceilings pay for, and reserves the highest possible cost under each of them.
     async fn reserve(&mut self, quote: &Quote<'_>) -> Result<u32, CallError> {
         let &Quote { model, price, input_tokens, max_output_tokens, tools_micros } = quote;
-        let (charge, spent) = (self.recorder.run().charge, self.recorder.run().cost_micros);
+        let run = self.recorder.run();
+        let (charge, spent) = (run.charge, run.cost_micros.saturating_add(run.helpers_micros));
         let run_ceiling = Ceiling { of: CeilingOf::Run, micros: self.limits.ceilings.run_micros };
         let affordable =
             |micros: i64| price.max_output_affordable(input_tokens, micros.saturating_sub(tools_micros));

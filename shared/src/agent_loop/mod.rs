@@ -219,6 +219,8 @@ pub struct Performed<C> {
     pub staged: Staged<C>,
     pub proposals: Vec<ProposalId>,
     pub agent_draft: Option<domain::agents::AgentDraft>,
+    /// What helpers have cost for it.
+    pub helpers_micros: i64,
 }
 
 impl<C> From<CallResult> for Performed<C> {
@@ -229,6 +231,7 @@ impl<C> From<CallResult> for Performed<C> {
             staged: Staged::nothing(),
             proposals: Vec::new(),
             agent_draft: None,
+            helpers_micros: 0,
         }
     }
 }

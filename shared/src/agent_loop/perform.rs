@@ -7,20 +7,24 @@ use domain::actions::{Reason, ReasonCode};
 use domain::agent_loop::cards::{
     self, Asks, Card, CardState, Gate, MAX_OPEN, OpenCall, Pending, Question, Ruling,
 };
-use domain::agent_loop::{Call, CallId, CallResult, results};
+use domain::agent_loop::{Call, CallId, CallResult, NOT_CALLED, results};
+use domain::ceilings::{Ceiling, CeilingOf};
+use domain::projects::turn::ThemeTurn;
 use domain::runs::{EventKind, RunKind};
 use domain::tools::results::ReadResult;
 use domain::tools::{self, Decision, Effect, ToolCall, ToolDef, decide_about};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
 use super::call::CallError;
 use super::recorder::Stored;
-use super::{Driver, Kind, Performed, Rest, ToStore};
+use super::{Driver, Kind, PUT_DOWN_BEFORE, Performed, Rest, ToStore};
 use crate::config::outside::{Called, OutsideCall};
-use crate::context::{AreaAnswer, AreaCall};
+use crate::context::{AreaAnswer, AreaCall, ForHelpers};
 use crate::error::Result;
+use crate::money::ceilings;
 use crate::stopped;
 use crate::store::Tries;
 use crate::store::keys::Guard;
@@ -114,7 +118,8 @@ impl<K: Kind> Driver<K> {
         // them.
         let has_own = self.transcript.has_long_result() || self.recorder.run().theme.is_some();
         let own: tools::Table = if has_own { tools::OWN } else { &[] };
-        of_projects.chain(own.iter().copied())
+        let helpers: tools::Table = if self.recorder.run().theme.is_some() { tools::HELPERS } else { &[] };
+        of_projects.chain(own.iter().copied()).chain(helpers.iter().copied())
     }
 
     fn decide(&self, name: &str) -> Decision {
@@ -224,7 +229,7 @@ impl<K: Kind> Driver<K> {
                     Called::Done(result) => Performed::from(result),
                     Called::Unknown => return Ok(false),
                 },
-                (Ruling::Make, None) => self.perform(&call, pending).await?,
+                (Ruling::Make, None) => self.perform(&call, at, pending).await?,
             };
             if self.keep(at, &call, (call_id, untold.clone()), performed).await? {
                 return Ok(true);
@@ -261,7 +266,7 @@ impl<K: Kind> Driver<K> {
         (call_id, untold): (CallId, Option<Value>),
         performed: Performed<K::Change>,
     ) -> Result<bool, CallError> {
-        let Performed { mut result, events, mut staged, proposals, agent_draft } = performed;
+        let Performed { mut result, events, mut staged, proposals, agent_draft, helpers_micros } = performed;
         let mut events: Vec<_> =
             untold.map(|data| (EventKind::ToolRequested, data)).into_iter().chain(events).collect();
         result.content = results::stored(result.content);
@@ -279,6 +284,7 @@ impl<K: Kind> Driver<K> {
         let mut run = self.recorder.run().clone();
         run.proposals.extend(proposals);
         run.agent_draft = agent_draft.or(run.agent_draft);
+        run.helpers_micros = run.helpers_micros.saturating_add(helpers_micros);
         let ends_outside = self.is_open(call_id);
         if ends_outside {
             run.open_call = None;
@@ -379,12 +385,17 @@ impl<K: Kind> Driver<K> {
         Ok(result)
     }
 
-    async fn perform(&self, call: &Call, pending: &Pending) -> Result<Performed<K::Change>> {
+    async fn perform(
+        &mut self,
+        call: &Call,
+        at: usize,
+        pending: &Pending,
+    ) -> Result<Performed<K::Change>, CallError> {
         if let Some(reason) = &call.invalid {
             return Ok(CallResult::repair(reason).into());
         }
         if self.transcript.is_full() {
-            return Ok(CallResult::refused("not called: the run holds as much as it may").into());
+            return Ok(CallResult::refused(format!("{NOT_CALLED}the run holds as much as it may")).into());
         }
         let tool = match (self.decide(&call.name), self.tool(&call.name)) {
             (Decision::Allowed(tool), _) => tool,
@@ -394,7 +405,7 @@ impl<K: Kind> Driver<K> {
             (Decision::NeedsPerson(_), Some(tool)) if ToolCall::parse(tool, &call.input).is_err() => tool,
             (Decision::NeedsPerson(_), _) => {
                 let told =
-                    format!("not called: at most {MAX_OPEN} calls of one reply may wait for the person");
+                    format!("{NOT_CALLED}at most {MAX_OPEN} calls of one reply may wait for the person");
                 return Ok(CallResult::refused(told).into());
             }
         };
@@ -406,8 +417,8 @@ impl<K: Kind> Driver<K> {
                 let page = self.transcript.result_page(call_id, from_char);
                 Ok(CallResult::of(page).into())
             }
-            Ok(ToolCall::OfArea(tool, input)) => self.of_area(tool, call, input).await,
-            Ok(parsed) => self.kind.perform(self.kind_cx(), parsed).await,
+            Ok(ToolCall::OfArea(tool, input)) => self.of_area(tool, (call, at), input).await,
+            Ok(parsed) => Ok(self.kind.perform(self.kind_cx(), parsed).await?),
             Err(sentence) if tool.is_signal() => {
                 let mut performed = Performed::from(CallResult::repair(&sentence));
                 let data = json!({"kind": call.name, "reason": sentence});
@@ -420,40 +431,61 @@ impl<K: Kind> Driver<K> {
 
     /// A call that an area performs.
     async fn of_area(
-        &self,
+        &mut self,
         tool: &'static ToolDef,
-        call: &Call,
+        (call, at): (&Call, usize),
         input: Value,
-    ) -> Result<Performed<K::Change>> {
+    ) -> Result<Performed<K::Change>, CallError> {
         let performer = self.cx.areas.iter().flat_map(|area| area.tools).find(|known| known.def == tool);
         let (Some(performer), Some(project)) = (performer, self.terms.theme) else {
-            return Ok(CallResult::refused(format!("not called: {} is not available here", tool.name)).into());
+            let told = format!("{NOT_CALLED}{} is not available here", tool.name);
+            return Ok(CallResult::refused(told).into());
         };
-        let run = self.recorder.run();
-        if let (Some(turn), Some(leads)) = (&run.theme, self.cx.leads())
-            && let Some(why) = (leads.refusal)(turn, &self.transcript.steps, call)
-        {
-            return Ok(CallResult::refused(format!("not called: {why}")).into());
+        if let Some(why) = self.refusal(call) {
+            return Ok(CallResult::refused(format!("{NOT_CALLED}{why}")).into());
         }
         // A rehearsal stores nothing: an edit is checked and forgotten.
         let rehearses = self.terms.rehearses && tool.effect != Effect::Read;
         if rehearses && tool.effect == Effect::Write {
             return Ok(CallResult::told("this is a rehearsal: the call was recorded and not made").into());
         }
+        let run = self.recorder.run();
+        let helper = run.theme.as_ref().and_then(|turn| turn.helper.as_ref());
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let is_long = tools::find(tools::HELPERS, tool.name).is_some();
         let call = AreaCall {
             cx: self.cx.clone(),
             owner: self.recorder.owner().clone(),
             project,
-            run: run.run_id,
+            // What a helper edits is the turn's.
+            run: helper.map_or(run.run_id, |helper| helper.turn),
             agent: run.agent_id,
             change_set: run.theme.as_ref().map(|turn| turn.change_set_id),
             input,
+            helpers: if is_long { self.for_helpers(at, tell) } else { None },
         };
-        let AreaAnswer { told, writes, objects } = (performer.perform)(call).await?;
+        let mut performed = (performer.perform)(call);
+        let answer = if is_long {
+            let mut look = interval_at(Instant::now() + LOOK_UP, LOOK_UP);
+            look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    answer = &mut performed => break answer?,
+                    Some((kind, data)) = told.recv() => self.recorder.event(kind, data).await?,
+                    // Its helpers hear of it by themselves.
+                    _ = look.tick() => self.look().await?,
+                }
+            }
+        } else {
+            performed.await?
+        };
+        let AreaAnswer { told, writes, objects, events, helpers_micros } = answer;
         let mut performed = Performed::from(match told {
             Ok(text) => CallResult::told(text),
             Err(why) => CallResult::refused(why),
         });
+        performed.events = events;
+        performed.helpers_micros = helpers_micros;
         if rehearses {
             performed.result.content.push_str("\nthis is a rehearsal: the edit is not kept");
             objects.settle(&self.cx, false).await;
@@ -462,6 +494,35 @@ impl<K: Kind> Driver<K> {
             performed.staged.objects = objects;
         }
         Ok(performed)
+    }
+
+    /// Why the area of the run does not let it make a call now.
+    fn refusal(&self, call: &Call) -> Option<String> {
+        let (turn, leads) = (self.recorder.run().theme.as_ref()?, self.cx.leads()?);
+        (leads.refusal)(turn, &self.transcript.steps, call)
+    }
+
+    /// What a call that gives work to helpers needs. `None` outside of a turn that has helpers.
+    fn for_helpers(
+        &self,
+        at: usize,
+        tell: mpsc::UnboundedSender<(EventKind, Value)>,
+    ) -> Option<Box<ForHelpers>> {
+        let run = self.recorder.run();
+        let turn = ThemeTurn::clone(run.theme.as_ref()?);
+        let step = self.journal.last();
+        let calls = self.transcript.steps.last().map_or(&[][..], |step| &step.reply.calls);
+        let later = calls.iter().enumerate().skip(at).take_while(|(_, call)| self.refusal(call).is_none());
+        let ceiling = Ceiling { of: CeilingOf::Run, micros: self.terms.ceiling_micros };
+        Some(Box::new(ForHelpers {
+            run: run.clone(),
+            turn,
+            calls: later.map(|(at, call)| (CallId::new(step, at), call.clone())).collect(),
+            ceiling_micros: ceilings::raised(&self.cx, ceiling, run.raised_micros),
+            until: self.terms.policy.until,
+            deadline: self.deadline + PUT_DOWN_BEFORE,
+            tell,
+        }))
     }
 }
 

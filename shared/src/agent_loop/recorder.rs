@@ -403,10 +403,8 @@ impl Recorder {
         if self.cancelled.is_none() && self.cancel_checked.elapsed() >= CANCEL_CHECK {
             self.cancel_checked = Instant::now();
             let store = &self.cx.store;
-            let looked = tokio::try_join!(
-                store.cancel_cause(&self.owner, self.run.run_id),
-                store.account(&self.owner)
-            );
+            let looked =
+                tokio::try_join!(store.cancel_cause_of(&self.owner, &self.run), store.account(&self.owner));
             match looked {
                 Ok((cause, account)) => {
                     self.cancelled = cause.or(account.value.stop.map(|_| CancelCause::AccountStopped));
@@ -529,6 +527,7 @@ fn end_writes(owner: &Owner, run: &Run, version: u64, event_id: u64, now: Timest
         "state": run.state,
         "usage": run.usage,
         "cost_micros": run.cost_micros,
+        "helpers_micros": run.helpers_micros,
         "error": run.error,
     });
     let event = RunEvent::new(event_id, kind, now, data);

@@ -58,7 +58,7 @@ async fn try_check(cx: &Cx, owner: &Owner, kind: RunKind) -> Result<()> {
             RunKind::Setup => "agents",
             RunKind::Chat => "agent-chat",
             RunKind::Action | RunKind::Rehearsal => "scheduled-executor",
-            RunKind::Theme => "theme-chat",
+            RunKind::Theme | RunKind::Helper => "theme-chat",
         };
         metrics::emit(function, now, &[("SpendingAlerts", "Count", 1)]);
         events.push(Event::SpendingAlert(alert));

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use domain::agent_loop::{Call, CallResult, Purpose, Step};
+use domain::agent_loop::{Call, CallResult, NOT_CALLED, Purpose, Step};
 use domain::models::routing::TaskTier;
 use domain::projects::turn::{Escalation, ThemeTurn, TurnMode, TurnStrategy};
 use domain::tools::ToolDef;
 use domain::tools::theme_tools::{self as tools, TOOLS};
 
 use crate::classify::strategy_of;
+use crate::helpers;
 use crate::limits::limits_of;
 
 /// After so many refused edits of a file in a row, its lines are read again.
@@ -28,9 +29,6 @@ pub const ASKS_FOR_GOD_MODE: &str = "STRATEGY: GOD_MODE";
 
 /// The words with which a model says that nothing must be changed.
 pub const NOTHING_TO_CHANGE: &str = "NO CHANGE:";
-
-/// How the result of a call begins that was not made.
-pub const NOT_CALLED: &str = "not called: ";
 
 /// What a model is told that was asked for a change and stops without one.
 const NUDGE: &str = "Nothing in the theme has changed. If the request needs a change, make it now. If you need an answer of the person first, \
@@ -49,7 +47,7 @@ struct Edits {
 impl Edits {
     fn note(&mut self, call: &Call, result: &CallResult) {
         // What was not called says nothing about the file.
-        if result.is_error && result.content.starts_with(NOT_CALLED) {
+        if !was_called(result) {
             return;
         }
         for path in paths_of(call) {
@@ -66,7 +64,8 @@ impl Edits {
                 self.read_since.insert(path, true);
             }
         }
-        if is_edit(&call.name) && call.name != tools::UPDATE_PLAN.name && !result.is_error {
+        let is_own = is_edit(&call.name) && call.name != tools::UPDATE_PLAN.name && !result.is_error;
+        if is_own || helpers::has_changed(call, result) {
             self.made += 1;
         }
     }
@@ -80,8 +79,13 @@ impl Edits {
     }
 }
 
-fn calls_of(steps: &[Step]) -> impl Iterator<Item = (&Call, &CallResult)> {
+pub(crate) fn calls_of(steps: &[Step]) -> impl Iterator<Item = (&Call, &CallResult)> {
     steps.iter().flat_map(|step| step.reply.calls.iter().zip(&step.results))
+}
+
+/// Whether the call of this result was made.
+pub(crate) fn was_called(result: &CallResult) -> bool {
+    !(result.is_error && result.content.starts_with(NOT_CALLED))
 }
 
 fn tool(name: &str) -> Option<&'static ToolDef> {
@@ -89,7 +93,7 @@ fn tool(name: &str) -> Option<&'static ToolDef> {
 }
 
 /// Whether a tool changes the change set of the turn.
-fn is_edit(name: &str) -> bool {
+pub(crate) fn is_edit(name: &str) -> bool {
     tool(name).is_some_and(|tool| tool.granted_as == Some(tools::EDIT))
 }
 
@@ -103,6 +107,9 @@ fn paths_of(call: &Call) -> Vec<String> {
 /// Each time the turn became larger than it was planned, in these steps, oldest first.
 #[must_use]
 pub fn escalations(turn: &ThemeTurn, steps: &[Step]) -> Vec<Escalation> {
+    if turn.helper.is_some() {
+        return Vec::new();
+    }
     let mut now = ThemeTurn { escalations: Vec::new(), ..turn.clone() };
     let mut edits = Edits::default();
     let mut idle = 0;
@@ -176,7 +183,13 @@ fn at_least_complex(tier: TaskTier) -> TaskTier {
 /// step that makes it.
 #[must_use]
 pub fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<String> {
+    if let Some(helper) = &turn.helper {
+        return helpers::refusal_of_helper(helper, call);
+    }
     let name = call.name.as_str();
+    if helpers::is_for_helpers(name) {
+        return helpers::refusal(turn, steps, call);
+    }
     let is_plan = turn.mode == TurnMode::Plan && name == tools::UPDATE_PLAN.name;
     let changes = is_edit(name) || name == tools::APPLY_CHANGES.name;
     if changes && !turn.mode.edits() && !is_plan {
@@ -230,6 +243,9 @@ pub fn has_edited(steps: &[Step]) -> bool {
 /// What a turn is told that was asked for a change and ends without one. It is told once.
 #[must_use]
 pub fn nudge(turn: &ThemeTurn, steps: &[Step]) -> Option<&'static str> {
+    if turn.helper.is_some() {
+        return None;
+    }
     let was_told = steps.iter().any(|step| step.purpose == Purpose::Nudge);
     let last = steps.iter().rfind(|step| step.purpose == Purpose::Work)?;
     let text = last.reply.text.trim();
@@ -257,6 +273,7 @@ mod tests {
             change_set_id: ChangeSetId::from_uuid(ProjectId::DEFAULT.uuid()),
             estimate_micros: 0,
             escalations: Vec::new(),
+            helper: None,
         }
     }
 

@@ -4,12 +4,14 @@
 //!
 //! - [`classify`]: what a message asks for, and how large it is
 //! - [`data`]: what a client sends with a message
+//! - [`helpers`]: other models that do a part of a turn
 //! - [`lead`]: when a turn escalates, and which calls it may not make
 //! - [`limits`]: what a turn of this size may use
 //! - [`prompts`]: what the model is told
 
 pub mod classify;
 pub mod data;
+pub mod helpers;
 pub mod lead;
 pub mod limits;
 pub mod prompts;

@@ -27,6 +27,7 @@ pub mod files;
 pub mod fix;
 mod glob;
 pub mod grep;
+mod helpers;
 #[cfg(test)]
 mod growth_tests;
 pub mod history;

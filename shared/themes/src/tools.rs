@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use shared::context::{AreaAnswer, AreaCall, AreaTool, StagedObjects};
+use shared::context::{AreaAnswer, AreaCall, AreaTool};
 use shared::error::{Error, Result};
 use shared::flows::existing;
 use shared::store::Once;
@@ -21,6 +21,7 @@ use theme::text::LineRange;
 use theme_edit::{Call, Change, FileOutcome, Outcome, Problem};
 
 use crate::answers::{self, Ask};
+use crate::helpers;
 use crate::changes::{
     self, ChangeSetDetail, ChangeSetState, Edited, Looked, MadeBy, Place, Plan, Prepared, Reading, Target,
 };
@@ -35,8 +36,11 @@ const MAX_PROBLEMS: usize = 100;
 const MAX_FOUND: usize = 10;
 
 macro_rules! loop_tools {
-    ($($def:ident)*) => {
-        &[$(AreaTool { def: &defs::$def, perform: |call| in_run(&defs::$def, call) }),*]
+    ($($def:ident)*; $($helper:ident)*) => {
+        &[
+            $(AreaTool { def: &defs::$def, perform: |call| in_run(&defs::$def, call) },)*
+            $(AreaTool { def: &defs::$helper, perform: helpers::help },)*
+        ]
     };
 }
 
@@ -45,7 +49,8 @@ pub const OF_LOOP: &[AreaTool] = loop_tools!(
     LIST_FILES READ_FILE READ_LINES EXTRACT_REGION GREP_CONTENT SEARCH_FILES THEME_CHECK EDIT_LINES SEARCH_REPLACE WRITE_FILE
     EDIT_NODE CREATE_FILE DELETE_FILE RENAME_FILE UNDO_EDIT SHOW_CHANGES APPLY_CHANGES GET_DEPENDENCY_GRAPH FIND_REFERENCES
     TRACE_RENDERING_CHAIN GET_SCHEMA_SETTINGS CHECK_THEME_SETTING DIAGNOSE_VISIBILITY ANALYZE_VARIANTS CHECK_PERFORMANCE
-    GENERATE_PLACEHOLDER RUN_COMMAND READ_PLAN UPDATE_PLAN
+    GENERATE_PLACEHOLDER RUN_COMMAND READ_PLAN UPDATE_PLAN;
+    RUN_SPECIALIST RUN_REVIEW GET_SECOND_OPINION SPAWN_WORKERS
 );
 
 /// The text for the model, or why nothing was done.
@@ -53,7 +58,7 @@ pub type Told = std::result::Result<String, String>;
 
 fn in_run(def: &'static ToolDef, call: AreaCall) -> BoxFuture<'static, Result<AreaAnswer>> {
     async move {
-        let AreaCall { cx, owner, project, run, agent: agent_id, change_set, input } = call;
+        let AreaCall { cx, owner, project, run, agent: agent_id, change_set, input, .. } = call;
         let place = Place { cx: &cx, owner: &owner, project };
         let by = MadeBy::Run { run_id: run, agent_id };
         let set = match change_set {
@@ -67,7 +72,7 @@ fn in_run(def: &'static ToolDef, call: AreaCall) -> BoxFuture<'static, Result<Ar
                     let told = Ok(edit_in_words(&edited));
                     let exists = shared::store::Store::project_exists(&owner, project);
                     let writes: Vec<Write> = write.into_iter().chain(exists).collect();
-                    return Ok(AreaAnswer { told, writes, objects });
+                    return Ok(AreaAnswer { writes, objects, ..AreaAnswer::only(told) });
                 }
                 Ok(Err(refused)) => Ok(Err(refused.to_string())),
                 Err(error) => Err(error),
@@ -78,14 +83,14 @@ fn in_run(def: &'static ToolDef, call: AreaCall) -> BoxFuture<'static, Result<Ar
                     let exists = shared::store::Store::project_exists(&owner, project);
                     let writes = [write].into_iter().chain(exists).collect();
                     let told = Ok(plan_was_written(&plan));
-                    return Ok(AreaAnswer { told, writes, objects: StagedObjects::default() });
+                    return Ok(AreaAnswer { writes, ..AreaAnswer::only(told) });
                 }
                 done.map(|refused| Err(refused.map_or_else(plan_has_version, |_| String::new())))
             }
             Ok(asked) => perform(place, &Once::none(), target, by, asked).await,
             Err(why) => Ok(Err(why)),
         };
-        Ok(AreaAnswer { told: for_model(done)?, writes: Vec::new(), objects: StagedObjects::default() })
+        Ok(AreaAnswer::only(for_model(done)?))
     }
     .boxed()
 }
@@ -430,15 +435,15 @@ fn changes_in_words(detail: &ChangeSetDetail) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::tools::THEME;
+    use domain::tools::{HELPERS, THEME};
 
     use super::*;
 
     #[test]
     fn every_argument_of_a_definition_is_read() {
-        assert_eq!(THEME.len(), OF_LOOP.len(), "each definition has a performer");
-        for (def, tool) in THEME.iter().zip(OF_LOOP) {
-            assert_eq!(*def, tool.def);
+        let all: Vec<_> = THEME.iter().chain(HELPERS).copied().collect();
+        assert_eq!(all, OF_LOOP.iter().map(|tool| tool.def).collect::<Vec<_>>(), "each has a performer");
+        for def in THEME {
             let schema = (def.input)();
             for name in schema["properties"].as_object().unwrap().keys() {
                 // No argument is an array of arrays, so the type is wrong, and the name is not.

@@ -22,13 +22,14 @@ use shared::context::{AreaLead, Changed, Cx, Lead};
 use shared::error::{Error, Result};
 use shared::flows::runs::Begun;
 use shared::flows::turn::{self, IfBusy, Planned, Said, Topic};
+use shared::flows::memory::recall;
 use shared::flows::{chats, messages, schedules};
 use shared::model_choice;
 use shared::request::Invocation;
 use shared::store::Once;
 use theme_turn::classify::{Asked, classify, strategy_of};
 use theme_turn::data::quoted;
-use theme_turn::lead;
+use theme_turn::{helpers, lead};
 use theme_turn::limits::{WHOLE_FILE_CHARACTERS, limits_of, tokens_of};
 use theme_turn::prompts::{self, Body, Lines, Parts, Shown};
 use utoipa::ToSchema;
@@ -51,6 +52,9 @@ const AROUND: u32 = 8;
 /// The most lines of a file that is not shown whole, and the most bytes of them.
 const MAX_LINES: u32 = 240;
 const MAX_PART_BYTES: usize = 12_000;
+
+/// The most tokens of a reply of a helper.
+const REPORT_TOKENS: u32 = 4_096;
 
 /// The most messages of the conversation that are read to see what the model was told before.
 const MESSAGES: usize = domain::chats::summary::MAX_HISTORY;
@@ -179,6 +183,11 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
         has_changed: before.has_changed,
         has_diagnostics: input.diagnostics.is_some(),
     };
+    // It may take a while, and nothing below depends on it.
+    let recalled = {
+        let (cx, owner, message) = (cx.clone(), owner.clone(), input.message.clone());
+        tokio::spawn(async move { recall::about_theme(&cx, &owner, &message).await })
+    };
     let classified = classify(&asked, input.mode);
     let (mode, tier) = (classified.mode, classified.tier);
     let strategy = strategy_of(tier);
@@ -212,6 +221,7 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     let bytes = before.bytes + input.message.len() + briefing.len();
     let estimate_micros = model.map_or(0, |(_, price)| price.cost_micros(&tokens_of(mode, tier, bytes)));
     let files = given.iter().map(|given| given.path.clone()).collect();
+    let recalled = recalled.await.map_err(|error| Error::internal(error.to_string()))?;
     let turn = ThemeTurn {
         project_id: project,
         mode,
@@ -222,8 +232,9 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
         change_set_id: change_set,
         estimate_micros,
         escalations: Vec::new(),
+        helper: None,
     };
-    Ok(Planned { chat: input.chat_id, turn, briefing })
+    Ok(Planned { chat: input.chat_id, turn, briefing, recalled })
 }
 
 /// A file that the model is given ahead.
@@ -349,13 +360,27 @@ fn ask_of(tier: TaskTier) -> AskModel {
 }
 
 /// How themes lead their turns.
-pub static LEADS: AreaLead = AreaLead { system, lead: led, refusal, has_edited, changed };
+pub static LEADS: AreaLead = AreaLead {
+    system,
+    task: helpers::message,
+    lead: led,
+    refusal,
+    has_edited,
+    edited: helpers::edited,
+    changed,
+};
 
-fn system() -> Vec<SystemBlock> {
-    prompts::system().into_iter().map(|text| SystemBlock::cached(text, CacheTtl::OneHour)).collect()
+fn system(turn: &ThemeTurn) -> Vec<SystemBlock> {
+    let texts = if turn.helper.is_some() { prompts::system_of_helpers() } else { prompts::system() };
+    texts.into_iter().map(|text| SystemBlock::cached(text, CacheTtl::OneHour)).collect()
 }
 
 fn led(turn: &ThemeTurn, steps: &[Step]) -> Lead {
+    if let Some(helper) = &turn.helper {
+        let steps = helpers::steps_of(helper.role, turn.tier);
+        let (ask, tier) = (helpers::ask_of(helper, turn.tier), ModelTier::Standard);
+        return Lead { escalations: Vec::new(), steps, reply_tokens: REPORT_TOKENS, ask, tier, nudge: None };
+    }
     let escalations = lead::escalations(turn, steps);
     let tier = escalations.last().map_or(turn.tier, |last| last.tier);
     let strategy = escalations.last().map_or(turn.strategy, |last| last.strategy);

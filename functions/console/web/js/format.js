@@ -133,3 +133,16 @@ export const spaced = (name) => name.replaceAll("_", " ");
 
 /** The lines of a text, without the empty ones. */
 export const linesOf = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+
+const HELPERS = {
+  liquid_specialist: "Specialist for Liquid",
+  css_specialist: "Specialist for CSS",
+  javascript_specialist: "Specialist for JavaScript",
+  json_specialist: "Specialist for JSON",
+  reviewer: "Review",
+  second_opinion: "Second opinion",
+  worker: "Look-up",
+};
+
+/** The words for a helper of a turn. */
+export const helperName = (role) => HELPERS[role] ?? capital(spaced(role));

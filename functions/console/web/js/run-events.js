@@ -1,7 +1,7 @@
 // The events of a run: read while the page shows them, and drawn as a waterfall of steps.
 
 import { follow } from "./sse.js";
-import { counted, duration, figure, money, spaced } from "./format.js";
+import { counted, duration, figure, helperName, money, spaced } from "./format.js";
 import { asText } from "./changes.js";
 import { h } from "./view.js";
 
@@ -165,6 +165,12 @@ export function stepsOfRun(events, kind) {
         break;
       case "turn.escalated":
         note(event, "The turn is larger than planned", data.why);
+        break;
+      case "helper.started":
+        note(event, `Another model helps: ${helperName(data.role)}`, data.task);
+        break;
+      case "helper.ended":
+        note(event, `${helperName(data.role)}: ${data.state}`, data.error?.detail ?? data.edited.join(", "), data.state === "completed" ? undefined : "warn");
         break;
       case "theme.changed":
         if (data.files.length > 0) note(event, `Its changes: ${counted(data.files.length, "file")}`, data.files.map((one) => one.path).join(", "));

@@ -7,7 +7,7 @@ import { openText, rehearse } from "./action-rehearsal.js";
 import { plainTimes, questionOf } from "./action.js";
 import { conditionText, scheduleWords } from "./changes.js";
 import { callCard, proposalCard, questionCard } from "./cards.js";
-import { bytes, capital, clock, counted, dayMonth, duration, figure, money, moment, weekday, wholeTime } from "./format.js";
+import { bytes, capital, clock, counted, dayMonth, duration, figure, helperName, money, moment, weekday, wholeTime } from "./format.js";
 import { agentName } from "./frame.js";
 import { agentOff, button, chip, facts, failureOf, head, lamp, link, mayRun, press, problem, row, rows, section, stateWord } from "./parts.js";
 import { markdownView } from "./markdown.js";
@@ -36,7 +36,7 @@ const isUnderWay = ({ run, occurrence }) => run?.state === "running" || ["due", 
 
 export const runPage = {
   nav: "agents",
-  title: (ctx) => ctx.data.action?.title ?? { chat: "A turn", setup: "A turn of the setup", theme: "A turn about a theme", rehearsal: "A rehearsal" }[ctx.data.whole.run?.kind] ?? "A run",
+  title: (ctx) => ctx.data.action?.title ?? { chat: "A turn", setup: "A turn of the setup", theme: "A turn about a theme", helper: "A part of a turn", rehearsal: "A rehearsal" }[ctx.data.whole.run?.kind] ?? "A run",
   reads(ctx) {
     const runId = ctx.params.run_id;
     const known = cached(runKey(ctx));
@@ -136,7 +136,7 @@ function chatHref(run) {
   return run.agent_id && run.chat_id ? `#/agents/${run.agent_id}/chat/${run.chat_id}` : null;
 }
 
-const RUN_KINDS = { action: "a run", rehearsal: "a rehearsal: nothing of it was done", chat: "a turn of a chat", setup: "a turn of the setup", theme: "a turn about a theme" };
+const RUN_KINDS = { action: "a run", rehearsal: "a rehearsal: nothing of it was done", chat: "a turn of a chat", setup: "a turn of the setup", theme: "a turn about a theme", helper: "a part of a turn that another model does" };
 
 function runHead(ctx, { run, occurrence }, action, isLive) {
   const runId = ctx.params.run_id;
@@ -144,8 +144,9 @@ function runHead(ctx, { run, occurrence }, action, isLive) {
   const canRun = isOfAction && !isLive && mayRun(action);
   const chat = run && chatHref(run);
   return head(
-    run?.kind === "rehearsal" ? `Rehearsal of ${action?.title ?? "an action"}` : ["chat", "setup", "theme"].includes(run?.kind) ? "A turn" : action?.title ?? "A run",
+    run?.kind === "rehearsal" ? `Rehearsal of ${action?.title ?? "an action"}` : run?.kind === "helper" ? helperName(run.theme?.helper?.role ?? "helper") : ["chat", "setup", "theme"].includes(run?.kind) ? "A turn" : action?.title ?? "A run",
     [RUN_KINDS[run?.kind] ?? (occurrence ? "a due time" : null), isOfAction && action.schedule_text && scheduleWords(action.schedule_text)].filter(Boolean).join(" · "),
+    run?.theme?.helper && link("Open its turn", `#/runs/${run.theme.helper.turn}`, { kind: "" }),
     chat && link(run.kind === "chat" && run.action_id ? "Open the conversation" : "Open the chat", chat, { kind: "" }),
     action && !chat && link("Talk about it", `#/actions/${action.action_id}/talk`, { kind: "quiet" }),
     run?.state === "running" && button(ctx, "Cancel", { key: "cancel run", act: () => post(`/runs/${runId}/cancel`) }),

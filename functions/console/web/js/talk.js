@@ -5,7 +5,7 @@
 
 import { get, post } from "./api.js";
 import { callCard, proposalCard } from "./cards.js";
-import { bytes, capital, counted, moment, spaced } from "./format.js";
+import { bytes, capital, counted, helperName, moment, money, spaced } from "./format.js";
 import { foreignLink, markdownStream, markdownView, readContent } from "./markdown.js";
 import { knewLater, knewView } from "./memory-facts.js";
 import { isAnswered, outcomeLines } from "./outcomes.js";
@@ -296,6 +296,15 @@ function onEvent(ctx, talk, record, { id, event, data }) {
     case "theme.changed":
       record.changed = data;
       break;
+    // After a crash the first of them can come again.
+    case "helper.started":
+    case "helper.ended": {
+      const known = record.items.find((one) => one.kind === "helper" && one.runId === data.run_id);
+      const item = known ?? { kind: "helper", key: `helper ${data.run_id}`, id, runId: data.run_id, role: data.role, task: "", files: [], ended: null };
+      if (!known) record.items.push(item);
+      Object.assign(item, event === "helper.ended" ? { ended: data } : { task: data.task, files: data.files });
+      break;
+    }
     case "run.started":
       if (!data.theme) return;
       record.theme = data.theme;
@@ -459,9 +468,27 @@ function itemView(item) {
         h("pre", { class: "reader", tabindex: "0", "aria-label": "What the tool was asked with" }, asText(item.input) || "nothing"),
         item.result !== null && [h("h3", {}, "Answer"), h("pre", { class: "reader", tabindex: "0", "aria-label": "What the tool answered" }, asText(item.result))],
       );
+    case "helper":
+      return helperView(item);
     default:
       return h("p", { class: "line muted", key: item.key }, item.text);
   }
+}
+
+/** What another model does for the turn, as a lane of its own. */
+function helperView({ key, runId, role, task, files, ended }) {
+  const state = !ended ? " · working…" : ended.state === "completed" ? " · done" : ` · ${ended.state}`;
+  const paths = (title, list) => list.length > 0 && [h("h3", {}, title), h("ul", { class: "plain paths" }, list.map((path) => h("li", { key: `${title} ${path}` }, h("code", {}, path))))];
+  return h(
+    "details",
+    { class: "step lane", key, open: ended ? null : true },
+    h("summary", {}, h("b", {}, helperName(role)), task && ` ${task.split("\n")[0].slice(0, 120)}`, h("span", { class: ended && ended.state !== "completed" ? "bad" : "muted" }, state)),
+    task.includes("\n") || task.length > 120 ? h("p", { class: "long" }, task) : null,
+    ended ? paths("Changed", ended.edited) : paths("It may change", files),
+    ended?.error && h("p", { class: "bad" }, ended.error.detail),
+    ended?.report && [h("h3", {}, "Report"), h("p", { class: "long" }, ended.report)],
+    h("p", { class: "muted" }, [ended?.model, ended?.cost_micros > 0 && money(ended.cost_micros)].filter(Boolean).join(" · "), " ", h("a", { href: `#/runs/${runId}` }, "See what it does")),
+  );
 }
 
 function afterRun(ctx, talk, runId, proposals) {

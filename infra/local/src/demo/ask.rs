@@ -22,7 +22,7 @@ pub enum Scene {
     Check,
     /// Descriptions of a theme's files.
     Theme,
-    /// A turn of the theme agent. Its system text has the same marker, and it has other tools.
+    /// A turn of the theme agent, or one of its helpers. The system text of a turn has the same marker as descriptions, and other tools.
     ThemeAgent,
     /// The summary of messages that are no longer sent.
     Summary,
@@ -37,12 +37,13 @@ pub enum Scene {
     Other,
 }
 
-const MARKERS: [(&str, Scene); 11] = [
+const MARKERS: [(&str, Scene); 12] = [
     ("<lamplighter:setup>", Scene::Setup),
     ("<lamplighter:check>", Scene::Check),
     ("<lamplighter:run>", Scene::Run),
     ("<lamplighter:chat>", Scene::Chat),
     ("<lamplighter:about>", Scene::About),
+    ("<lamplighter:helper>", Scene::ThemeAgent),
     ("<lamplighter:theme>", Scene::Theme),
     ("<lamplighter:summary>", Scene::Summary),
     ("<lamplighter:memory>", Scene::Memory),

@@ -4,6 +4,10 @@ use serde_json::{Value, json};
 
 const BRIEFING: &str = "<lamplighter:briefing>\n";
 
+/// How the only message of a person begins in the run of a helper, and what stands before its task.
+const HELPER: &str = "# You are: ";
+const TASK: &str = "\n# Your task\n";
+
 /// The end of a file, in lines.
 const LAST_LINE: u32 = 1_000_000;
 
@@ -104,6 +108,11 @@ impl Turn {
         let (told, said): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.starts_with(BRIEFING));
         // What stands before the newest words is of the platform, such as the time.
         self.said = said.last().map_or("", |text| text.trim()).to_owned();
+        if let Some((_, task)) = self.said.split_once(TASK).filter(|_| self.said.starts_with(HELPER)) {
+            (self.said, self.mode) = (task.to_owned(), "code".to_owned());
+            self.files.clear();
+            return;
+        }
         (self.mode, self.files) = told.last().map_or_else(Default::default, |text| briefing(text));
     }
 

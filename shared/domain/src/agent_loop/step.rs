@@ -15,6 +15,9 @@ use crate::tools::{
     assets::{GENERATE_ASSET, SAVE_OUTPUT},
 };
 
+/// How the result of a call begins that was not made.
+pub const NOT_CALLED: &str = "not called: ";
+
 /// One step: a reply, and the results of its calls as far as they were made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {

@@ -85,6 +85,8 @@ pub struct Ask {
     /// The size of the task. It decides before the agent's tier.
     pub task: Option<TaskTier>,
     pub work: Option<Work>,
+    /// A model of another provider comes first, if there is one.
+    pub other_than: Option<Vendor>,
 }
 
 /// Models that somebody has asked for.

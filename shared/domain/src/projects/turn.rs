@@ -1,9 +1,11 @@
 //! A turn of the theme agent: what a person's message asks for, how large it is, and how the work is done.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ids::{ChangeSetId, ProjectId};
+use crate::ids::{CallId, ChangeSetId, ProjectId, RunId};
+use crate::models::Vendor;
 use crate::models::routing::TaskTier;
 
 /// What a person wants of a turn.
@@ -65,6 +67,9 @@ pub struct ThemeTurn {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub escalations: Vec<Escalation>,
+    /// What it does for another turn, if it is the run of a helper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helper: Option<Helper>,
 }
 
 impl ThemeTurn {
@@ -90,4 +95,72 @@ pub struct Escalation {
     pub strategy: TurnStrategy,
     /// Why, in words.
     pub why: String,
+}
+
+/// What a helper is good at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HelperRole {
+    /// Edits templates, sections, blocks and snippets.
+    LiquidSpecialist,
+    /// Edits style sheets.
+    CssSpecialist,
+    /// Edits scripts.
+    JavascriptSpecialist,
+    /// Edits JSON templates, locales and settings.
+    JsonSpecialist,
+    /// Looks at the changes of the turn.
+    Reviewer,
+    /// Answers a question with another model than the turn's.
+    SecondOpinion,
+    /// Looks something up.
+    Worker,
+}
+
+impl HelperRole {
+    pub const ALL: [Self; 7] = [
+        Self::LiquidSpecialist,
+        Self::CssSpecialist,
+        Self::JavascriptSpecialist,
+        Self::JsonSpecialist,
+        Self::Reviewer,
+        Self::SecondOpinion,
+        Self::Worker,
+    ];
+
+    /// Whether it may change files.
+    #[must_use]
+    pub const fn edits(self) -> bool {
+        matches!(
+            self,
+            Self::LiquidSpecialist | Self::CssSpecialist | Self::JavascriptSpecialist | Self::JsonSpecialist
+        )
+    }
+}
+
+/// What a run does for the turn that has begun it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Helper {
+    /// The run of the turn.
+    pub turn: RunId,
+    /// The call of that run.
+    #[schema(value_type = String, example = "3.0")]
+    pub call_id: CallId,
+    pub role: HelperRole,
+    /// What it was told, in the words of the turn.
+    pub task: String,
+    /// The files that it may change. Nobody else of the turn changes them meanwhile.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// The most that it may cost, in micro-dollars. It is a part of what the turn may cost.
+    pub ceiling_micros: i64,
+    /// When it must be done.
+    pub until: Timestamp,
+    /// Its model shall come from another provider, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "anthropic")]
+    pub other_than: Option<Vendor>,
+    /// The files that it has changed, once it has ended.
+    #[serde(default)]
+    pub edited: Vec<String>,
 }

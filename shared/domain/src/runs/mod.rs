@@ -53,6 +53,9 @@ pub struct Run {
     pub usage: Usage,
     #[serde(default)]
     pub cost_micros: i64,
+    /// What the helpers of this run have cost. Their own runs have it, too.
+    #[serde(default, skip_serializing_if = "is_free")]
+    pub helpers_micros: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// How often the run was taken over. Writes of former executors are refused.
@@ -163,6 +166,7 @@ impl Run {
             agent_draft: None,
             usage: Usage::default(),
             cost_micros: 0,
+            helpers_micros: 0,
             error: None,
             fence: 0,
             attempts: 0,
@@ -350,6 +354,8 @@ pub enum RunKind {
     Rehearsal,
     /// A turn of the theme agent.
     Theme,
+    /// A part of such a turn that another model does.
+    Helper,
 }
 
 /// The state of a run.
@@ -454,6 +460,12 @@ pub enum EventKind {
     /// What a turn of the theme agent has changed: its change set and the files in it.
     #[serde(rename = "theme.changed")]
     ThemeChanged,
+    /// A helper of a turn has begun: `run_id` is its run, which can be followed by itself. After a crash it can come again.
+    #[serde(rename = "helper.started")]
+    HelperStarted,
+    /// A helper of a turn has ended.
+    #[serde(rename = "helper.ended")]
+    HelperEnded,
     #[serde(rename = "run.completed")]
     RunCompleted,
     #[serde(rename = "run.failed")]
@@ -465,7 +477,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::RunStarted,
         Self::MessageDelta,
         Self::ThinkingDelta,
@@ -487,6 +499,8 @@ impl EventKind {
         Self::StepRestarted,
         Self::TurnEscalated,
         Self::ThemeChanged,
+        Self::HelperStarted,
+        Self::HelperEnded,
         Self::RunCompleted,
         Self::RunFailed,
         Self::RunCancelled,
@@ -518,6 +532,8 @@ impl EventKind {
             Self::StepRestarted => "step.restarted",
             Self::TurnEscalated => "turn.escalated",
             Self::ThemeChanged => "theme.changed",
+            Self::HelperStarted => "helper.started",
+            Self::HelperEnded => "helper.ended",
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",
             Self::RunCancelled => "run.cancelled",

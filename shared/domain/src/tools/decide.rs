@@ -13,6 +13,11 @@ pub enum Setting<'a> {
     AboutAction,
     /// A conversation with the theme agent.
     Theme,
+    /// A helper of the theme agent.
+    Helper {
+        /// Whether it may edit files.
+        edits: bool,
+    },
     /// An unattended run of an action with these grants.
     Run { grants: &'a [String] },
     /// A call of an MCP client.
@@ -27,6 +32,7 @@ impl Setting<'_> {
             Self::Chat => Surface::Chat,
             Self::AboutAction => Surface::AboutAction,
             Self::Theme => Surface::Theme,
+            Self::Helper { .. } => Surface::Helper,
             Self::Run { .. } => Surface::Run,
             Self::Mcp => Surface::Mcp,
         }
@@ -68,6 +74,12 @@ pub fn decide_about(tool: &'static ToolDef, setting: Setting<'_>) -> Decision {
         });
     }
     match setting {
+        Setting::Helper { edits: false } if tool.effect != Effect::Read => {
+            Decision::Refused("this helper reads, and changes nothing".to_owned())
+        }
+        Setting::Helper { .. } if tool.effect == Effect::Outside => {
+            Decision::Refused("a helper does nothing outside this platform".to_owned())
+        }
         Setting::Run { grants } if tool.needs_grant() => {
             if grants.iter().any(|grant| grant == tool.grant()) {
                 Decision::Allowed(tool)
@@ -111,7 +123,7 @@ pub fn offered_of(
 mod tests {
     use serde_json::json;
 
-    use super::super::{ALL, DOCUMENTS, LOOP, MCP, OWN, THEME};
+    use super::super::{ALL, DOCUMENTS, HELPERS, LOOP, MCP, OWN, THEME};
     use super::*;
 
     /// Allowed for MCP clients, and nowhere else.
@@ -121,8 +133,15 @@ mod tests {
         list_actions read_action propose_action explain_action list_runs read_run list_run_outputs preview_schedule
         list_proposals read_proposal search_memory remember_card correct_fact forget_fact
         report_run read_practices read_document sync_documentation add_commit";
-    const EVERYWHERE: &[Surface] =
-        &[Surface::Setup, Surface::Chat, Surface::AboutAction, Surface::Theme, Surface::Run, Surface::Mcp];
+    const EVERYWHERE: &[Surface] = &[
+        Surface::Setup,
+        Surface::Chat,
+        Surface::AboutAction,
+        Surface::Theme,
+        Surface::Helper,
+        Surface::Run,
+        Surface::Mcp,
+    ];
     static WRITES: ToolDef = ToolDef::new("writes", "", Effect::Write, EVERYWHERE, || json!({}));
     static ACTS_OUTSIDE: ToolDef =
         ToolDef::new("acts_outside", "", Effect::Outside, EVERYWHERE, || json!({}));
@@ -138,8 +157,8 @@ mod tests {
     /// The name of a tool, and a letter for each of [`settings`]: allowed, needs a person, refused.
     type Row = (&'static str, &'static str);
 
-    /// Setup, chat, about an action, run without grants, run with grants, MCP, theme agent.
-    fn settings(granted: &[String]) -> [Setting<'_>; 7] {
+    /// Setup, chat, about an action, run without grants, run with grants, MCP, theme agent, its helpers that read, and those that edit.
+    fn settings(granted: &[String]) -> [Setting<'_>; 9] {
         [
             Setting::Setup,
             Setting::Chat,
@@ -148,6 +167,8 @@ mod tests {
             Setting::Run { grants: granted },
             Setting::Mcp,
             Setting::Theme,
+            Setting::Helper { edits: false },
+            Setting::Helper { edits: true },
         ]
     }
 
@@ -155,64 +176,71 @@ mod tests {
     fn every_tool_is_decided_about_in_every_setting() {
         let granted = ["generate_actions", "acts_outside", "edit_theme"].map(str::to_owned);
         let of_loop: &[Row] = &[
-            ("query_actions", "raaaarr"),
-            ("query_assets", "raaaarr"),
-            ("read_asset", "raaaarr"),
-            ("generate_asset", "raaaarr"),
-            ("generate_actions", "raaparr"),
-            ("ready_to_create", "arrrrrr"),
-            ("save_output", "rrraarr"),
-            ("ask_person", "rrraarr"),
-            ("change_action", "raarrrr"),
-            ("command_action", "raarrrr"),
-            ("note", "rrraarr"),
-            ("nothing_new", "rrraarr"),
-            ("read_messages", "aaarrra"),
-            ("query_practice", "raaaarr"),
-            ("explain_action", "raarrrr"),
+            ("query_actions", "raaaarrrr"),
+            ("query_assets", "raaaarrrr"),
+            ("read_asset", "raaaarrrr"),
+            ("generate_asset", "raaaarrrr"),
+            ("generate_actions", "raaparrrr"),
+            ("ready_to_create", "arrrrrrrr"),
+            ("save_output", "rrraarrrr"),
+            ("ask_person", "rrraarrrr"),
+            ("change_action", "raarrrrrr"),
+            ("command_action", "raarrrrrr"),
+            ("note", "rrraarrrr"),
+            ("nothing_new", "rrraarrrr"),
+            ("read_messages", "aaarrrarr"),
+            ("query_practice", "raaaarrrr"),
+            ("explain_action", "raarrrrrr"),
         ];
-        let of_own: &[Row] = &[("read_result", "raaaara")];
-        let of_documents: &[Row] = &[("read_document", "raaaarr"), ("sync_documentation", "raaaarr")];
+        let of_own: &[Row] = &[("read_result", "raaaaraaa")];
+        let of_documents: &[Row] = &[("read_document", "raaaarrrr"), ("sync_documentation", "raaaarrrr")];
         let of_theme: &[Row] = &[
-            ("list_files", "raaaaaa"),
-            ("read_file", "raaaaaa"),
-            ("read_lines", "raaaaaa"),
-            ("extract_region", "raaaaaa"),
-            ("grep_content", "raaaaaa"),
-            ("search_files", "raaaaaa"),
-            ("theme_check", "raaaaaa"),
-            ("edit_lines", "raapaaa"),
-            ("search_replace", "raapaaa"),
-            ("write_file", "raapaaa"),
-            ("edit_node", "raapaaa"),
-            ("create_file", "raapaaa"),
-            ("delete_file", "raapaaa"),
-            ("rename_file", "raapaaa"),
-            ("undo_edit", "raapaaa"),
-            ("show_changes", "raaaaaa"),
-            ("apply_changes", "raappaa"),
-            ("get_dependency_graph", "raaaaaa"),
-            ("find_references", "raaaaaa"),
-            ("trace_rendering_chain", "raaaaaa"),
-            ("get_schema_settings", "raaaaaa"),
-            ("check_theme_setting", "raaaaaa"),
-            ("diagnose_visibility", "raaaaaa"),
-            ("analyze_variants", "raaaaaa"),
-            ("check_performance", "raaaaaa"),
-            ("generate_placeholder", "raaaaaa"),
-            ("run_command", "raaaaaa"),
-            ("read_plan", "raaaaaa"),
-            ("update_plan", "raapaaa"),
+            ("list_files", "raaaaaaaa"),
+            ("read_file", "raaaaaaaa"),
+            ("read_lines", "raaaaaaaa"),
+            ("extract_region", "raaaaaaaa"),
+            ("grep_content", "raaaaaaaa"),
+            ("search_files", "raaaaaaaa"),
+            ("theme_check", "raaaaaaaa"),
+            ("edit_lines", "raapaaara"),
+            ("search_replace", "raapaaara"),
+            ("write_file", "raapaaara"),
+            ("edit_node", "raapaaara"),
+            ("create_file", "raapaaara"),
+            ("delete_file", "raapaaara"),
+            ("rename_file", "raapaaara"),
+            ("undo_edit", "raapaaara"),
+            ("show_changes", "raaaaaaaa"),
+            ("apply_changes", "raappaarr"),
+            ("get_dependency_graph", "raaaaaaaa"),
+            ("find_references", "raaaaaaaa"),
+            ("trace_rendering_chain", "raaaaaaaa"),
+            ("get_schema_settings", "raaaaaaaa"),
+            ("check_theme_setting", "raaaaaaaa"),
+            ("diagnose_visibility", "raaaaaaaa"),
+            ("analyze_variants", "raaaaaaaa"),
+            ("check_performance", "raaaaaaaa"),
+            ("generate_placeholder", "raaaaaaaa"),
+            ("run_command", "raaaaaaaa"),
+            ("read_plan", "raaaaaaaa"),
+            ("update_plan", "raapaaarr"),
         ];
-        let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrrar")).collect();
-        let invented: &[Row] = &[("writes", "aaaaaaa"), ("acts_outside", "ppppapp")];
+        let of_helpers: &[Row] = &[
+            ("run_specialist", "rrrrrrarr"),
+            ("run_review", "rrrrrrarr"),
+            ("get_second_opinion", "rrrrrrarr"),
+            ("spawn_workers", "rrrrrrarr"),
+        ];
+        let of_mcp: Vec<Row> = MCP_TOOLS.split_whitespace().map(|name| (name, "rrrrrarrr")).collect();
+        let invented: &[Row] = &[("writes", "aaaaaaara"), ("acts_outside", "ppppapprr")];
         static INVENTED: [&ToolDef; 2] = [&WRITES, &ACTS_OUTSIDE];
-        let unknown: &[Row] = &[("approve", "rrrrrrr"), ("", "rrrrrrr"), ("Query_Actions", "rrrrrrr")];
-        let tables: [(Table, &[&[Row]]); 6] = [
+        let unknown: &[Row] = &[("approve", "rrrrrrrrr"), ("", "rrrrrrrrr"), ("Query_Actions", "rrrrrrrrr")];
+        let tables: [(Table, &[&[Row]]); 7] = [
             (LOOP, &[of_loop, unknown]),
             (OWN, &[of_own, unknown]),
             (DOCUMENTS, &[of_documents, unknown]),
             (THEME, &[of_theme, unknown]),
+            (HELPERS, &[of_helpers, unknown]),
             (MCP, &[&of_mcp, unknown]),
             (&INVENTED, &[invented, unknown]),
         ];
@@ -227,7 +255,7 @@ mod tests {
                 assert!(rows.iter().any(|(name, _)| *name == tool.name), "{tool:?} needs a row above");
             }
         }
-        assert_eq!(ALL, [LOOP, OWN, DOCUMENTS, THEME, MCP], "a new table needs rows above");
+        assert_eq!(ALL, [LOOP, OWN, DOCUMENTS, THEME, HELPERS, MCP], "a new table needs rows above");
     }
 
     #[test]

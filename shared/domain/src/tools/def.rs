@@ -36,6 +36,8 @@ pub enum Surface {
     AboutAction,
     /// A conversation with the theme agent.
     Theme,
+    /// A part of such a conversation that another model does.
+    Helper,
     /// An unattended run of an action.
     Run,
     /// The MCP server.

@@ -7,6 +7,7 @@
 //! - [`SETS`]: sets of the tools of the MCP server, which a client names in the server's address
 //! - [`OWN`]: the tools that the loop performs itself
 //! - [`DOCUMENTS`], [`THEME`]: the tools of agents that use living documents, or a theme
+//! - [`HELPERS`]: the tools with which the theme agent gives parts of its work to other models
 //! - [`ToolCall`]: a call of the agent loop, with parsed arguments
 //! - [`decide`], [`offered`]: whether a call is allowed, and which tools are offered
 //!
@@ -125,7 +126,7 @@ pub const OWN: Table = &[&results::READ_RESULT];
 pub const DOCUMENTS: Table = &[&documents::READ_DOCUMENT, &documents::SYNC_DOCUMENTATION];
 
 /// All tables. For tests: a function that uses one table does not link the tools of the others.
-pub const ALL: [Table; 5] = [LOOP, OWN, DOCUMENTS, THEME, MCP];
+pub const ALL: [Table; 6] = [LOOP, OWN, DOCUMENTS, THEME, HELPERS, MCP];
 
 /// The tool with this name.
 #[must_use]
@@ -136,6 +137,9 @@ pub fn find(table: Table, name: &str) -> Option<&'static ToolDef> {
 /// The tools of agents that have a theme. Those that edit need the grant [`theme_tools::EDIT`] in an unattended run. The area of themes performs
 /// them.
 pub const THEME: Table = theme_tools::TOOLS;
+
+/// The tools with which the theme agent gives parts of its work to other models. The area of themes performs them.
+pub const HELPERS: Table = theme_tools::HELPERS;
 
 /// The tools that an agent's projects give it, besides [`LOOP`]: of living documents, and of a theme.
 pub fn of_projects(has_documents: bool, has_theme: bool) -> impl Iterator<Item = &'static ToolDef> + use<> {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Effect::Read;
-use super::Surface::{AboutAction, Chat, Run, Theme};
+use super::Surface::{AboutAction, Chat, Helper, Run, Theme};
 use super::ToolDef;
 use super::arguments::Arguments;
 use super::schema::object;
@@ -15,7 +15,7 @@ pub static READ_RESULT: ToolDef = ToolDef::new(
     "read_result",
     "Reads the next page of a long result. A result that was cut names its call_id and the from_char to begin at.",
     Read,
-    &[Chat, AboutAction, Theme, Run],
+    &[Chat, AboutAction, Theme, Helper, Run],
     || {
         let properties = json!({
             "call_id": {

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::Effect::{self, Propose, Read, Write};
-use super::Surface::{self, AboutAction, Chat, Mcp, Run, Theme};
-use super::schema::{integer, object, string, text};
+use super::Surface::{self, AboutAction, Chat, Helper, Mcp, Run, Theme};
+use super::schema::{choice, integer, object, string, text};
 use super::{Table, ToolDef};
 
 /// The grant of the tools that edit.
@@ -100,7 +100,10 @@ pub fn instead(name: &str) -> Option<&'static str> {
     INSTEAD.iter().find(|(other, _)| *other == name).map(|(_, told)| *told)
 }
 
-const PLACES: &[Surface] = &[Chat, AboutAction, Theme, Run, Mcp];
+const PLACES: &[Surface] = &[Chat, AboutAction, Theme, Run, Mcp, Helper];
+
+/// What is left to the turn that a helper works for.
+const NOT_OF_HELPERS: &[Surface] = &[Chat, AboutAction, Theme, Run, Mcp];
 
 const fn tool(
     name: &'static str,
@@ -297,6 +300,7 @@ pub static SHOW_CHANGES: ToolDef = reads(
 pub static APPLY_CHANGES: ToolDef = ToolDef {
     idempotent: true,
     replaces: true,
+    surfaces: NOT_OF_HELPERS,
     ..tool(
         "apply_changes",
         "Puts your edits into the theme, all or none. Refused if the theme changed underneath. Otherwise a person applies them.",
@@ -418,17 +422,85 @@ pub static READ_PLAN: ToolDef =
 /// The most characters of a plan.
 pub const MAX_PLAN: usize = 8_000;
 
-pub static UPDATE_PLAN: ToolDef = edits(
-    "update_plan",
-    "Writes the plan of your edits: steps, what is done, notes. The person sees it beside them.",
+pub static UPDATE_PLAN: ToolDef = ToolDef {
+    surfaces: NOT_OF_HELPERS,
+    ..edits(
+        "update_plan",
+        "Writes the plan of your edits: steps, what is done, notes. The person sees it beside them.",
+        || {
+            let properties = json!({
+                "text": text("All of it, in Markdown.", MAX_PLAN),
+                "version": integer("Of the plan that it replaces; 0 if there is none.", 0, None),
+            });
+            object(&properties, &["text", "version"])
+        },
+    )
+};
+
+/// The tools with which the theme agent gives parts of its work to other models, in the order in which models see them.
+pub const HELPERS: Table = &[&RUN_SPECIALIST, &RUN_REVIEW, &GET_SECOND_OPINION, &SPAWN_WORKERS];
+
+/// The most characters of what a helper is told.
+pub const MAX_TASK: usize = 8_000;
+
+/// The most files that a specialist may edit.
+pub const MAX_LEASED: usize = 12;
+
+/// The most workers of a call.
+pub const MAX_WORKERS: usize = 4;
+
+const fn helper(
+    name: &'static str,
+    description: &'static str,
+    effect: Effect,
+    input: fn() -> Value,
+) -> ToolDef {
+    ToolDef::new(name, description, effect, &[Theme], input)
+}
+
+fn task(description: &str) -> Value {
+    text(description, MAX_TASK)
+}
+
+pub static RUN_SPECIALIST: ToolDef = helper(
+    "run_specialist",
+    "Another model does a part of the work in your change set, and says what it did. Specialists for different files, called in one reply, \
+     work at the same time.",
+    Write,
     || {
-        let properties = json!({
-            "text": text("All of it, in Markdown.", MAX_PLAN),
-            "version": integer("Of the plan that it replaces; 0 if there is none.", 0, None),
+        let files = json!({
+            "type": "array", "items": path(), "minItems": 1, "maxItems": MAX_LEASED,
+            "description": "The only files that it may change or make.",
         });
-        object(&properties, &["text", "version"])
+        let properties = json!({
+            "kind": choice(&["liquid", "css", "javascript", "json"], "What it is good at."),
+            "task": task("It sees nothing but this: what to change, where, with names and lines, and what must stay."),
+            "files": files,
+        });
+        object(&properties, &["kind", "task", "files"])
     },
 );
+
+pub static RUN_REVIEW: ToolDef =
+    helper("run_review", "Another model looks at your edits so far and says what is wrong.", Read, || {
+        object(&json!({"task": task("What the person asked for, and what to look at.")}), &["task"])
+    });
+
+pub static GET_SECOND_OPINION: ToolDef = helper(
+    "get_second_opinion",
+    "A model of another provider, or else of another size, answers a question. It reads the theme.",
+    Read,
+    || object(&json!({"question": task("With all that it must know, and the paths.")}), &["question"]),
+);
+
+pub static SPAWN_WORKERS: ToolDef =
+    helper("spawn_workers", "Other models look things up in the theme at the same time.", Read, || {
+        let tasks = json!({
+            "type": "array", "items": task("What to find out, and what to answer."),
+            "minItems": 1, "maxItems": MAX_WORKERS,
+        });
+        object(&json!({"tasks": tasks}), &["tasks"])
+    });
 
 #[cfg(test)]
 mod tests {

@@ -45,7 +45,7 @@ impl AskedModels {
         if role.is_none() && tier.is_none() && task.is_none() && work.is_none() {
             return ModelTier::ALL.map(|tier| Ask { tier: Some(tier), ..Ask::default() }).into();
         }
-        vec![Ask { role: role.unwrap_or_default(), tier, task, work }]
+        vec![Ask { role: role.unwrap_or_default(), tier, task, work, other_than: None }]
     }
 }
 

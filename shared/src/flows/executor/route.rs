@@ -108,6 +108,9 @@ async fn go_on(cx: &Cx, owner: &Owner, id: RunId, deadline: Timestamp) -> Result
         Some(found) if found.value.kind == RunKind::Rehearsal => {
             execute::rehearse(cx, owner, found, deadline).boxed().await
         }
+        Some(found) if found.value.kind == RunKind::Helper => {
+            turn::helpers::take_over(cx, owner, found, deadline).boxed().await
+        }
         Some(found) => turn::take_over(cx, owner, found, deadline).boxed().await,
     }
 }

@@ -44,21 +44,27 @@ pub(crate) async fn about_message(
     chat: Option<Source>,
     agent: AgentId,
 ) -> Vec<Recalled> {
-    about(cx, owner, message, (Depth::Raw, chat, agent)).await
+    about(cx, owner, message, (Depth::Raw, chat, Some(agent))).await
+}
+
+/// What matters for a message to the theme agent: facts about the person, and cards that the person has written. It is no agent of the
+/// person, so it is told nothing that agents have said.
+pub async fn about_theme(cx: &Cx, owner: &Owner, message: &str) -> Vec<Recalled> {
+    about(cx, owner, message, (Depth::Memory, None, None)).await
 }
 
 /// What matters for the task of an action. No messages: an agent's replies may repeat what strangers have written, and nobody is there
 /// to notice.
 pub(crate) async fn about_task(cx: &Cx, owner: &Owner, action: &Action) -> Vec<Recalled> {
     let task = format!("{}\n{}", action.title, action.task_config.instructions);
-    about(cx, owner, &task, (Depth::Memory, Some(Source::Action(action.id)), action.agent_id)).await
+    about(cx, owner, &task, (Depth::Memory, Some(Source::Action(action.id)), Some(action.agent_id))).await
 }
 
 async fn about(
     cx: &Cx,
     owner: &Owner,
     text: &str,
-    (depth, except, agent): (Depth, Option<Source>, AgentId),
+    (depth, except, agent): (Depth, Option<Source>, Option<AgentId>),
 ) -> Vec<Recalled> {
     match tokio::time::timeout(PATIENCE, found(cx, owner, text, (depth, except, agent))).await {
         Ok(Ok(recalled)) => {
@@ -83,7 +89,7 @@ async fn found(
     cx: &Cx,
     owner: &Owner,
     text: &str,
-    (depth, except, agent): (Depth, Option<Source>, AgentId),
+    (depth, except, agent): (Depth, Option<Source>, Option<AgentId>),
 ) -> Result<Vec<Recalled>> {
     let text = &text[..text.floor_char_boundary(MAX_QUERY)];
     // A build that takes longer than this turn waits goes on, so that the next turn finds it done.
@@ -124,7 +130,7 @@ async fn of_agent(
     cx: &Cx,
     owner: &Owner,
     hits: &mut Vec<HitView>,
-    (agent, here): (AgentId, Option<ActionId>),
+    (agent, here): (Option<AgentId>, Option<ActionId>),
 ) -> Result<()> {
     let cards: BTreeSet<CardId> = (hits.iter())
         .filter(|hit| hit.kind == RecalledKind::Card)
@@ -151,15 +157,16 @@ async fn of_agent(
         let of = match source {
             // A fact, or a card that the person or a client has written.
             None => hit.kind != RecalledKind::Raw,
+            Some(Source::Chat(_) | Source::Action(_) | Source::Run(_)) if agent.is_none() => false,
             Some(Source::Chat(id)) => {
-                cx.store.chat(owner, id).await?.is_some_and(|chat| chat.value.agent_id == Some(agent))
+                cx.store.chat(owner, id).await?.is_some_and(|chat| chat.value.agent_id == agent)
             }
             Some(Source::Action(id)) => {
-                cx.store.action(owner, id).await?.is_some_and(|action| action.value.agent_id == agent)
+                cx.store.action(owner, id).await?.is_some_and(|action| Some(action.value.agent_id) == agent)
             }
             // The titles of its outputs may be what strangers want them to be.
             Some(Source::Run(id)) => runs.get(&id).is_some_and(|run| {
-                run.agent_id == Some(agent)
+                run.agent_id == agent
                     && run.tainted.is_none()
                     && (here.is_none() || run.action_id != here)
             }),

@@ -79,6 +79,8 @@ pub enum ListedKind {
     Setup,
     /// A turn of the theme agent.
     Theme,
+    /// A part of such a turn that another model does.
+    Helper,
 }
 
 impl From<OccurrenceKind> for ListedKind {
@@ -96,6 +98,7 @@ impl ListedKind {
         match kind {
             RunKind::Setup => Self::Setup,
             RunKind::Theme => Self::Theme,
+            RunKind::Helper => Self::Helper,
             RunKind::Chat => Self::Chat,
             RunKind::Action => Self::Manual,
             RunKind::Rehearsal => Self::Rehearsal,
@@ -104,7 +107,7 @@ impl ListedKind {
 
     /// Whether such runs are in the list of the runs that no action lists.
     const fn is_listed(self) -> bool {
-        matches!(self, Self::Rehearsal | Self::Chat | Self::Setup | Self::Theme)
+        matches!(self, Self::Rehearsal | Self::Chat | Self::Setup | Self::Theme | Self::Helper)
     }
 }
 

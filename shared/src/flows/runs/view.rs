@@ -46,6 +46,8 @@ pub struct RunView {
     pub agent_draft: Option<AgentDraft>,
     pub usage: Usage,
     pub cost_micros: i64,
+    /// What its helpers have cost, besides. 0 if it had none.
+    pub helpers_micros: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// Whether the reply ends because it reached a limit of its length.
@@ -139,6 +141,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         agent_draft: run.agent_draft,
         usage: run.usage,
         cost_micros: run.cost_micros,
+        helpers_micros: run.helpers_micros,
         error: run.error,
         cut_off: run.cut_off,
         sources: run.sources,

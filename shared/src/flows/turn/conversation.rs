@@ -7,6 +7,7 @@ use domain::chats::Thread;
 use domain::chats::conversation::title_of;
 use domain::ids::{ActionId, AgentId, ChatId, Owner, ProjectId};
 use domain::memory::Source;
+use domain::memory::recall::Recalled;
 use domain::models::SystemBlock;
 use domain::projects::turn::ThemeTurn;
 use domain::prompts::{self, RunInView};
@@ -52,6 +53,8 @@ pub struct Planned {
     pub turn: ThemeTurn,
     /// What the model is told with the message. It is stored after the message, and people do not see it there.
     pub briefing: String,
+    /// What it is told of memory, in a message of its own after the briefing.
+    pub recalled: Vec<Recalled>,
 }
 
 /// The conversation in its state at the beginning of the turn.
@@ -176,11 +179,15 @@ impl Conversation {
     }
 
     /// The stable part of the prompt.
-    pub fn system(&self, agent: Option<&Agent>, leads: Option<&AreaLead>) -> Vec<SystemBlock> {
+    pub fn system(
+        &self,
+        agent: Option<&Agent>,
+        (run, leads): (&Run, Option<&AreaLead>),
+    ) -> Vec<SystemBlock> {
+        if let (Some(turn), Some(leads)) = (&run.theme, leads) {
+            return (leads.system)(turn);
+        }
         match (agent, self) {
-            (None, Self::Chat(chat)) if chat.project_id.is_some() => {
-                leads.map(|leads| (leads.system)()).unwrap_or_default()
-            }
             (None, _) => prompts::setup(),
             (Some(agent), Self::Chat(_)) => prompts::chat(agent),
             (Some(agent), Self::Action(_)) => prompts::about_action(agent),

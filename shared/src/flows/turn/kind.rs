@@ -101,7 +101,7 @@ impl Turn {
                 agent: agent.and_then(|agent| agent.budget.per_month_micros),
                 action: None,
             },
-            system: self.conversation.system(agent, cx.leads()),
+            system: self.conversation.system(agent, (run, cx.leads())),
             // Only where a person reads the reply: what a provider's tools find comes from strangers, and nobody here can look into
             // it.
             provider_tools: agent
@@ -185,9 +185,12 @@ impl Kind for Turn {
         )?;
         let _ = self.forgotten.set(forgotten);
         let now = prompts::now(works_since(cx.run), &zone);
-        // A turn of the theme agent was told the time with its briefing, which is stored: so later turns begin with the same bytes.
-        let now = if cx.run.theme.is_some() { String::new() } else { now };
-        let parts = [now, recall::block(&recalled), view.unwrap_or_default(), docs.behind];
+        // A turn of the theme agent was told the time and what is recalled ahead, in messages that are stored: so later turns begin with the
+        // same bytes.
+        let parts = match cx.run.theme {
+            Some(_) => Vec::new(),
+            None => vec![now, recall::block(&recalled), view.unwrap_or_default(), docs.behind],
+        };
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let before = parts.join("\n");
         let mut messages = window(&messages, MAX_HISTORY_BYTES);

@@ -7,6 +7,7 @@
 pub mod about_action;
 pub mod completions;
 mod conversation;
+pub mod helpers;
 mod kind;
 mod older;
 
@@ -21,6 +22,7 @@ use domain::chats::conversation::{MAX_MESSAGE, READY, said as words_of};
 use domain::ids::{ChatId, Owner, ProposalId, RunId};
 use domain::memory::Source;
 use domain::memory::recall::Recalled;
+use domain::memory::told::Told;
 use domain::models::image::{self, ImageInput};
 use domain::models::{Block, Message, Role, StopReason};
 use domain::notices::waits;
@@ -191,7 +193,8 @@ enum Recalls {
 /// What is recalled about a message.
 async fn recalled(cx: &Cx, owner: &Owner, said: &Said) -> Vec<Recalled> {
     match &said.topic {
-        Topic::Setup(_) | Topic::Theme(_) => Vec::new(),
+        Topic::Setup(_) => Vec::new(),
+        Topic::Theme(planned) => planned.recalled.clone(),
         &Topic::Agent(agent, chat) => {
             recall::about_message(cx, owner, &said.message, chat.map(Source::Chat), agent).await
         }
@@ -272,8 +275,7 @@ async fn begin(
         writes.push(Store::run_write(owner, &run)?);
         writes.push(Store::run_listed_write(owner, &run)?);
         writes.push(Store::event_write(owner, run.run_id, &started)?);
-        let told = planned
-            .map(|planned| messages::of_turn(cx, Message::user(planned.briefing.as_str()), run.run_id));
+        let told = planned.into_iter().flat_map(|planned| told_ahead(cx, planned, run.run_id));
         let said_and_told = [words.clone()].into_iter().chain(told).collect();
         writes.extend(messages::writes(cx, owner, thread, said_and_told).await?);
         writes.extend(quota.write(owner, charge));
@@ -305,6 +307,19 @@ async fn begin(
             Written::Refused(_) => tries.next().await?,
         }
     }
+}
+
+/// What a turn of the theme agent is told with the person's message. It is stored as messages, so that later turns begin with the same bytes. What
+/// it is told of memory is a message of its own, which loses its words if the person deletes one of the facts.
+fn told_ahead(cx: &Cx, planned: &Planned, run: RunId) -> Vec<ChatMessage> {
+    let message = |text: &str| messages::of_turn(cx, Message::user(text), run);
+    let mut ahead = vec![message(&planned.briefing)];
+    if !planned.recalled.is_empty() {
+        let mut told = Told::default();
+        told.add(&planned.recalled);
+        ahead.push(ChatMessage { told, ..message(&domain::memory::recall::block(&planned.recalled)) });
+    }
+    ahead
 }
 
 /// Makes the conversation free for a new turn. Returns the version of the conversation's mark if a turn that has ended left it:
@@ -375,7 +390,7 @@ pub async fn to_take_over(cx: &Cx, owner: &Owner, id: RunId) -> Result<Option<Ve
     if found.value.state.is_final() || found.value.kind == RunKind::Action || is_held {
         return Ok(None);
     }
-    let (cause, account) = tokio::try_join!(cx.store.cancel_cause(owner, id), cx.store.account(owner))?;
+    let (cause, account) = tokio::try_join!(cx.store.cancel_cause_of(owner, &found.value), cx.store.account(owner))?;
     if let Some(cause) = cause.or(account.value.stop.map(|_| CancelCause::AccountStopped)) {
         recorder::end_without_executor(cx, owner, found, RunState::Cancelled, cause.error()).await?;
         return Ok(None);

@@ -24,7 +24,7 @@ pub struct LiveTurn {
 #[must_use]
 pub fn thread_of(run: &Run) -> Option<Thread> {
     match (run.kind, run.chat_id, run.action_id) {
-        (RunKind::Action | RunKind::Rehearsal, ..) => None,
+        (RunKind::Action | RunKind::Rehearsal | RunKind::Helper, ..) => None,
         (_, Some(chat), _) => Some(chat.into()),
         (_, None, Some(action)) => Some(action.into()),
         (_, None, None) => None,

@@ -165,6 +165,19 @@ impl Store {
         Ok(found.map(|found| found.value.cause))
     }
 
+    /// Why a run was asked to stop, or the turn that it helps.
+    pub async fn cancel_cause_of(&self, owner: &Owner, run: &Run) -> Result<Option<CancelCause>, StoreError> {
+        let turn = run.theme.as_ref().and_then(|turn| turn.helper.as_ref()).map(|helper| helper.turn);
+        let of_turn = async {
+            match turn {
+                Some(turn) => self.cancel_cause(owner, turn).await,
+                None => Ok(None),
+            }
+        };
+        let (own, of_turn) = tokio::try_join!(self.cancel_cause(owner, run.run_id), of_turn)?;
+        Ok(own.or(of_turn))
+    }
+
     pub async fn cancel_requested(&self, owner: &Owner, run: RunId) -> Result<bool, StoreError> {
         Ok(self.cancel_cause(owner, run).await?.is_some())
     }

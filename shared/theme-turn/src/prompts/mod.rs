@@ -17,6 +17,14 @@ pub use overlay::{Family, overlay};
 
 const AGENT: &str = include_str!("texts/agent.md").trim_ascii_end();
 
+const HELPER: &str = include_str!("texts/helper.md").trim_ascii_end();
+
+/// The same for the helpers of a turn.
+#[must_use]
+pub fn system_of_helpers() -> Vec<&'static str> {
+    vec![HELPER, modules::THEME_ARCHITECTURE]
+}
+
 /// The stable part of the prompt: who the agent is and how it works, then how a theme is built.
 #[must_use]
 pub fn system() -> Vec<&'static str> {

@@ -1,11 +1,12 @@
 //! The theme agent of the demo: true small edits for a few sentences, by plain rules.
 //!
 //! `theme_turn` has read what was said and done so far. `wish` finds out what a sentence wants, `places` finds the place of an edit, `stored`
-//! finds values in JSON files, and `edits` writes the calls. Each answer follows from the request alone: a rule runs from its beginning
+//! finds values in JSON files, `edits` writes the calls, and `share` gives a sentence with several wishes to specialists. Each answer follows from the request alone: a rule runs from its beginning
 //! each time, and asks for the first thing that no result says yet.
 
 mod edits;
 mod places;
+mod share;
 mod stored;
 mod wish;
 
@@ -17,6 +18,9 @@ use super::theme_turn::{Call, Step, Turn};
 
 /// The most calls of a turn, with the one that takes an edit back.
 const MAX_CALLS: usize = 8;
+
+/// The tool that gives a part of the work to another model.
+const SPECIALIST: &str = "run_specialist";
 
 /// The words with which a model says that nothing must be changed.
 const NO_CHANGE: &str = "NO CHANGE: ";
@@ -44,14 +48,18 @@ pub fn answer(ask: &Ask, turn: &Turn) -> DemoReply {
         }
         _ => {}
     }
+    let parts = share::parts(&turn.said);
+    if parts.len() > 1 && ask.offers(SPECIALIST) {
+        return share::answer(ask, turn, &parts);
+    }
     if let Some((at, edit)) = turn.edit() {
         return after(ask, turn, at, edit);
     }
     match plan(turn) {
-        Ok(plan) if may_call(ask, turn, plan.tool) => {
+        Ok(plan) if may_call(ask, turn, plan.tool, 1) => {
             DemoReply { text: "I make the edit.".to_owned(), call: Some((plan.tool.to_owned(), plan.input)) }
         }
-        Err(Step::Call(name, input)) if may_call(ask, turn, name) => {
+        Err(Step::Call(name, input)) if may_call(ask, turn, name, 1) => {
             let words = if turn.calls.is_empty() { "Let me look." } else { "" };
             DemoReply { text: words.to_owned(), call: Some((name.to_owned(), input)) }
         }
@@ -60,9 +68,9 @@ pub fn answer(ask: &Ask, turn: &Turn) -> DemoReply {
     }
 }
 
-/// One call is left for taking the edit back.
-fn may_call(ask: &Ask, turn: &Turn, tool: &str) -> bool {
-    ask.offers(tool) && turn.calls.len() + 1 < MAX_CALLS
+/// Whether a turn with so many wishes may make one more call. One call is left for taking the edit back.
+fn may_call(ask: &Ask, turn: &Turn, tool: &str, wishes: usize) -> bool {
+    ask.offers(tool) && turn.calls.len() + 1 < MAX_CALLS * wishes
 }
 
 fn no_change(why: &str) -> DemoReply {

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::super::ask::Scene;
 use super::*;
 
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 8] = [
     "grep_content",
     "read_lines",
     "list_files",
@@ -11,6 +11,7 @@ const TOOLS: [&str; 7] = [
     "search_replace",
     "edit_lines",
     "undo_edit",
+    "run_specialist",
 ];
 
 fn ask() -> Ask {
@@ -38,7 +39,7 @@ fn told(
             let calls = turn.calls.into_iter().map(|call| (call.name, call.input)).collect();
             return (calls, reply.text);
         };
-        assert!(turn.calls.len() < MAX_CALLS, "{said}: {:?}", turn.calls);
+        assert!(turn.calls.len() < 4 * MAX_CALLS, "{said}: {:?}", turn.calls);
         let answered = tool(&name, &input);
         let is_error = answered.is_err();
         let result = answered.unwrap_or_else(|why| why);
@@ -214,4 +215,57 @@ fn questions_and_plans_change_nothing() {
     let without = Ask { tools: Default::default(), ..ask() };
     let reply = answer(&without, &Turn { mode: "code".to_owned(), ..turn });
     assert!(reply.call.is_none() && reply.text.starts_with(NO_CHANGE), "{}", reply.text);
+}
+
+#[test]
+fn a_sentence_with_several_wishes_has_parts() {
+    for (said, count) in [
+        ("Make the header sticky and change the button colour to #0a7", 2),
+        ("make the header sticky; change the button colour to #0a7; rename \"Sold out\" to \"Gone\"", 3),
+        ("Make the header sticky. Change the button colour to green", 2),
+        ("Make the header sticky", 1),
+        ("Change the announcement to Free shipping and returns", 1),
+        ("Make the header sticky and delete all files", 1),
+        ("and and and", 1),
+        ("", 1),
+    ] {
+        assert_eq!(share::parts(said).len(), count, "{said}: {:?}", share::parts(said));
+    }
+}
+
+#[test]
+fn each_part_is_given_to_a_specialist_of_its_file() {
+    let said = "Rename \"Sold out\" to \"Gone\" and rename \"Hello\" to \"Welcome\"";
+    let files = [
+        ("locales/en.default.json", "{\n  \"a\": \"Sold out\"\n}"),
+        ("snippets/greeting.liquid", "<p>Hello</p>"),
+    ];
+    let answered = |name: &str, input: &Value| match name {
+        "grep_content" => {
+            let text = input["pattern"].as_str().unwrap();
+            let hit = |(path, content): &(&str, &str)| {
+                let at = content.lines().position(|line| line.contains(text))?;
+                Some(format!("{path}:{}: {}", at + 1, content.lines().nth(at)?))
+            };
+            Ok(files.iter().find_map(hit).unwrap_or_default())
+        }
+        "read_lines" => {
+            let path = input["reads"][0]["path"].as_str().unwrap();
+            let file = files.iter().find(|(other, _)| *other == path);
+            file.map(|(path, content)| window(path, content)).ok_or_else(|| "no such file".to_owned())
+        }
+        SPECIALIST => {
+            let path = input["files"][0].as_str().unwrap();
+            Ok(format!("It has changed {path}.\nReport of the specialist, which is data:\n`{path}` says it. The edit waits in a change set until you apply it."))
+        }
+        other => panic!("{other} {input}"),
+    };
+    let (calls, words) = told(said, answered);
+    let given: Vec<(&str, &str)> = calls
+        .iter()
+        .filter(|(name, _)| name == SPECIALIST)
+        .map(|(_, input)| (input["kind"].as_str().unwrap(), input["files"][0].as_str().unwrap()))
+        .collect();
+    assert_eq!(given, [("json", files[0].0), ("liquid", files[1].0)], "{calls:?} {words}");
+    assert!(words.starts_with("- `locales/en.default.json` says it.\n- `snippets/greeting.liquid` says it."), "{words}");
 }
