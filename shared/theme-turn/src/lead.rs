@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::agent_loop::{Call, CallResult, Purpose, Step};
+use domain::agent_loop::{Call, CallResult, NOT_CALLED, Purpose, Step};
 use domain::models::routing::TaskTier;
 use domain::projects::turn::{Escalation, ThemeTurn, TurnMode, TurnStrategy};
 use domain::tools::ToolDef;
@@ -28,9 +28,6 @@ pub const ASKS_FOR_GOD_MODE: &str = "STRATEGY: GOD_MODE";
 
 /// The words with which a model says that nothing must be changed.
 pub const NOTHING_TO_CHANGE: &str = "NO CHANGE:";
-
-/// How the result of a call begins that was not made.
-pub const NOT_CALLED: &str = "not called: ";
 
 /// What a model is told that was asked for a change and stops without one.
 const NUDGE: &str = "Nothing in the theme has changed. If the request needs a change, make it now. If you need an answer of the person first, \
@@ -354,7 +351,8 @@ mod tests {
         let header = || json!({"path": HEADER});
         let refused = || step("", &[("!edit_lines", HEADER)]);
         let again = || step("", &[("read_lines", HEADER)]);
-        let not_called = || Step { results: vec![CallResult::refused("not called: no")], ..refused() };
+        let not_called =
+            || Step { results: vec![CallResult::refused(format!("{NOT_CALLED}no"))], ..refused() };
         let graph = |times| vec![step("", &[("find_references", HEADER)]); times];
         use TaskTier::{Complex, Simple, Trivial};
         use TurnMode::{Ask, Code, Debug, Plan};

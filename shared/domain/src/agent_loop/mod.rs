@@ -29,7 +29,7 @@ use crate::models::StopReason;
 pub use crate::ids::CallId;
 pub use cards::Card;
 pub use check::Verdict;
-pub use step::{After, Call, CallResult, Purpose, Reply, Step};
+pub use step::{After, Call, CallResult, NOT_CALLED, Purpose, Reply, Step};
 pub use transcript::Transcript;
 
 /// The most that a run's steps may hold, in bytes. An executor drives ten runs in 512 MB; a run holds its steps, the request

@@ -126,6 +126,9 @@ impl Call {
     }
 }
 
+/// How the result of a call begins that was not made.
+pub const NOT_CALLED: &str = "not called: ";
+
 impl CallResult {
     pub fn rest(content: impl Into<String>) -> Self {
         Self { content: content.into(), is_error: false, after: After::Rest }
