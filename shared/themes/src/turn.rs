@@ -29,11 +29,12 @@ use shared::store::Once;
 use theme_turn::classify::{Asked, classify, strategy_of};
 use theme_turn::data::quoted;
 use theme_turn::lead;
-use theme_turn::limits::{WHOLE_FILE_CHARACTERS, limits_of, tokens_of};
-use theme_turn::prompts::{self, Body, Lines, Parts, Shown};
+use theme_turn::limits::{limits_of, tokens_of};
+use theme_turn::prompts::shown::{Candidate, Given, Row, given};
+use theme_turn::prompts::{self, Parts, Shown};
 use utoipa::ToSchema;
 
-use crate::answers::{self, Ask, GatedView};
+use crate::answers::{self, Ask, FeatureView, GatedView};
 use crate::changes::{self, ChangeSetState, MadeBy, Place, Target};
 
 /// The longest description of a page, and the longest list of diagnostics, in characters.
@@ -41,16 +42,6 @@ const MAX_GIVEN: usize = 20_000;
 
 /// The longest path of the open file, in characters.
 const MAX_PATH: usize = 512;
-
-/// How many of the best files are shown whole, if they are not long. Of the others, the lines that the request is about are shown.
-const WHOLE_FILES: usize = 2;
-
-/// How many lines around those that a request is about are shown.
-const AROUND: u32 = 8;
-
-/// The most lines of a file that is not shown whole, and the most bytes of them.
-const MAX_LINES: u32 = 240;
-const MAX_PART_BYTES: usize = 12_000;
 
 /// The most messages of the conversation that are read to see what the model was told before.
 const MESSAGES: usize = domain::chats::summary::MAX_HISTORY;
@@ -195,7 +186,8 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     let gate = answers::gate_in(cx, warm, None, &ask).await?;
     let paths: Vec<String> = gate.files.iter().map(|file| file.path.clone()).collect();
     let texts = changes::texts(place, target, MadeBy::Person, &paths).await?;
-    let given = given(&gate.files, &texts, limits.briefing_characters);
+    let candidates = gate.files.iter().filter_map(|file| candidate(file, &texts));
+    let given = given(candidates, limits.briefing_characters);
     let model = first_model(cx, owner, tier).await?;
     let family = model.as_ref().map(|(name, _)| name.as_str());
     let modules =
@@ -211,7 +203,7 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     let briefing = data.fold(briefing, |briefing, text| briefing + &text);
     let bytes = before.bytes + input.message.len() + briefing.len();
     let estimate_micros = model.map_or(0, |(_, price)| price.cost_micros(&tokens_of(mode, tier, bytes)));
-    let files = given.iter().map(|given| given.path.clone()).collect();
+    let files = given.iter().map(|given| given.path.to_owned()).collect();
     let turn = ThemeTurn {
         project_id: project,
         mode,
@@ -226,115 +218,29 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     Ok(Planned { chat: input.chat_id, turn, briefing })
 }
 
-/// A file that the model is given ahead.
-struct Given<'a> {
-    path: String,
-    version: &'a str,
-    text: &'a str,
-    /// The lines that are shown. `None`: all.
-    parts: Option<Vec<Lines<'a>>>,
-    outline: String,
-    why: String,
-}
-
-impl<'a> Given<'a> {
-    fn shown(&self) -> Shown<'_> {
-        let body = match &self.parts {
-            None => Body::Whole(self.text),
-            Some(parts) => Body::Outline(&self.outline, parts),
-        };
-        Shown { path: &self.path, version: self.version, body, why: &self.why }
-    }
-
-    fn characters(&self) -> usize {
-        match &self.parts {
-            None => self.text.len(),
-            Some(parts) => self.outline.len() + parts.iter().map(|part| part.text.len()).sum::<usize>(),
-        }
-    }
-}
-
-/// How the files are shown, best match first, until they have so many characters.
-fn given<'a>(
-    files: &[GatedView],
+/// A file of the gate as the briefing may show it. `None` if its text was not found.
+fn candidate<'a>(
+    file: &'a GatedView,
     texts: &'a BTreeMap<String, (String, String)>,
-    most: usize,
-) -> Vec<Given<'a>> {
-    let mut all = Vec::new();
-    let mut characters = 0;
-    for (at, file) in files.iter().enumerate() {
-        let Some((version, text)) = texts.get(&file.path) else { continue };
-        let is_whole = at < WHOLE_FILES && text.chars().count() <= WHOLE_FILE_CHARACTERS;
-        let parts = (!is_whole).then(|| parts_of(text, &file.ranges));
-        let outline = match &file.outline {
-            Some(features) if !is_whole => {
-                let row = |feature: &answers::FeatureView| {
-                    let [first, last] = feature.range;
-                    format!("{first}–{last} {}", feature.name)
-                };
-                let mut rows: Vec<String> = features.iter().take(MAX_OUTLINE).map(row).collect();
-                if features.len() > MAX_OUTLINE {
-                    rows.push(format!("({} more: read_file lists them)", features.len() - MAX_OUTLINE));
-                }
-                rows.join("\n")
-            }
-            _ => String::new(),
-        };
-        let why = match file.why {
-            theme::gating::Passed::Target => "the request is about it",
-            theme::gating::Passed::Active => "the person has it open",
-            theme::gating::Passed::Related => "files above use it, or it uses them",
-        };
-        let given = Given { path: file.path.clone(), version, text, parts, outline, why: why.to_owned() };
-        characters += given.characters();
-        // One long file must not hide that the others are there.
-        if characters > most && !all.is_empty() {
-            break;
-        }
-        all.push(given);
-    }
-    all
-}
-
-/// The most named parts of a file in a briefing.
-const MAX_OUTLINE: usize = 60;
-
-/// The lines that a request is about, with some around them, joined where they meet.
-fn parts_of<'a>(text: &'a str, ranges: &[[u32; 2]]) -> Vec<Lines<'a>> {
-    let starts: Vec<usize> =
-        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-    let lines = u32::try_from(starts.len()).unwrap_or(u32::MAX);
-    let mut wanted: Vec<[u32; 2]> = ranges
-        .iter()
-        .map(|[first, last]| [first.saturating_sub(AROUND).max(1), last.saturating_add(AROUND).min(lines)])
-        .filter(|[first, last]| first <= last)
-        .collect();
-    wanted.sort_unstable();
-    let mut joined: Vec<[u32; 2]> = Vec::new();
-    for [first, last] in wanted {
-        match joined.last_mut() {
-            Some(before) if first <= before[1].saturating_add(1) => before[1] = before[1].max(last),
-            _ => joined.push([first, last]),
-        }
-    }
-    let (mut left, mut bytes) = (MAX_LINES, MAX_PART_BYTES);
-    let mut parts = Vec::new();
-    for [first, last] in joined {
-        if left == 0 || bytes == 0 {
-            break;
-        }
-        let last = last.min(first + left - 1);
-        left -= last - first + 1;
-        let (from, to) =
-            (starts[first as usize - 1], starts.get(last as usize).copied().unwrap_or(text.len()));
-        // A file of a tool may have one line of a megabyte.
-        let shown = &text[from..text.floor_char_boundary(to.min(from + bytes))];
-        bytes -= shown.len();
-        if !shown.is_empty() {
-            parts.push(Lines { first: first as usize, text: shown });
-        }
-    }
-    parts
+) -> Option<Candidate<'a>> {
+    let (version, text) = texts.get(&file.path)?;
+    let row = |feature: &'a FeatureView| {
+        let [first, last] = feature.range;
+        Row { first, last, name: &feature.name }
+    };
+    let why = match file.why {
+        theme::gating::Passed::Target => "the request is about it",
+        theme::gating::Passed::Active => "the person has it open",
+        theme::gating::Passed::Related => "files above use it, or it uses them",
+    };
+    Some(Candidate {
+        path: &file.path,
+        version,
+        text,
+        why,
+        ranges: &file.ranges,
+        outline: file.outline.iter().flatten().map(row).collect(),
+    })
 }
 
 /// The name of the model that a task of this size gets, and its price. `None` if no provider can be called; the turn itself will say so.
@@ -408,31 +314,4 @@ fn changed(cx: Cx, owner: Owner, run: Box<Run>) -> Changed {
         }))
     }
     .boxed()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_joined_and_bounded() {
-        let text: String = (1..=1_000).map(|line| format!("line {line}\n")).collect();
-        let shown = |ranges: &[[u32; 2]]| {
-            let parts = parts_of(&text, ranges);
-            let row = |part: &Lines<'_>| (part.first, part.text.lines().count());
-            parts.iter().map(row).collect::<Vec<_>>()
-        };
-        assert_eq!(shown(&[]), []);
-        assert_eq!(shown(&[[1, 3]]), [(1, 11)]);
-        assert_eq!(shown(&[[100, 100], [110, 112]]), [(92, 29)]);
-        assert_eq!(shown(&[[500, 510], [100, 100]]), [(92, 17), (492, 27)]);
-        assert_eq!(shown(&[[1, 1_000]]), [(1, 240)]);
-        assert_eq!(shown(&[[1, 100], [300, 900]]), [(1, 108), (292, 132)]);
-        assert_eq!(shown(&[[5_000, 6_000]]), []);
-        assert_eq!(shown(&[[998, 4_000]]), [(990, 11)]);
-        let long = "é".repeat(1_000_000);
-        let shown: usize = parts_of(&long, &[[1, 1]]).iter().map(|part| part.text.len()).sum();
-        assert_eq!(shown, MAX_PART_BYTES);
-        assert!(parts_of("", &[[1, 1]]).iter().all(|part| part.text.is_empty()));
-    }
 }
