@@ -208,9 +208,9 @@ mod themes {
     mod chat;
     mod computing;
     mod demo_edits;
-    mod helpers;
     mod enrichment;
     mod events;
+    mod helpers;
     mod routes;
 }
 

@@ -133,6 +133,18 @@ pub async fn ask(
     }
 }
 
+/// Calls a model once. The time limits are those of the candidates: a call that is dropped would keep its reservation.
+pub async fn ask_once(
+    cx: &Cx,
+    owner: &Owner,
+    candidates: &[Candidate],
+    request: &ModelRequest,
+    budget: &mut WorkBudget,
+) -> Result<ModelAnswer, Failure> {
+    let answer = once(cx, owner, candidates, request, budget).await?;
+    answer.map_err(|error| failed(&error, 1, cx.clock.now()))
+}
+
 fn failed(error: &ModelError, failures: u32, now: Timestamp) -> Failure {
     let reason = format!("failed to get an answer from the model: {error}");
     let again_at = match error {

@@ -1,8 +1,10 @@
 //! What a message asks for, and how large it is. No model is called.
 //!
 //! The rules look for words and for where they stand: a verb that starts a wish, what it brings, and how many
-//! places it names. They read a message once, so a long one costs no more than its length.
+//! places it names. They read a message once, so a long one costs no more than its length. What they leave open is
+//! said with the result, and [`crate::small`] asks a small model about it.
 
+mod certainty;
 mod text;
 mod words;
 
@@ -44,10 +46,27 @@ pub struct Asked<'a> {
 pub struct Classified {
     pub mode: TurnMode,
     pub tier: TaskTier,
-    /// Whether the rules are sure. Otherwise a model may be asked.
-    pub is_sure: bool,
+    /// What the rules are not sure of. A model may be asked about it.
+    pub open: Open,
+    /// Whether a rule sees that it may concern several files.
+    pub is_several: bool,
     /// Why, in words, one reason each.
     pub why: Vec<String>,
+}
+
+/// What the rules are not sure of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Open {
+    /// Never if the client has chosen the mode.
+    pub mode: bool,
+    pub tier: bool,
+}
+
+impl Open {
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.mode || self.tier
+    }
 }
 
 /// The strategy for a task of this size.
@@ -64,29 +83,40 @@ pub const fn strategy_of(tier: TaskTier) -> TurnStrategy {
 #[must_use]
 pub fn classify(asked: &Asked<'_>, mode: Option<TurnMode>) -> Classified {
     let read = Reading::of(asked);
+    let is_free = mode.is_none();
     if read.text.words.is_empty() {
         return Classified {
             mode: mode.unwrap_or(TurnMode::Code),
             tier: TaskTier::Simple,
-            is_sure: false,
+            open: Open { mode: is_free, tier: true },
+            is_several: false,
             why: vec!["The message has no words.".to_owned()],
         };
     }
     let found = match mode {
-        Some(mode) => {
-            Found { what: mode, is_sure: true, why: format!("The mode is chosen: {}.", name_of(mode)) }
-        }
+        Some(mode) => Found::sure(mode, format!("The mode is chosen: {}.", name_of(mode))),
         None => read.mode(),
     };
-    let tier = read.tier(found.what);
+    let (mode, is_cut) = (found.what, read.text.is_cut);
+    let tier = read.tier(mode);
     let mut why = vec![found.why, tier.why];
-    if read.text.is_cut {
+    if is_cut {
         why.push("The message is so long that only its beginning was read.".to_owned());
+        let open = Open { mode: is_free, tier: true };
+        return Classified { mode, tier: tier.what, open, is_several: true, why };
     }
+    let mode_doubt = read.doubts_mode(mode).filter(|_| is_free && found.is_sure);
+    let tier_doubt = read.doubts_tier(mode, tier.what).filter(|_| tier.is_sure);
+    let is_mode_open = is_free && (!found.is_sure || mode_doubt.is_some());
+    // A size was found for a mode, so it is as open as that.
+    let is_tier_open = is_mode_open || !tier.is_sure || tier_doubt.is_some();
+    why.extend(mode_doubt.map(str::to_owned));
+    why.extend(tier_doubt.filter(|doubt| Some(*doubt) != mode_doubt).map(str::to_owned));
     Classified {
-        mode: found.what,
+        mode,
         tier: tier.what,
-        is_sure: found.is_sure && tier.is_sure && !read.text.is_cut,
+        open: Open { mode: is_mode_open, tier: is_tier_open },
+        is_several: read.sees_several_files(),
         why,
     }
 }

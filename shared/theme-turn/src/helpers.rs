@@ -147,8 +147,7 @@ pub(crate) fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<S
         }
     }
     let most = if name == tools::RUN_SPECIALIST.name { SPECIALIST_CALLS } else { OTHER_CALLS };
-    let made =
-        calls_of(steps).filter(|(made, result)| made.name == call.name && was_called(result)).count();
+    let made = calls_of(steps).filter(|(made, result)| made.name == call.name && was_called(result)).count();
     (made >= most).then(|| format!("{name} was called {made} times, which is all that a turn may"))
 }
 
@@ -444,7 +443,8 @@ mod tests {
         use TaskTier::{Complex, Simple, Trivial};
         let told = |mode, tier, steps: &[Step], call: &Call| lead::refusal(&turn(mode, tier), steps, call);
         let (work, review) = (specialist(&["a"]), call("run_review", json!({"task": "x"})));
-        let made = |call: &Call, times| vec![step(call.clone(), CallResult::told("It has changed a.")); times];
+        let made =
+            |call: &Call, times| vec![step(call.clone(), CallResult::told("It has changed a.")); times];
         assert_eq!(told(TurnMode::Code, Simple, &[], &work), None);
         assert_eq!(told(TurnMode::Debug, Trivial, &[], &work), None);
         assert!(told(TurnMode::Code, Complex, &[], &work).unwrap().contains("everything yourself"));

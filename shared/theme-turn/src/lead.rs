@@ -371,7 +371,8 @@ mod tests {
         let header = || json!({"path": HEADER});
         let refused = || step("", &[("!edit_lines", HEADER)]);
         let again = || step("", &[("read_lines", HEADER)]);
-        let not_called = || Step { results: vec![CallResult::refused("not called: no")], ..refused() };
+        let not_called =
+            || Step { results: vec![CallResult::refused(format!("{NOT_CALLED}no"))], ..refused() };
         let graph = |times| vec![step("", &[("find_references", HEADER)]); times];
         use TaskTier::{Complex, Simple, Trivial};
         use TurnMode::{Ask, Code, Debug, Plan};

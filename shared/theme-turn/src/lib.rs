@@ -8,6 +8,7 @@
 //! - [`lead`]: when a turn escalates, and which calls it may not make
 //! - [`limits`]: what a turn of this size may use
 //! - [`prompts`]: what the model is told
+//! - [`small`]: what a small model is asked where the rules are not sure, and what its answer may change
 
 pub mod classify;
 pub mod data;
@@ -15,3 +16,4 @@ pub mod helpers;
 pub mod lead;
 pub mod limits;
 pub mod prompts;
+pub mod small;

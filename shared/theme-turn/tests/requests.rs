@@ -10,68 +10,31 @@
 
 use domain::models::routing::TaskTier;
 use domain::projects::turn::TurnMode;
-use theme_turn::classify::{Asked, Classified, classify};
+use theme_turn::classify::{Asked, classify};
+
+use table::{classified, rows};
+
+mod table;
 
 const TABLE: &str = include_str!("requests.tsv");
 
-struct Row {
-    message: &'static str,
-    has_changed: bool,
-    mode: TurnMode,
-    tier: TaskTier,
-    is_several: bool,
-}
-
-fn yes(cell: &str) -> bool {
-    match cell {
-        "yes" => true,
-        "no" => false,
-        _ => panic!("neither yes nor no: {cell}"),
-    }
-}
-
-fn named<T: serde::de::DeserializeOwned>(cell: &str) -> T {
-    serde_json::from_value(serde_json::Value::String(cell.to_owned())).expect("a known mode or tier")
-}
-
-fn rows() -> Vec<Row> {
-    TABLE
-        .lines()
-        .skip(1)
-        .map(|line| {
-            let cells: Vec<&str> = line.split('\t').collect();
-            let [message, has_changed, mode, tier, is_several, _] = cells[..] else {
-                panic!("not six cells: {line}")
-            };
-            Row {
-                message,
-                has_changed: yes(has_changed),
-                mode: named(mode),
-                tier: named(tier),
-                is_several: yes(is_several),
-            }
-        })
-        .collect()
-}
-
-fn classified(message: &str, has_changed: bool) -> Classified {
-    classify(&Asked { message, has_changed, ..Asked::default() }, None)
-}
-
 #[test]
 fn the_table_is_classified() {
-    let rows = rows();
+    let rows = rows(TABLE);
     assert!(rows.len() >= 120, "{} rows", rows.len());
     let (mut modes, mut tiers, mut too_small, mut sure_misses, mut unsure) = (0, 0, 0, 0, 0);
     for (at, row) in rows.iter().enumerate() {
-        let found = classified(row.message, row.has_changed);
+        let found = classified(&row.message, row.has_changed);
         assert!(!found.why.is_empty());
         let is_mode = found.mode == row.mode;
         let is_tier = found.tier == row.tier;
         modes += usize::from(is_mode);
         tiers += usize::from(is_tier);
-        unsure += usize::from(!found.is_sure);
-        sure_misses += usize::from(found.is_sure && !(is_mode && is_tier));
+        unsure += usize::from(found.open.any());
+        sure_misses += usize::from(!found.open.any() && !(is_mode && is_tier));
+        if found.open.any() {
+            println!("row {} is open: {:?}: {} ({})", at + 1, found.open, row.message, found.why.join(" "));
+        }
         too_small += usize::from(row.is_several && found.tier == TaskTier::Trivial);
         if !is_mode || !is_tier {
             println!(
@@ -82,7 +45,7 @@ fn the_table_is_classified() {
                 row.mode,
                 row.tier,
                 row.message,
-                if found.is_sure { "sure: " } else { "not sure: " },
+                if found.open.any() { "not sure: " } else { "sure: " },
                 found.why.join(" ")
             );
         }
@@ -91,6 +54,8 @@ fn the_table_is_classified() {
     println!(
         "of {all}: mode {modes}, tier {tiers}, too small {too_small}, not sure {unsure}, sure and wrong {sure_misses}"
     );
+    assert_eq!(sure_misses, 0, "a model is asked about what is wrong");
+    assert!(unsure * 100 <= all * 35, "{unsure} of {all} are open");
     assert!(modes * 100 >= all * 95, "mode: {modes} of {all}");
     assert!(tiers * 100 >= all * 90, "tier: {tiers} of {all}");
     assert_eq!(too_small, 0, "requests that need several files are trivial");
@@ -118,9 +83,9 @@ fn variants(message: &str) -> [String; 4] {
 
 #[test]
 fn case_blanks_and_curly_quotes_make_no_difference() {
-    for row in rows() {
-        let plain = classified(row.message, row.has_changed);
-        for variant in variants(row.message) {
+    for row in rows(TABLE) {
+        let plain = classified(&row.message, row.has_changed);
+        for variant in variants(&row.message) {
             assert_eq!(classified(&variant, row.has_changed), plain, "{variant}");
         }
     }
@@ -157,7 +122,7 @@ fn what_has_no_words_is_never_sure() {
     ] {
         let found = classified(message, false);
         assert_eq!(found.tier, TaskTier::Simple, "{message:?}");
-        assert!(!found.is_sure, "{message:?}");
+        assert!(found.open.any(), "{message:?}");
         assert!(!found.why.is_empty());
     }
 }
@@ -205,7 +170,7 @@ fn hostile_messages_are_read_in_time() {
         let message = part.repeat(size / part.len());
         let found = classified(&message, true);
         assert!(found.tier != TaskTier::Trivial, "{part:?} is trivial");
-        assert!(!found.is_sure, "{part:?} is sure");
+        assert!(found.open.any(), "{part:?} is sure");
     }
     let took = started.elapsed();
     assert!(took.as_secs() < 30, "{} messages of 1 MB took {took:?}", repeated.len());
@@ -217,7 +182,7 @@ fn a_longer_message_costs_at_most_its_length() {
         let message = "add a filter, make it red and ".repeat(size);
         let started = std::time::Instant::now();
         for _ in 0..3 {
-            assert!(!classified(&message, false).is_sure);
+            assert!(classified(&message, false).open.any());
         }
         started.elapsed().as_secs_f64()
     };
@@ -228,9 +193,9 @@ fn a_longer_message_costs_at_most_its_length() {
 
 #[test]
 fn the_mode_that_is_chosen_stays() {
-    for row in rows() {
+    for row in rows(TABLE) {
         for mode in TurnMode::ALL {
-            let asked = Asked { message: row.message, has_changed: row.has_changed, ..Asked::default() };
+            let asked = Asked { message: &row.message, has_changed: row.has_changed, ..Asked::default() };
             let found = classify(&asked, Some(mode));
             assert_eq!(found.mode, mode);
             if mode != TurnMode::Code {

@@ -27,9 +27,9 @@ pub mod files;
 pub mod fix;
 mod glob;
 pub mod grep;
-mod helpers;
 #[cfg(test)]
 mod growth_tests;
+mod helpers;
 pub mod history;
 pub mod import;
 pub mod index;

@@ -21,10 +21,10 @@ use theme::text::LineRange;
 use theme_edit::{Call, Change, FileOutcome, Outcome, Problem};
 
 use crate::answers::{self, Ask};
-use crate::helpers;
 use crate::changes::{
     self, ChangeSetDetail, ChangeSetState, Edited, Looked, MadeBy, Place, Plan, Prepared, Reading, Target,
 };
+use crate::helpers;
 
 /// The longest diff that a model is shown, in bytes.
 const MAX_DIFF: usize = 60_000;

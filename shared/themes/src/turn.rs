@@ -4,37 +4,41 @@
 //! stored with the message, before a model is called. How the turn goes on is decided by [`theme_turn::lead`] from what is stored.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use domain::agent_loop::{Call, Step};
 use domain::chats::conversation::{Author, MAX_MESSAGE};
 use domain::ids::{ChangeSetId, ChatId, Owner, RunId};
 use domain::models::prices::ModelPrice;
 use domain::models::routing::{AgentRole, Ask as AskModel, TaskTier};
-use domain::models::{CacheTtl, ModelTier, SystemBlock};
+use domain::models::{CacheTtl, Message, ModelRequest, ModelTier, SystemBlock, Vendor};
 use domain::projects::turn::{ThemeTurn, TurnMode, TurnStrategy};
 use domain::runs::Run;
 use domain::runs::form::ReplyForm;
 use domain::validate::FieldErrors;
 use futures::FutureExt;
+use models::{ModelLimits, Retry};
 use serde::Deserialize;
 use serde_json::json;
 use shared::context::{AreaLead, Changed, Cx, Lead};
 use shared::error::{Error, Result};
+use shared::flows::ask::{self, Answered, Failure, ModelAnswer, WorkBudget};
+use shared::flows::memory::recall;
 use shared::flows::runs::Begun;
 use shared::flows::turn::{self, IfBusy, Planned, Said, Topic};
-use shared::flows::memory::recall;
 use shared::flows::{chats, messages, schedules};
 use shared::model_choice;
 use shared::request::Invocation;
 use shared::store::Once;
 use theme_turn::classify::{Asked, classify, strategy_of};
 use theme_turn::data::quoted;
-use theme_turn::{helpers, lead};
-use theme_turn::limits::{WHOLE_FILE_CHARACTERS, limits_of, tokens_of};
-use theme_turn::prompts::{self, Body, Lines, Parts, Shown};
+use theme_turn::limits::{limits_of, tokens_of};
+use theme_turn::prompts::shown::{Candidate, Given, Row, given};
+use theme_turn::prompts::{self, Parts, Shown};
+use theme_turn::{helpers, lead, small};
 use utoipa::ToSchema;
 
-use crate::answers::{self, Ask, GatedView};
+use crate::answers::{self, Ask, FeatureView, GatedView};
 use crate::changes::{self, ChangeSetState, MadeBy, Place, Target};
 
 /// The longest description of a page, and the longest list of diagnostics, in characters.
@@ -43,15 +47,10 @@ const MAX_GIVEN: usize = 20_000;
 /// The longest path of the open file, in characters.
 const MAX_PATH: usize = 512;
 
-/// How many of the best files are shown whole, if they are not long. Of the others, the lines that the request is about are shown.
-const WHOLE_FILES: usize = 2;
-
-/// How many lines around those that a request is about are shown.
-const AROUND: u32 = 8;
-
-/// The most lines of a file that is not shown whole, and the most bytes of them.
-const MAX_LINES: u32 = 240;
-const MAX_PART_BYTES: usize = 12_000;
+/// How long a small model may take to sort a message, how many tokens it may answer, and what that may cost in micro-dollars.
+const SORTS_WITHIN: Duration = Duration::from_secs(4);
+const SORT_TOKENS: u32 = 300;
+const SORT_MICROS: i64 = 20_000;
 
 /// The most tokens of a reply of a helper.
 const REPORT_TOKENS: u32 = 4_096;
@@ -188,7 +187,12 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
         let (cx, owner, message) = (cx.clone(), owner.clone(), input.message.clone());
         tokio::spawn(async move { recall::about_theme(&cx, &owner, &message).await })
     };
-    let classified = classify(&asked, input.mode);
+    let mut classified = classify(&asked, input.mode);
+    if classified.open.any()
+        && let Some(answer) = sorted(cx, owner, &asked).await
+    {
+        classified = small::decide(classified, answer, input.mode);
+    }
     let (mode, tier) = (classified.mode, classified.tier);
     let strategy = strategy_of(tier);
     let limits = limits_of(mode, tier, strategy);
@@ -204,7 +208,8 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     let gate = answers::gate_in(cx, warm, None, &ask).await?;
     let paths: Vec<String> = gate.files.iter().map(|file| file.path.clone()).collect();
     let texts = changes::texts(place, target, MadeBy::Person, &paths).await?;
-    let given = given(&gate.files, &texts, limits.briefing_characters);
+    let candidates = gate.files.iter().filter_map(|file| candidate(file, &texts));
+    let given = given(candidates, limits.briefing_characters);
     let model = first_model(cx, owner, tier).await?;
     let family = model.as_ref().map(|(name, _)| name.as_str());
     let modules =
@@ -220,7 +225,7 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     let briefing = data.fold(briefing, |briefing, text| briefing + &text);
     let bytes = before.bytes + input.message.len() + briefing.len();
     let estimate_micros = model.map_or(0, |(_, price)| price.cost_micros(&tokens_of(mode, tier, bytes)));
-    let files = given.iter().map(|given| given.path.clone()).collect();
+    let files = given.iter().map(|given| given.path.to_owned()).collect();
     let recalled = recalled.await.map_err(|error| Error::internal(error.to_string()))?;
     let turn = ThemeTurn {
         project_id: project,
@@ -237,115 +242,73 @@ async fn plan(place: Place<'_>, input: &NewTurn) -> Result<Planned> {
     Ok(Planned { chat: input.chat_id, turn, briefing, recalled })
 }
 
-/// A file that the model is given ahead.
-struct Given<'a> {
-    path: String,
-    version: &'a str,
-    text: &'a str,
-    /// The lines that are shown. `None`: all.
-    parts: Option<Vec<Lines<'a>>>,
-    outline: String,
-    why: String,
-}
-
-impl<'a> Given<'a> {
-    fn shown(&self) -> Shown<'_> {
-        let body = match &self.parts {
-            None => Body::Whole(self.text),
-            Some(parts) => Body::Outline(&self.outline, parts),
-        };
-        Shown { path: &self.path, version: self.version, body, why: &self.why }
-    }
-
-    fn characters(&self) -> usize {
-        match &self.parts {
-            None => self.text.len(),
-            Some(parts) => self.outline.len() + parts.iter().map(|part| part.text.len()).sum::<usize>(),
-        }
-    }
-}
-
-/// How the files are shown, best match first, until they have so many characters.
-fn given<'a>(
-    files: &[GatedView],
+/// A file of the gate as the briefing may show it. `None` if its text was not found.
+fn candidate<'a>(
+    file: &'a GatedView,
     texts: &'a BTreeMap<String, (String, String)>,
-    most: usize,
-) -> Vec<Given<'a>> {
-    let mut all = Vec::new();
-    let mut characters = 0;
-    for (at, file) in files.iter().enumerate() {
-        let Some((version, text)) = texts.get(&file.path) else { continue };
-        let is_whole = at < WHOLE_FILES && text.chars().count() <= WHOLE_FILE_CHARACTERS;
-        let parts = (!is_whole).then(|| parts_of(text, &file.ranges));
-        let outline = match &file.outline {
-            Some(features) if !is_whole => {
-                let row = |feature: &answers::FeatureView| {
-                    let [first, last] = feature.range;
-                    format!("{first}–{last} {}", feature.name)
-                };
-                let mut rows: Vec<String> = features.iter().take(MAX_OUTLINE).map(row).collect();
-                if features.len() > MAX_OUTLINE {
-                    rows.push(format!("({} more: read_file lists them)", features.len() - MAX_OUTLINE));
-                }
-                rows.join("\n")
-            }
-            _ => String::new(),
-        };
-        let why = match file.why {
-            theme::gating::Passed::Target => "the request is about it",
-            theme::gating::Passed::Active => "the person has it open",
-            theme::gating::Passed::Related => "files above use it, or it uses them",
-        };
-        let given = Given { path: file.path.clone(), version, text, parts, outline, why: why.to_owned() };
-        characters += given.characters();
-        // One long file must not hide that the others are there.
-        if characters > most && !all.is_empty() {
-            break;
-        }
-        all.push(given);
-    }
-    all
+) -> Option<Candidate<'a>> {
+    let (version, text) = texts.get(&file.path)?;
+    let row = |feature: &'a FeatureView| {
+        let [first, last] = feature.range;
+        Row { first, last, name: &feature.name }
+    };
+    let why = match file.why {
+        theme::gating::Passed::Target => "the request is about it",
+        theme::gating::Passed::Active => "the person has it open",
+        theme::gating::Passed::Related => "files above use it, or it uses them",
+    };
+    Some(Candidate {
+        path: &file.path,
+        version,
+        text,
+        why,
+        ranges: &file.ranges,
+        outline: file.outline.iter().flatten().map(row).collect(),
+    })
 }
 
-/// The most named parts of a file in a briefing.
-const MAX_OUTLINE: usize = 60;
-
-/// The lines that a request is about, with some around them, joined where they meet.
-fn parts_of<'a>(text: &'a str, ranges: &[[u32; 2]]) -> Vec<Lines<'a>> {
-    let starts: Vec<usize> =
-        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-    let lines = u32::try_from(starts.len()).unwrap_or(u32::MAX);
-    let mut wanted: Vec<[u32; 2]> = ranges
-        .iter()
-        .map(|[first, last]| [first.saturating_sub(AROUND).max(1), last.saturating_add(AROUND).min(lines)])
-        .filter(|[first, last]| first <= last)
-        .collect();
-    wanted.sort_unstable();
-    let mut joined: Vec<[u32; 2]> = Vec::new();
-    for [first, last] in wanted {
-        match joined.last_mut() {
-            Some(before) if first <= before[1].saturating_add(1) => before[1] = before[1].max(last),
-            _ => joined.push([first, last]),
+/// What a small model says of a message that the rules are not sure about. `None` if it does not answer in time, or its answer can't be read: then
+/// the rules decide alone.
+async fn sorted(cx: &Cx, owner: &Owner, asked: &Asked<'_>) -> Option<small::Answer> {
+    let limits = ModelLimits {
+        first_byte: SORTS_WITHIN,
+        idle: SORTS_WITHIN,
+        deadline: SORTS_WITHIN,
+        retry: Retry { tries: 1, ..Retry::default() },
+        ..ModelLimits::default()
+    };
+    let models = cx.models.with_limits(limits).ok()?;
+    let classifier = AskModel { role: AgentRole::Classifier, ..AskModel::default() };
+    let route = model_choice::route_of(&models, cx, owner, &classifier, 0).await.ok()?.ok()?;
+    // The demo follows plain rules itself.
+    if route.candidates[0].model.vendor == Vendor::Demo {
+        return None;
+    }
+    let (system, question) = small::question(asked);
+    let request = ModelRequest {
+        system: vec![SystemBlock::cached(system, CacheTtl::OneHour)],
+        messages: vec![Message::user(question)],
+        max_output_tokens: SORT_TOKENS,
+        output_schema: Some(small::schema()),
+        ..ModelRequest::default()
+    };
+    let mut budget = WorkBudget { name: "the ceiling of sorting a message", spent: 0, ceiling: SORT_MICROS };
+    match ask::ask_once(cx, owner, &route.candidates, &request, &mut budget).await {
+        Ok(ModelAnswer { answered: Answered::Text(text), .. }) => small::read(&text),
+        Ok(_) => None,
+        Err(Failure::Failed(error)) => {
+            tracing::warn!(cause = %error.causes(), "a message was sorted by rules alone");
+            None
+        }
+        Err(Failure::Unusable(reason)) => {
+            tracing::warn!(reason, "a message was sorted by rules alone");
+            None
+        }
+        Err(Failure::Stop(stop) | Failure::TooDear(stop)) => {
+            tracing::warn!(reason = stop.reason, "a message was sorted by rules alone");
+            None
         }
     }
-    let (mut left, mut bytes) = (MAX_LINES, MAX_PART_BYTES);
-    let mut parts = Vec::new();
-    for [first, last] in joined {
-        if left == 0 || bytes == 0 {
-            break;
-        }
-        let last = last.min(first + left - 1);
-        left -= last - first + 1;
-        let (from, to) =
-            (starts[first as usize - 1], starts.get(last as usize).copied().unwrap_or(text.len()));
-        // A file of a tool may have one line of a megabyte.
-        let shown = &text[from..text.floor_char_boundary(to.min(from + bytes))];
-        bytes -= shown.len();
-        if !shown.is_empty() {
-            parts.push(Lines { first: first as usize, text: shown });
-        }
-    }
-    parts
 }
 
 /// The name of the model that a task of this size gets, and its price. `None` if no provider can be called; the turn itself will say so.
@@ -433,31 +396,4 @@ fn changed(cx: Cx, owner: Owner, run: Box<Run>) -> Changed {
         }))
     }
     .boxed()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_joined_and_bounded() {
-        let text: String = (1..=1_000).map(|line| format!("line {line}\n")).collect();
-        let shown = |ranges: &[[u32; 2]]| {
-            let parts = parts_of(&text, ranges);
-            let row = |part: &Lines<'_>| (part.first, part.text.lines().count());
-            parts.iter().map(row).collect::<Vec<_>>()
-        };
-        assert_eq!(shown(&[]), []);
-        assert_eq!(shown(&[[1, 3]]), [(1, 11)]);
-        assert_eq!(shown(&[[100, 100], [110, 112]]), [(92, 29)]);
-        assert_eq!(shown(&[[500, 510], [100, 100]]), [(92, 17), (492, 27)]);
-        assert_eq!(shown(&[[1, 1_000]]), [(1, 240)]);
-        assert_eq!(shown(&[[1, 100], [300, 900]]), [(1, 108), (292, 132)]);
-        assert_eq!(shown(&[[5_000, 6_000]]), []);
-        assert_eq!(shown(&[[998, 4_000]]), [(990, 11)]);
-        let long = "é".repeat(1_000_000);
-        let shown: usize = parts_of(&long, &[[1, 1]]).iter().map(|part| part.text.len()).sum();
-        assert_eq!(shown, MAX_PART_BYTES);
-        assert!(parts_of("", &[[1, 1]]).iter().all(|part| part.text.is_empty()));
-    }
 }

@@ -246,7 +246,8 @@ async fn what_a_helper_is_told_has_limits() {
     let events = events(h, &run).await;
     let told: Vec<&str> =
         of(&events, "tool.result").iter().map(|data| data["result"].as_str().unwrap()).collect();
-    let expected = ["unknown variant", "files: must", "task: must", "files: must", "tasks: must", "task: must"];
+    let expected =
+        ["unknown variant", "files: must", "task: must", "files: must", "tasks: must", "task: must"];
     for (told, expected) in told.iter().zip(expected) {
         assert!(told.contains(expected), "{told} {expected}");
     }
@@ -266,7 +267,8 @@ fn is_reviewed(messages: &[Value]) -> Says {
             false => Says::Call("show_changes", json!({})),
         };
     }
-    match (all.contains("of chs_"), all.contains("Report of the reviewer"), all.contains("second opinion by")) {
+    match (all.contains("of chs_"), all.contains("Report of the reviewer"), all.contains("second opinion by"))
+    {
         (false, ..) => replace(PRICE, TEXT, "| money }}", "| money_with_currency }}"),
         (_, false, _) => Says::Call("run_review", json!({"task": "The currency is shown."})),
         (_, _, false) => Says::Call("get_second_opinion", json!({"question": "Is it right?"})),
@@ -384,8 +386,7 @@ async fn a_turn_with_helpers_that_is_killed_at_any_time_goes_on_with_the_same_he
             take_over(&stage, run).await;
             let view = stage.h.get(&format!("/runs/{run}")).await.expect(200);
             let all = followed(&stage.h, run).await;
-            let unavailable =
-                |data: &&Value| data["error"]["code"] == "temporarily_unavailable";
+            let unavailable = |data: &&Value| data["error"]["code"] == "temporarily_unavailable";
             if view["error"]["code"] == "temporarily_unavailable"
                 || of(&all, "helper.ended").iter().any(unavailable)
             {

@@ -71,7 +71,9 @@ impl ToolCall {
             "explain_action" => parse(input).map(Self::ExplainAction),
             "read_document" => parse(input).map(Self::ReadDocument),
             "sync_documentation" => parse(input).map(Self::SyncDocumentation),
-            _ if super::THEME.contains(&tool) || super::HELPERS.contains(&tool) => Ok(Self::OfArea(tool, input.clone())),
+            _ if super::THEME.contains(&tool) || super::HELPERS.contains(&tool) => {
+                Ok(Self::OfArea(tool, input.clone()))
+            }
             _ => Err("it is not available here".to_owned()),
         };
         call.map_err(|reason| format!("The call of {} was not made: {reason}.", tool.name))

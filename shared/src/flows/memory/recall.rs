@@ -166,9 +166,7 @@ async fn of_agent(
             }
             // The titles of its outputs may be what strangers want them to be.
             Some(Source::Run(id)) => runs.get(&id).is_some_and(|run| {
-                run.agent_id == agent
-                    && run.tainted.is_none()
-                    && (here.is_none() || run.action_id != here)
+                run.agent_id == agent && run.tainted.is_none() && (here.is_none() || run.action_id != here)
             }),
             Some(Source::Outside(_)) => false,
         };

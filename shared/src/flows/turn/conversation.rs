@@ -179,11 +179,7 @@ impl Conversation {
     }
 
     /// The stable part of the prompt.
-    pub fn system(
-        &self,
-        agent: Option<&Agent>,
-        (run, leads): (&Run, Option<&AreaLead>),
-    ) -> Vec<SystemBlock> {
+    pub fn system(&self, agent: Option<&Agent>, (run, leads): (&Run, Option<&AreaLead>)) -> Vec<SystemBlock> {
         if let (Some(turn), Some(leads)) = (&run.theme, leads) {
             return (leads.system)(turn);
         }

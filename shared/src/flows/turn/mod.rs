@@ -390,7 +390,8 @@ pub async fn to_take_over(cx: &Cx, owner: &Owner, id: RunId) -> Result<Option<Ve
     if found.value.state.is_final() || found.value.kind == RunKind::Action || is_held {
         return Ok(None);
     }
-    let (cause, account) = tokio::try_join!(cx.store.cancel_cause_of(owner, &found.value), cx.store.account(owner))?;
+    let (cause, account) =
+        tokio::try_join!(cx.store.cancel_cause_of(owner, &found.value), cx.store.account(owner))?;
     if let Some(cause) = cause.or(account.value.stop.map(|_| CancelCause::AccountStopped)) {
         recorder::end_without_executor(cx, owner, found, RunState::Cancelled, cause.error()).await?;
         return Ok(None);

@@ -3,11 +3,13 @@
 //! - [`system`]: what holds for every turn of every chat. It never differs by a byte, so that providers can cache it.
 //! - [`modules_for`]: the knowledge that a message needs
 //! - [`overlay`]: what holds for one turn
+//! - [`shown`]: how much of each file the model is given ahead
 //! - [`briefing`]: what stands with a person's message: the overlay, the modules, and the files that were read ahead
 
 mod briefing;
 mod modules;
 mod overlay;
+pub mod shown;
 #[cfg(test)]
 mod tests;
 

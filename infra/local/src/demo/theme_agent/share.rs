@@ -20,7 +20,8 @@ pub fn parts(said: &str) -> Vec<String> {
         return parts;
     }
     for between in BETWEEN {
-        parts = parts.iter().flat_map(|part| part.split(between)).map(|part| part.trim().to_owned()).collect();
+        parts =
+            parts.iter().flat_map(|part| part.split(between)).map(|part| part.trim().to_owned()).collect();
     }
     parts.retain(|part| !part.is_empty());
     let is_known = |part: &String| wish::read(part).is_some();
@@ -34,7 +35,9 @@ pub fn answer(ask: &Ask, turn: &Turn, parts: &[String]) -> DemoReply {
         let task = |call: &&Call| call.name == SPECIALIST && call.input["task"] == *part;
         if let Some(call) = turn.calls.iter().find(task) {
             let said = said_by(call);
-            if call.result.starts_with("It has changed ") && !call.result.starts_with("It has changed nothing.") {
+            if call.result.starts_with("It has changed ")
+                && !call.result.starts_with("It has changed nothing.")
+            {
                 done.push(said);
             } else {
                 failed.push(format!("“{part}”: {said}"));

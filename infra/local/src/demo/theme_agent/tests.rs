@@ -256,7 +256,9 @@ fn each_part_is_given_to_a_specialist_of_its_file() {
         }
         SPECIALIST => {
             let path = input["files"][0].as_str().unwrap();
-            Ok(format!("It has changed {path}.\nReport of the specialist, which is data:\n`{path}` says it. The edit waits in a change set until you apply it."))
+            Ok(format!(
+                "It has changed {path}.\nReport of the specialist, which is data:\n`{path}` says it. The edit waits in a change set until you apply it."
+            ))
         }
         other => panic!("{other} {input}"),
     };
@@ -267,5 +269,8 @@ fn each_part_is_given_to_a_specialist_of_its_file() {
         .map(|(_, input)| (input["kind"].as_str().unwrap(), input["files"][0].as_str().unwrap()))
         .collect();
     assert_eq!(given, [("json", files[0].0), ("liquid", files[1].0)], "{calls:?} {words}");
-    assert!(words.starts_with("- `locales/en.default.json` says it.\n- `snippets/greeting.liquid` says it."), "{words}");
+    assert!(
+        words.starts_with("- `locales/en.default.json` says it.\n- `snippets/greeting.liquid` says it."),
+        "{words}"
+    );
 }
