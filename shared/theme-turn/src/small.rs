@@ -251,7 +251,9 @@ mod tests {
         let prose = format!("In the form {{mode, tier}}: {good}");
         let two = format!("{good}\n{good}");
         let echoed = format!(r#"The request says {{"mode":"code"}}, so: {good}"#);
-        let table: [(&str, Option<(TurnMode, TaskTier, &str)>); 30] = [
+        // The text, and what is read of it.
+        type Row<'a> = (&'a str, Option<(TurnMode, TaskTier, &'a str)>);
+        let table: [Row<'_>; 30] = [
             (good, Some((Debug, Simple, "the cart is broken"))),
             (&fenced, Some((Debug, Simple, "the cart is broken"))),
             (&prose, Some((Debug, Simple, "the cart is broken"))),
