@@ -11,7 +11,7 @@ use domain::agent_loop::{Call, CallId, Step};
 use domain::ids::{AgentId, ChangeSetId, Owner, ProjectId, RunId};
 use domain::models::routing::Ask;
 use domain::models::{ModelTier, SystemBlock};
-use domain::projects::turn::{Escalation, Helper, ThemeTurn};
+use domain::projects::turn::{Escalation, Helper, ThemeChanges, ThemeTurn};
 use domain::runs::{EventKind, Run};
 use domain::tools::ToolDef;
 use futures::future::BoxFuture;
@@ -105,12 +105,21 @@ pub struct AreaLead {
     pub has_edited: fn(&[Step]) -> bool,
     /// The files that these steps have edited themselves.
     pub edited: fn(&[Step]) -> Vec<String>,
-    /// What a run has changed, for those who follow it. `None`: nothing.
-    pub changed: fn(Cx, Owner, Box<Run>) -> Changed,
+    /// What a run has changed in the theme of this project. `None`: nothing.
+    pub changed: fn(Cx, Owner, ChangedBy) -> Changed,
 }
 
-/// What a run has changed.
-pub type Changed = BoxFuture<'static, Result<Option<Value>>>;
+/// A run that may have changed a theme.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangedBy {
+    pub run: RunId,
+    pub project: ProjectId,
+    /// The change set that its turn was planned with.
+    pub planned: Option<ChangeSetId>,
+}
+
+/// What a run has changed: the data of its event, and what its record has.
+pub type Changed = BoxFuture<'static, Result<Option<(Value, ThemeChanges)>>>;
 
 /// What holds for a turn at its present size.
 #[derive(Clone, Debug, PartialEq)]

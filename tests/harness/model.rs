@@ -64,6 +64,8 @@ struct Shared {
     received: Mutex<Vec<Instant>>,
     /// What it answers to the next checks.
     verdicts: Mutex<VecDeque<String>>,
+    /// What it answers when it is asked to sort the next messages to the theme agent.
+    sorts: Mutex<VecDeque<String>>,
     /// The status of its list of models, and how often it was asked for it.
     list_status: AtomicU16,
     listed: AtomicUsize,
@@ -97,6 +99,7 @@ impl ScriptedModel {
             keys: Mutex::default(),
             received: Mutex::default(),
             verdicts: Mutex::default(),
+            sorts: Mutex::default(),
             list_status: AtomicU16::new(200),
             listed: AtomicUsize::new(0),
         });
@@ -153,6 +156,13 @@ impl ScriptedModel {
     pub fn finds<'a>(&self, verdicts: impl IntoIterator<Item = &'a str>) {
         let verdicts = verdicts.into_iter().map(str::to_owned);
         self.shared.verdicts.lock().unwrap_or_else(PoisonError::into_inner).extend(verdicts);
+    }
+
+    /// Answers with these when it is asked to sort the next messages to the theme agent. After that it says nothing that can be used. Such
+    /// requests are no requests for work.
+    pub fn sorts<'a>(&self, answers: impl IntoIterator<Item = &'a str>) {
+        let answers = answers.into_iter().map(str::to_owned);
+        self.shared.sorts.lock().unwrap_or_else(PoisonError::into_inner).extend(answers);
     }
 
     /// How many verdicts were not requested.
@@ -271,9 +281,12 @@ fn calling(calls: Vec<(&'static str, Value)>) -> (Value, &'static str) {
 
 async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     model.received.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
-    let is_check =
-        body["messages"][0]["content"].as_str().is_some_and(|text| text.contains("lamplighter:check"));
-    let says = if !is_check {
+    let first = body["messages"][0]["content"].as_str().unwrap_or_default();
+    let is_check = first.contains("lamplighter:check");
+    let says = if first.starts_with("You sort one request of a merchant") {
+        let answer = model.sorts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        Says::Text(answer.unwrap_or_else(|| "I can't tell.".to_owned()))
+    } else if !is_check {
         model.sent.lock().unwrap_or_else(PoisonError::into_inner).push(body.clone());
         let key = headers.get("authorization").and_then(|key| key.to_str().ok()).unwrap_or_default();
         model.keys.lock().unwrap_or_else(PoisonError::into_inner).push(key.to_owned());

@@ -12,15 +12,14 @@ use domain::ids::{ChangeSetId, ChatId, Owner, RunId};
 use domain::models::prices::ModelPrice;
 use domain::models::routing::{AgentRole, Ask as AskModel, TaskTier};
 use domain::models::{CacheTtl, Message, ModelRequest, ModelTier, SystemBlock, Vendor};
-use domain::projects::turn::{ThemeTurn, TurnMode, TurnStrategy};
-use domain::runs::Run;
+use domain::projects::turn::{ThemeChange, ThemeChanges, ThemeTurn, TurnMode, TurnStrategy};
 use domain::runs::form::ReplyForm;
 use domain::validate::FieldErrors;
 use futures::FutureExt;
 use models::{ModelLimits, Retry};
 use serde::Deserialize;
 use serde_json::json;
-use shared::context::{AreaLead, Changed, Cx, Lead};
+use shared::context::{AreaLead, Changed, ChangedBy, Cx, Lead};
 use shared::error::{Error, Result};
 use shared::flows::ask::{self, Answered, Failure, ModelAnswer, WorkBudget};
 use shared::flows::memory::recall;
@@ -378,22 +377,42 @@ pub(crate) async fn change_set_now(
     Ok(if is_applied { ChangeSetId::from_uuid(run.uuid()) } else { planned })
 }
 
-/// What a turn has changed: its change set, and the files in it.
-fn changed(cx: Cx, owner: Owner, run: Box<Run>) -> Changed {
+/// The most files, and the most bytes of a diff, that the record of a run has.
+const MAX_RECORDED: usize = 50;
+const MAX_RECORDED_DIFF: usize = 12_000;
+
+/// What a run has changed: its change set, and the files in it.
+fn changed(cx: Cx, owner: Owner, ChangedBy { run, project, planned }: ChangedBy) -> Changed {
     async move {
-        let Some(turn) = &run.theme else { return Ok(None) };
-        let place = Place { cx: &cx, owner: &owner, project: turn.project_id };
-        let own = ChangeSetId::from_uuid(run.run_id.uuid());
-        let set = match changes::known(place, own).await? {
-            Some(set) => Some(set),
-            None => changes::known(place, turn.change_set_id).await?,
+        let place = Place { cx: &cx, owner: &owner, project };
+        let own = ChangeSetId::from_uuid(run.uuid());
+        let set = match (changes::known(place, own).await?, planned) {
+            (None, Some(planned)) => changes::known(place, planned).await?,
+            (set, _) => set,
         };
-        Ok(set.map(|set| {
-            json!({
-                "project_id": turn.project_id, "change_set_id": set.change_set_id, "state": set.state, "hash": set.hash,
-                "files": set.files,
-            })
-        }))
+        let Some(set) = set.filter(|set| !set.files.is_empty()) else { return Ok(None) };
+        let diff = changes::diff(place, set.change_set_id).await?;
+        let mut diff = String::from_utf8_lossy(&diff).into_owned();
+        let end = diff.floor_char_boundary(MAX_RECORDED_DIFF);
+        let is_cut = end < diff.len();
+        diff.truncate(end);
+        let files = set.files.iter().take(MAX_RECORDED);
+        let changes = ThemeChanges {
+            project_id: project,
+            change_set_id: set.change_set_id,
+            is_applied: set.state == ChangeSetState::Applied,
+            files: files
+                .map(|file| ThemeChange { path: file.path.clone(), added: file.added, removed: file.removed })
+                .collect(),
+            more: set.files.len().saturating_sub(MAX_RECORDED),
+            diff,
+            is_cut,
+        };
+        let event = json!({
+            "project_id": project, "change_set_id": set.change_set_id, "state": set.state, "hash": set.hash,
+            "files": set.files,
+        });
+        Ok(Some((event, changes)))
     }
     .boxed()
 }

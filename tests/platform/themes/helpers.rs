@@ -230,7 +230,7 @@ fn asks_badly(messages: &[Value]) -> Says {
         ("run_review", json!({"task": "x".repeat(8_001)})),
         ("get_second_opinion", json!({"question": "x", "model": "mine"})),
     ];
-    match all.contains("unknown variant") {
+    match all.contains("unknown variant") || all.contains("changes nothing, so no specialist") {
         true => Says::Text("NO CHANGE: I can't.".to_owned()),
         false => Says::Calls(calls),
     }
@@ -293,7 +293,10 @@ fn never_ends(messages: &[Value]) -> Says {
     let all = said(messages);
     if is_helper(messages, "worker") {
         let number = all.matches("call_1").count();
-        return Says::Call("read_lines", json!({"path": PRICE, "start": 1, "end": 1 + number}));
+        return Says::Call(
+            "read_lines",
+            json!({"reads": [{"path": PRICE, "start": 1, "end": 1}], "context": number}),
+        );
     }
     match all.contains("Report of the worker") {
         true => Says::Text("NO CHANGE: I know enough.".to_owned()),
@@ -396,7 +399,8 @@ async fn a_turn_with_helpers_that_is_killed_at_any_time_goes_on_with_the_same_he
             assert_eq!(view["state"], "completed", "killed at event {kill_at}: {view:#}");
             let sets = stage.h.get(CHANGES).await.expect(200);
             let sets = sets["data"].as_array().unwrap();
-            assert_eq!((sets.len(), &sets[0]["edits"]), (1, &json!(2)), "killed at {kill_at}: {sets:#?}");
+            let ended = of(&all, "helper.ended");
+            assert_eq!((sets.len(), &sets[0]["edits"]), (1, &json!(2)), "killed at {kill_at}: {ended:#?}");
             let runs = stage.h.get("/runs?kind=helper").await.expect(200);
             let runs = runs["data"].as_array().unwrap();
             assert_eq!(runs.len(), 2, "killed at event {kill_at}: {runs:#?}");

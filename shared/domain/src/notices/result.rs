@@ -12,6 +12,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use super::inert::{cut, inert, visible};
 use crate::ids::RunId;
 use crate::models::WebSource;
+use crate::projects::turn::{ThemeChange, ThemeChanges};
+use crate::text::quoting::one_line;
 
 /// The most of an output that a notice has, in bytes. The rest is behind the link.
 pub const MAX_TEXT: usize = 48 * 1024;
@@ -55,6 +57,30 @@ impl Output {
         let mut output = Self { title, text, is_cut: false, is_markdown, tainted };
         output.cut_to(MAX_TEXT);
         output
+    }
+
+    /// What a run has changed in a theme, as Markdown. Strangers may have written what is in a theme.
+    #[must_use]
+    pub fn of_theme(changed: &ThemeChanges) -> Self {
+        let ThemeChanges { is_applied, files, more, diff, is_cut, .. } = changed;
+        let mut text = String::new();
+        for ThemeChange { path, added, removed } in files {
+            let path = one_line(path).replace('`', "'");
+            text.push_str(&format!("- `{path}` +{added} −{removed}\n"));
+        }
+        if *more > 0 {
+            text.push_str(&format!("- and {more} more\n"));
+        }
+        let longest = diff.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat((longest + 1).max(3));
+        let end = if diff.is_empty() || diff.ends_with('\n') { "" } else { "\n" };
+        text.push_str(&format!("\n{fence}diff\n{diff}{end}{fence}\n"));
+        if *is_cut {
+            text.push_str("\nThe diff goes on in the change set.\n");
+        }
+        let title =
+            if *is_applied { "Changes of the theme, applied" } else { "Changes of the theme, not applied" };
+        Self::new(title.to_owned(), text, true, true)
     }
 
     fn cut_to(&mut self, bytes: usize) {

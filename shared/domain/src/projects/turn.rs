@@ -97,6 +97,36 @@ pub struct Escalation {
     pub why: String,
 }
 
+/// What a run has changed in a theme, as it was when the run came to rest. The change set says what has become of it since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ThemeChanges {
+    pub project_id: ProjectId,
+    pub change_set_id: ChangeSetId,
+    /// Whether the changes were in the theme already.
+    pub is_applied: bool,
+    /// At most 50.
+    pub files: Vec<ThemeChange>,
+    /// How many files were left out.
+    #[serde(default)]
+    pub more: usize,
+    /// The beginning of the unified diff, at most 12,000 bytes. Strangers may have written parts of it.
+    #[serde(default)]
+    pub diff: String,
+    /// Whether the diff is longer.
+    #[serde(default)]
+    pub is_cut: bool,
+}
+
+/// A file that a run has changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ThemeChange {
+    pub path: String,
+    /// How many lines were added.
+    pub added: usize,
+    /// How many lines were removed.
+    pub removed: usize,
+}
+
 /// What a helper is good at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

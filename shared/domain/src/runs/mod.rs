@@ -21,7 +21,7 @@ use crate::memory::recall::Recalled;
 use crate::models::prices::{self, Rates};
 use crate::models::routing::Level;
 use crate::models::{ModelId, ModelRef, Usage, Vendor, WebSource};
-use crate::projects::turn::ThemeTurn;
+use crate::projects::turn::{ThemeChanges, ThemeTurn};
 use form::ReplyForm;
 use rehearsal::Rehearsal;
 
@@ -118,6 +118,9 @@ pub struct Run {
     /// How it was planned, if it is a turn of the theme agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<Box<ThemeTurn>>,
+    /// What a run of an action has changed in a theme.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Box<ThemeChanges>>,
 }
 
 /// When a run first read what strangers may have written: results of a search of the web, living documents, or outputs and notes of a
@@ -188,6 +191,7 @@ impl Run {
             rehearsal: None,
             call: None,
             theme: None,
+            changed: None,
         }
     }
 

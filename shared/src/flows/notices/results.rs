@@ -40,9 +40,11 @@ async fn of_run(data: &Data, owner: &Owner, run: RunId, most: usize) -> Result<R
     let (record, outputs) = tokio::try_join!(data.store.run(owner, run), data.store.run_outputs(owner, run))?;
     let more = outputs.len().saturating_sub(most);
     let mut result = RunResult { more, ..RunResult::default() };
+    let mut changed = None;
     if let Some(record) = record {
         result.cost_micros = record.value.cost_micros;
         result.sources = record.value.sources;
+        changed = record.value.changed;
     }
     for RunOutput { asset_id, title, tainted, .. } in outputs.into_iter().take(most) {
         // A person may have deleted it, also between the two reads.
@@ -56,6 +58,10 @@ async fn of_run(data: &Data, owner: &Owner, run: RunId, most: usize) -> Result<R
             Err(BlobError::Missing { .. }) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+    // A line of a digest has the beginning of the first output.
+    if let Some(changed) = changed.filter(|_| most > 1) {
+        result.outputs.push(Output::of_theme(&changed));
     }
     Ok(result)
 }

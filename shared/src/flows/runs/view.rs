@@ -7,7 +7,7 @@ use domain::ids::{ActionId, AgentId, ChatId, Owner, RunId};
 use domain::memory::recall::Recalled;
 use domain::models::{Usage, WebSource};
 use domain::notices::told::Told;
-use domain::projects::turn::ThemeTurn;
+use domain::projects::turn::{ThemeChanges, ThemeTurn};
 use domain::runs::rehearsal::Rehearsed;
 use domain::runs::{Run, RunError, RunFallback, RunKind, RunModel, RunState, Taint};
 use jiff::Timestamp;
@@ -86,6 +86,9 @@ pub struct RunView {
     /// Of a turn of the theme agent: how it was planned, and what it has become.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<ThemeTurn>,
+    /// What a run of an action has changed in the theme of its agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<ThemeChanges>,
     /// Of a run of an action that has come to rest: whether and how the person was told of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<Told>,
@@ -127,6 +130,7 @@ pub async fn view(cx: &Cx, owner: &Owner, run: Run) -> Result<RunView> {
         cards: cards.collect(),
         run_id: run.run_id,
         theme: run.theme.map(|turn| *turn),
+        changed: run.changed.map(|changed| *changed),
         kind: run.kind,
         state: run.state,
         agent_id: run.agent_id,

@@ -42,7 +42,7 @@ use super::{messages, runs};
 use crate::agent_loop::journal::Journal;
 use crate::agent_loop::recorder::{self, Recorder, lease_from};
 use crate::agent_loop::{Driver, PUT_DOWN_BEFORE, Rest, shortened};
-use crate::context::Cx;
+use crate::context::{ChangedBy, Cx};
 use crate::error::{Error, Result};
 use crate::money::alerts;
 use crate::money::quota::Quota;
@@ -542,12 +542,14 @@ async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
             Err(invalid) => (state, error) = (RunState::Failed, Some(invalid)),
         }
     }
-    if let (true, Some(leads)) = (recorder.run().theme.is_some(), cx.leads())
+    if let (Some(turn), Some(leads)) = (&recorder.run().theme, cx.leads())
         && (leads.has_edited)(&transcript.steps)
-        && let Some(changed) =
-            (leads.changed)(cx.clone(), owner.clone(), Box::new(recorder.run().clone())).await?
     {
-        recorder.event(EventKind::ThemeChanged, changed).await?;
+        let (run, project, planned) = (recorder.run().run_id, turn.project_id, Some(turn.change_set_id));
+        let by = ChangedBy { run, project, planned };
+        if let Some((event, _)) = (leads.changed)(cx.clone(), owner.clone(), by).await? {
+            recorder.event(EventKind::ThemeChanged, event).await?;
+        }
     }
     let run = recorder.run();
     let (run_id, run_kind, cost) = (run.run_id, run.kind, run.cost_micros);

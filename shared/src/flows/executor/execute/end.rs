@@ -1,9 +1,11 @@
 //! Stores how the work on a run stopped.
 
 use domain::actions::{Occurrence, OccurrenceCommand, OccurrenceState};
-use domain::agent_loop::Outcome;
+use domain::agent_loop::{Outcome, Step};
 use domain::ids::{ActionId, Owner};
 use domain::models::{Block, Role};
+use domain::projects::turn::ThemeChanges;
+use domain::prompts::of_run;
 use domain::runs::{EventKind, Run, RunError, RunKind, RunState};
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -12,7 +14,7 @@ use super::kind::ActionRun;
 use super::since_last;
 use super::{ending_of, failure};
 use crate::agent_loop::{Driver, Rest};
-use crate::context::Cx;
+use crate::context::{ChangedBy, Cx};
 use crate::error::{Error, Result};
 use crate::flows::actions::{self, runs};
 use crate::flows::background::due;
@@ -85,7 +87,7 @@ impl Ending {
 /// Stores how the work stopped: the occurrence, the action and the run's record in one transaction.
 pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, Result<()>> {
     Box::pin(async move {
-        let Driver { cx, mut kind, mut recorder, .. } = run;
+        let Driver { cx, mut kind, mut recorder, transcript, .. } = run;
         let owner = recorder.owner().clone();
         let (command, state, error, asked) = match ending {
             Ending::Lost => return Ok(()),
@@ -98,6 +100,12 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
         };
         let cx = cx.remembering();
         recorder.flush().await?;
+        if state.has_ended()
+            && let Some((event, changed)) = theme_changes(&cx, &owner, &kind, &transcript.steps).await
+        {
+            recorder.run_mut().changed = Some(Box::new(changed));
+            recorder.event(EventKind::ThemeChanged, event).await?;
+        }
         // The cost since the last step always counts for the occurrence.
         let (usage, cost) = (recorder.run().usage, recorder.run().cost_micros);
         let mut held = Some(Versioned { version: kind.action.version, value: kind.action.clone() });
@@ -192,6 +200,27 @@ pub(super) fn end(run: Driver<ActionRun>, ending: Ending) -> BoxFuture<'static, 
             }
         }
     })
+}
+
+/// What the run has changed in the theme of its agent. If that can't be read, the run ends all the same.
+async fn theme_changes(
+    cx: &Cx,
+    owner: &Owner,
+    kind: &ActionRun,
+    steps: &[Step],
+) -> Option<(Value, ThemeChanges)> {
+    let (project, leads) = (of_run::theme(&kind.content)?, cx.leads()?);
+    if !(leads.has_edited)(steps) {
+        return None;
+    }
+    let by = ChangedBy { run: kind.occurrence.value.run_id, project, planned: None };
+    match (leads.changed)(cx.clone(), owner.clone(), by).await {
+        Ok(changed) => changed,
+        Err(error) => {
+            tracing::warn!(cause = %error.causes(), "a run does not say what it has changed in its theme");
+            None
+        }
+    }
 }
 
 /// The occurrence, if all that has changed since `known` is that its report came.
