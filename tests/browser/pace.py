@@ -22,6 +22,8 @@ class Pace:
 
             def do_POST(self):
                 request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if str(request["messages"][0]["content"]).startswith("You sort one request of a merchant"):
+                    return self.reply("I can't tell.")
                 pace.asked.append(request)
                 try:
                     first = pace.pieces.get(timeout=30)
@@ -49,6 +51,17 @@ class Pace:
                     self.wfile.write(b"0\r\n\r\n")
                 except (OSError, queue.Empty):
                     self.close_connection = True
+
+            def reply(self, text):
+                """A whole reply at once."""
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.send_header("transfer-encoding", "chunked")
+                self.end_headers()
+                self.event({"model": "fake", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]})
+                self.event({"model": "fake", "choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 5}})
+                self.chunk(b"data: [DONE]\n\n")
+                self.wfile.write(b"0\r\n\r\n")
 
             def event(self, value):
                 self.chunk(f"data: {json.dumps(value)}\n\n".encode())

@@ -150,6 +150,46 @@ def test_a_sentence_becomes_a_change_that_is_read_and_applied(merchant, pace):
     expect(changed(page)).to_be_visible()
 
 
+def lane(page, words):
+    return page.locator("details.lane", has_text=words)
+
+
+def test_a_part_of_a_turn_is_a_lane_of_its_own(merchant, pace):
+    imported(merchant)
+    page = merchant.page("/themes/default/chat")
+    send(page, WISH)
+    task = f"Show the currency in {PRICE}.\n{HOSTILE}"
+    pace.say("A specialist does it. ", call("run_specialist", kind="liquid", task=task, files=[PRICE]), None)
+    expect(lane(page, "Specialist for Liquid")).to_contain_text("working…")
+    expect(lane(page, "Specialist for Liquid")).to_contain_text("It may change")
+    expect(lane(page, "Specialist for Liquid").locator("code")).to_have_text(PRICE)
+    axe(page)
+    shot(page, "theme-chat-lane-live-light")
+    pace.say(edits(), None)
+    pace.say(f"{PRICE}:1 shows the currency. {HOSTILE}", None)
+    expect(lane(page, "Specialist for Liquid").locator("summary")).to_contain_text("done")
+    pace.say("It is done.", None)
+    idle(page)
+    expect(replies(page).last).to_contain_text("It is done.")
+    expect(changed(page)).to_contain_text(PRICE)
+    lane(page, "Specialist for Liquid").locator("summary").click()
+    expect(lane(page, "Specialist for Liquid")).to_contain_text(HOSTILE)
+    assert page.evaluate("window.owned") is None
+    axe(page)
+    shot(page, "theme-chat-lane-light")
+    for width in (320, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        fits(page)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    lane(page, "Specialist for Liquid").get_by_role("link", name="See what it does").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Specialist for Liquid")
+    expect(page.get_by_role("link", name="Open its turn")).to_be_visible()
+    axe(page)
+    shot(page, "theme-chat-lane-run-light")
+    page.get_by_role("link", name="Open its turn").click()
+    expect(page.get_by_text("Another model helps: Specialist for Liquid")).to_be_visible()
+
+
 def test_a_question_changes_nothing(merchant, pace):
     imported(merchant)
     before = {path: file(merchant, path) for path in FILES}

@@ -77,6 +77,8 @@ const CHECKED_BYTES: u64 = 16 << 20;
 /// A theme that was read for checks.
 #[derive(Clone, Default)]
 pub struct Checked {
+    /// The version of the theme when its files were listed.
+    pub version: Option<ThemeVersion>,
     /// The SHA-256 of each file.
     pub hashes: BTreeMap<String, String>,
     pub theme: Arc<CheckedTheme>,

@@ -15,7 +15,7 @@ use theme_scripts::Oxc;
 use utoipa::ToSchema;
 
 use crate::cache::{Checked, CheckedCache};
-use crate::{contents, state};
+use crate::{contents, state, version};
 use shared::context::Cx;
 use shared::error::{Error, Result};
 use shared::flows::page::{self, PageQuery};
@@ -90,8 +90,14 @@ pub async fn check(cx: &Cx, owner: &Owner, project: ProjectId, ask: CheckAsk) ->
 /// # Errors
 /// 404 if the project does not exist, 409 if the theme is too large to be checked.
 pub(crate) async fn checked(cx: &Cx, owner: &Owner, project: ProjectId) -> Result<Arc<CheckedTheme>> {
-    let generation = state(cx, owner, project).await?.generation;
-    let mut files = cx.store.all_theme_files(owner, project, generation).await?;
+    let state = state(cx, owner, project).await?;
+    let version = Some(version(owner, project, &state));
+    let cache = cx.kept.get::<CheckedCache>();
+    let known = cache.get(owner, project).unwrap_or_default();
+    if known.version == version {
+        return Ok(known.theme);
+    }
+    let mut files = cx.store.all_theme_files(owner, project, state.generation).await?;
     let bytes = files.iter().filter(|file| is_read(&file.path, file.bytes));
     let bytes: u64 = bytes.fold(0, |bytes: u64, file| bytes.saturating_add(file.bytes));
     if bytes > MAX_READ {
@@ -102,10 +108,10 @@ pub(crate) async fn checked(cx: &Cx, owner: &Owner, project: ProjectId) -> Resul
     }
     let hashes: BTreeMap<String, String> =
         files.iter().map(|file| (file.path.clone(), file.sha256.clone())).collect();
-    let cache = cx.kept.get::<CheckedCache>();
-    let known = cache.get(owner, project).unwrap_or_default();
     if known.hashes == hashes {
-        return Ok(known.theme);
+        let theme = known.theme.clone();
+        cache.put(owner, project, Checked { version, ..known });
+        return Ok(theme);
     }
     files.retain(|file| known.hashes.get(&file.path) != Some(&file.sha256));
     let deleted: Vec<String> =
@@ -125,7 +131,7 @@ pub(crate) async fn checked(cx: &Cx, owner: &Owner, project: ProjectId) -> Resul
         Ok(Arc::new(theme))
     };
     let theme = cx.compute.checks.run(build).await?;
-    cache.put(owner, project, Checked { hashes, theme: theme.clone(), bytes });
+    cache.put(owner, project, Checked { version, hashes, theme: theme.clone(), bytes });
     Ok(theme)
 }
 

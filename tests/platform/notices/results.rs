@@ -185,3 +185,56 @@ async fn an_output_that_was_deleted_is_not_sent_by_a_later_try() {
     assert_eq!(last["data"]["results"][0]["outputs"], json!([]), "{last:#}");
     assert!(!last.to_string().contains("Lamp"));
 }
+
+const PRICE: &str = "snippets/price.liquid";
+const TEXT: &str = "<p>{{ product.price | money }}</p>\n";
+
+/// It edits the theme once, and says so.
+fn edits_the_theme(messages: &[Value]) -> Says {
+    use sha2::{Digest, Sha256};
+    if json!(messages).to_string().contains("edit 1 of chs_") {
+        return Says::Text("The price has its currency.".into());
+    }
+    let version = domain::hex(&Sha256::digest(TEXT))[..12].to_owned();
+    let replacement = json!({"old": "| money }}", "new": "| money_with_currency }}"});
+    Says::Call("search_replace", json!({"path": PRICE, "version": version, "replacements": [replacement]}))
+}
+
+#[tokio::test]
+async fn scheduled_work_on_a_theme_is_told_with_its_diff() {
+    let site = Site::start(Answers::Status(204)).await;
+    let model = ScriptedModel::start(edits_the_theme).await;
+    let reach = ReachConfig {
+        policy: Policy { allowed_hosts: site.reach().policy.allowed_hosts.clone(), ..Policy::default() }
+            .into(),
+        ..ReachConfig::default()
+    };
+    let config =
+        PlatformConfig { models: model.config("scripted"), reach, ..PlatformConfig::in_memory() };
+    let stage = Stage::of(config).await;
+    let h = &stage.h;
+    tests::themes::put(h, PRICE, TEXT).await.expect(201);
+    h.patch(&format!("/agents/{}", stage.agent), json!({"theme_project_id": "default"})).await.expect(200);
+    hook(&stage, &site).await;
+    let id = stage.approved(json!({"schedule": {"every": "1h"}, "grants": ["edit_theme"]})).await;
+    stage.happens_at(60).await;
+    let run = stage.newest_run(id).await;
+    let changed = &run["changed"];
+    assert_eq!(
+        (&changed["is_applied"], &changed["files"]),
+        (&json!(false), &json!([{"path": PRICE, "added": 1, "removed": 1}])),
+        "{run:#}"
+    );
+    let set = format!("/projects/default/changes/{}", changed["change_set_id"].as_str().unwrap());
+    assert_eq!(h.get(&set).await.expect(200)["diff"], changed["diff"]);
+    // The message has the words of the run, and then what it would change.
+    let posted = site.posted()[0].json();
+    let outputs = &posted["data"]["results"][0]["outputs"];
+    assert_eq!(outputs[0]["text"], "The price has its currency.", "{outputs:#}");
+    assert_eq!(outputs[1]["title"], "Changes of the theme, not applied", "{outputs:#}");
+    let text = outputs[1]["text"].as_str().unwrap();
+    assert!(text.contains("+<p>{{ product.price | money_with_currency }}</p>"), "{text}");
+    assert!(text.starts_with("- `snippets/price.liquid` +1 −1\n"), "{text}");
+    let events = tests::process::followed(h, run["run_id"].as_str().unwrap().parse().unwrap()).await;
+    assert_eq!(tests::events::names(&events).iter().rev().nth(1), Some(&"theme.changed"));
+}

@@ -79,7 +79,7 @@ export const runPage = {
             (question || cards.length > 0) && section("Waits for you", {}, question && questionCard(ctx, question), cards.map((card) => callCard(ctx, { ...card, run_id: runId, action_id: run.action_id, action_title: action?.title, agent_name: agentName(ctx, run.agent_id) }))),
             section(
               "What happened",
-              { note: [steps.from && duration(Math.max(0, (isLive ? Date.now() : steps.to) - steps.from)), run.cost_micros > 0 && money(run.cost_micros)].filter(Boolean).join(" · ") || null },
+              { note: [steps.from && duration(Math.max(0, (isLive ? Date.now() : steps.to) - steps.from)), run.cost_micros > 0 && money(run.cost_micros), run.helpers_micros > 0 && `${money(run.helpers_micros)} for helpers`].filter(Boolean).join(" · ") || null },
               stream.error && problem(ctx, stream.error, { compact: true }),
               stream.events.length === 0 && !stream.ended ? h("p", { class: "muted pad" }, "Reading the steps…") : waterfall(steps, { isLive }),
             ),
@@ -87,11 +87,27 @@ export const runPage = {
             answeredCards(run),
             run.recalled?.length > 0 && h("div", { class: "pad", key: "knew" }, knewView(ctx, run.recalled)),
           ),
-          h("div", {}, callSection(run), outputSection(ctx, run, outputs), checkSection(whole, action), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
+          h("div", {}, callSection(run), outputSection(ctx, run, outputs), themeSection(run), checkSection(whole, action), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
         ),
     );
   },
 };
+
+/** What a run of an action has changed in a theme. */
+function themeSection(run) {
+  if (!run.changed) return null;
+  const { project_id: projectId, change_set_id: id, files, more, is_applied: isApplied } = run.changed;
+  return section(
+    "Changes of the theme",
+    { note: isApplied ? "applied" : "not applied when the run ended" },
+    h(
+      "div",
+      { class: "pad" },
+      h("ul", { class: "plain paths" }, files.map((one) => h("li", { key: one.path }, h("code", {}, one.path), " ", h("span", { class: "ok" }, `+${figure(one.added)}`), " ", h("span", { class: "bad" }, `−${figure(one.removed)}`))), more > 0 && h("li", { key: "more", class: "muted" }, `and ${counted(more, "more file")}`)),
+      h("div", { class: "acts" }, link(isApplied ? "Look at the changes" : "Look at the changes and apply them", `#/themes/${encodeURIComponent(projectId)}/changes?set=${encodeURIComponent(id)}`, { kind: isApplied ? "" : "primary" })),
+    ),
+  );
+}
 
 /** Whether the person was told, and where; or why not. */
 function toldView(told) {

@@ -434,6 +434,31 @@ mod tests {
     }
 
     #[test]
+    fn changes_of_a_theme_are_shown_as_they_are_and_reach_nobody() {
+        let project_id = crate::ids::ProjectId::DEFAULT;
+        let mut changed = ThemeChanges {
+            project_id,
+            change_set_id: crate::ids::ChangeSetId::from_uuid(project_id.uuid()),
+            is_applied: false,
+            files: vec![ThemeChange { path: "assets/a`b\n.css".to_owned(), added: 2, removed: 0 }],
+            more: 3,
+            diff: "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n ```\n+# Heading https://evil.example @all\n".to_owned(),
+            is_cut: true,
+        };
+        let told = Output::of_theme(&changed);
+        assert_eq!((told.title.as_str(), told.tainted), ("Changes of the theme, not applied", true));
+        let shown = lines(&told);
+        assert_eq!(shown[0], "• assets/a'b .css +2 −0");
+        assert_eq!(shown[1], "• and 3 more");
+        assert!(shown.contains(&"|--- a/x".to_owned()) && shown.contains(&"| ```".to_owned()), "{shown:#?}");
+        assert!(!shown.iter().any(|line| line.starts_with("# ")), "a diff has no headings: {shown:#?}");
+        assert!(!shown.iter().any(|line| line.contains("https://evil.example")), "{shown:#?}");
+        assert_eq!(shown.last().map(String::as_str), Some("The diff goes on in the change set."));
+        (changed.is_applied, changed.diff) = (true, String::new());
+        assert_eq!(Output::of_theme(&changed).title, "Changes of the theme, applied");
+    }
+
+    #[test]
     fn markup_becomes_words_and_every_word_stays() {
         for (text, expected) in [
             ("# Prices\n\nTwo *changed*, **one** `fell`.", vec!["# Prices", "Two changed, one fell."]),
