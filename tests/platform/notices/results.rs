@@ -209,8 +209,7 @@ async fn scheduled_work_on_a_theme_is_told_with_its_diff() {
             .into(),
         ..ReachConfig::default()
     };
-    let config =
-        PlatformConfig { models: model.config("scripted"), reach, ..PlatformConfig::in_memory() };
+    let config = PlatformConfig { models: model.config("scripted"), reach, ..PlatformConfig::in_memory() };
     let stage = Stage::of(config).await;
     let h = &stage.h;
     tests::themes::put(h, PRICE, TEXT).await.expect(201);

@@ -124,6 +124,12 @@ impl Conversation {
         Ok(Some(ToSummarise { cut, thread: self.thread(), version, unchanged }))
     }
 
+    /// Whether a message of a conversation about a theme is what the model was told ahead of an earlier turn. Its files may be others by now.
+    fn is_told_ahead(&self, message: &ChatMessage) -> bool {
+        let is_text = message.content.iter().all(|block| block.as_text().is_some());
+        matches!(self, Self::Chat(chat) if chat.project_id.is_some()) && is_text && message.is_of_platform()
+    }
+
     /// Reads older messages for the model. The inner error is a sentence for the model.
     ///
     /// # Errors
@@ -184,7 +190,7 @@ impl Conversation {
                 }
                 let id = message.message_id;
                 next = Some(id);
-                if !is_wanted(id) {
+                if !is_wanted(id) || self.is_told_ahead(message) {
                     continue;
                 }
                 let (row, size) = row(message, query.as_deref());
