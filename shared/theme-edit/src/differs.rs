@@ -96,7 +96,7 @@ impl<'a> Changed<'a> {
 }
 
 /// The lines of a part of a file, with their ends.
-fn lines<'a>(file: &'a [u8], part: Range<usize>) -> Vec<&'a [u8]> {
+fn lines(file: &[u8], part: Range<usize>) -> Vec<&[u8]> {
     let mut at = part.start;
     let ends = memchr::memchr_iter(b'\n', &file[part.clone()]).map(|end| part.start + end + 1);
     // Lines of a theme have some 32 bytes.
