@@ -9,7 +9,7 @@ use theme::text::LineRange;
 use crate::diff::Hunk;
 use crate::differs::{Changed, Differs};
 use crate::error::EditError;
-use crate::text::{Text, excerpt, line_range, without_end};
+use crate::text::{Splice, Text, excerpt, line_range, without_end};
 
 /// The largest file that an edit may make, in bytes. Shopify takes less of each kind of text.
 pub const MAX_TEXT: usize = 2 * 1024 * 1024;
@@ -17,21 +17,27 @@ pub const MAX_TEXT: usize = 2 * 1024 * 1024;
 /// A file that has less is not guarded against losing half, in bytes without the blanks around it.
 const LEAST_GUARDED: usize = 400;
 
-/// Compares a file before and after an edit. `before` is `None` for a new file. The result is how they differ.
+/// Compares a file before and after an edit. `before` is `None` for a new file. `splices` made
+/// the one of the other, if they are known. The result is how they differ.
 pub(crate) fn check(
     path: &str,
     before: Option<&[u8]>,
     after: &[u8],
+    splices: Option<&[Splice]>,
     allowed: &[LineRange],
 ) -> Result<Differs, EditError> {
     if after.len() > MAX_TEXT {
         return Err(EditError::TooLarge { path: path.to_owned(), bytes: after.len(), limit: MAX_TEXT });
     }
-    let changed = Changed::of(before.unwrap_or_default(), after);
+    let old = before.unwrap_or_default();
+    let changed = match splices {
+        Some(splices) => Changed::by(old, after, splices),
+        None => Changed::of(old, after),
+    };
     if let Some(before) = before {
         shrinks(path, before, after, &changed.hunks, allowed)?;
     }
-    artefacts(path, before.unwrap_or_default(), after, &changed)?;
+    artefacts(path, old, after, &changed)?;
     Ok(changed.differs())
 }
 
@@ -87,8 +93,9 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn of(lines: impl Iterator<Item = (usize, &'a [u8])>) -> Self {
-        let lines: Vec<(usize, &[u8])> = lines.map(|(number, line)| (number, without_end(line))).collect();
+    fn of(lines: &[(usize, &'a [u8])]) -> Self {
+        let lines: Vec<(usize, &[u8])> =
+            lines.iter().map(|(number, line)| (*number, without_end(line))).collect();
         let mut text = Vec::with_capacity(lines.iter().map(|(_, line)| line.len() + 1).sum());
         for (_, line) in &lines {
             text.extend_from_slice(line);
@@ -108,7 +115,7 @@ fn artefacts(path: &str, old: &[u8], new: &[u8], changed: &Changed) -> Result<()
             what: what.to_owned(),
         }
     };
-    let (removed, added) = (Lines::of(changed.removed()), Lines::of(changed.added()));
+    let (removed, added) = (Lines::of(&changed.removed), Lines::of(&changed.added));
     if let Some(at) = memchr::memchr(0, &added.text)
         && memchr::memchr(0, old).is_none()
     {
@@ -198,7 +205,9 @@ fn listed_numbers(path: &str, added: &Lines) -> Option<usize> {
 fn curly_quote(path: &str, old: &[u8], new: &[u8]) -> Option<usize> {
     let may_have_liquid = path.ends_with(".liquid") && FileKind::of(path) != FileKind::Other;
     // All of them begin with these bytes.
-    let has_any = |text: &&[u8]| may_have_liquid && memchr::memmem::find(text, &[0xE2, 0x80]).is_some();
+    let begins = |text: &[u8], at: usize| text[at..].starts_with(&[0xE2, 0x80]);
+    let has_any =
+        |text: &&[u8]| may_have_liquid && memchr::memchr_iter(0xE2, text).any(|at| begins(text, at));
     let new_text = std::str::from_utf8(Some(new).filter(has_any)?).ok()?;
     let (before, _) = curly(std::str::from_utf8(old).unwrap_or_default());
     let (after, places) = curly(new_text);
@@ -230,7 +239,7 @@ mod tests {
     use super::*;
 
     fn refused(path: &str, before: &str, after: &str) -> Option<String> {
-        check(path, Some(before.as_bytes()), after.as_bytes(), &[]).err().map(|error| error.to_string())
+        check(path, Some(before.as_bytes()), after.as_bytes(), None, &[]).err().map(|error| error.to_string())
     }
 
     #[test]
@@ -281,7 +290,7 @@ mod tests {
         let before: String = (1..=40).map(|n| format!("<p>paragraph {n}</p>\n")).collect();
         let after: String = before.lines().take(10).map(|line| format!("{line}\n")).collect();
         let check = |allowed: &[LineRange]| {
-            check("snippets/a.liquid", Some(before.as_bytes()), after.as_bytes(), allowed)
+            check("snippets/a.liquid", Some(before.as_bytes()), after.as_bytes(), None, allowed)
         };
         let Err(EditError::Shrinks { removed, .. }) = check(&[]) else { panic!("it was not refused") };
         assert_eq!(removed, [LineRange { start: 11, end: 40 }]);
@@ -359,7 +368,7 @@ mod tests {
             }
             let (before, after) = (before.concat(), after.concat());
             let changed = Changed::of(before.as_bytes(), after.as_bytes());
-            let (removed, added) = (Lines::of(changed.removed()), Lines::of(changed.added()));
+            let (removed, added) = (Lines::of(&changed.removed), Lines::of(&changed.added));
             let error = |_: usize, what: &str| EditError::BadCall { reason: what.to_owned() };
             let all = damaged(path, before.as_bytes(), after.as_bytes(), &removed, &added, &error);
             if check::may_have_new_damage(path, after.as_bytes(), &removed.text, &added.text) {
