@@ -35,7 +35,7 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -757,7 +757,19 @@ fn stray_ends(text: &str, tokens: &[liquid::Token], markup: &Markup, notes: &mut
 pub struct CheckedTheme {
     files: BTreeMap<String, Arc<CheckedFile>>,
     surroundings: Surroundings,
+    /// What is wrong with these files, if it was asked for before. A change of the files empties it.
+    found: OnceLock<Arc<[Located]>>,
 }
+
+/// A finding with the byte where it stands. Whether the theme proves it is not settled yet.
+#[derive(Clone)]
+struct Located {
+    finding: Finding,
+    at: usize,
+}
+
+/// With more findings, they are computed again each time, so that a theme that is kept does not become many times as large.
+const MOST_KEPT: usize = 20_000;
 
 impl CheckedTheme {
     /// Reads the files of a theme.
@@ -805,20 +817,25 @@ impl CheckedTheme {
         let mut theme = Self::default();
         for (_, file) in results {
             let (path, file) = file?;
-            theme.files.insert(path, Arc::new(file));
+            theme.put(path, file);
         }
         Ok(theme)
     }
 
     /// Reads a file, and adds it or replaces the one at its path.
     pub fn add(&mut self, path: &str, bytes: &[u8], scripts: Option<&dyn ScriptReader>) {
-        self.files.insert(path.to_owned(), Arc::new(CheckedFile::read(path, bytes, scripts)));
+        self.put(path.to_owned(), CheckedFile::read(path, bytes, scripts));
+    }
+
+    fn put(&mut self, path: String, file: CheckedFile) {
+        self.found = OnceLock::new();
+        self.files.insert(path, Arc::new(file));
     }
 
     /// Adds a file whose content is not checked, or replaces the one at its path.
     pub fn add_unread(&mut self, path: String, bytes: u64) {
-        let file = Arc::new(CheckedFile::unread(&path, bytes));
-        self.files.insert(path, file);
+        let file = CheckedFile::unread(&path, bytes);
+        self.put(path, file);
     }
 
     /// Says what stands around the theme in its folder.
@@ -827,7 +844,9 @@ impl CheckedTheme {
     }
 
     pub fn remove(&mut self, path: &str) {
-        self.files.remove(path);
+        if self.files.remove(path).is_some() {
+            self.found = OnceLock::new();
+        }
     }
 
     /// The number of files.
@@ -868,8 +887,7 @@ impl CheckedTheme {
     /// Everything that is wrong, by path and line. Of each file and severity, the first 500. What the theme alone does not prove is a
     /// warning.
     pub fn findings(&self) -> Vec<Finding> {
-        let mut found: Vec<Finding> = Vec::new();
-        self.each_note(|path, note| found.push(self.finding(path, note)));
+        let mut found: Vec<Finding> = self.located().iter().map(|located| located.finding.clone()).collect();
         doubt::settle(self, &mut found);
         found.sort_unstable();
         found.dedup();
@@ -882,20 +900,27 @@ impl CheckedTheme {
         change::added(base, self)
     }
 
-    /// The findings with the text of their lines.
-    fn located(&self) -> Vec<(Finding, String)> {
-        let mut found = Vec::new();
-        self.each_note(|path, note| {
-            let finding = self.finding(path, note);
-            let text = self
-                .files
-                .get(path)
-                .map(|file| excerpt(&file.text, file.lines.span_of(finding.line), note.at).to_owned());
-            found.push((finding, text.unwrap_or_default()));
-        });
-        found.sort();
-        found.dedup();
+    /// The findings, sorted. Of equal ones on equal parts of lines there is one.
+    fn located(&self) -> Arc<[Located]> {
+        if let Some(found) = self.found.get() {
+            return found.clone();
+        }
+        let mut found: Vec<Located> = Vec::new();
+        self.each_note(|path, note| found.push(Located { finding: self.finding(path, note), at: note.at }));
+        let key = |located: &Located| self.excerpt(located);
+        found.sort_by(|a, b| a.finding.cmp(&b.finding).then_with(|| key(a).cmp(key(b))));
+        found.dedup_by(|a, b| a.finding == b.finding && key(a) == key(b));
+        let found: Arc<[Located]> = found.into();
+        if found.len() <= MOST_KEPT {
+            return self.found.get_or_init(|| found).clone();
+        }
         found
+    }
+
+    /// The part of the line of a finding that is compared.
+    fn excerpt(&self, located: &Located) -> &str {
+        let file = self.files.get(&located.finding.path);
+        file.map_or("", |file| excerpt(&file.text, file.lines.span_of(located.finding.line), located.at))
     }
 
     /// Calls `each` with what is wrong within the files, and then with what is wrong between them.
