@@ -254,13 +254,10 @@ fn class_places<'a>(
     }
     for (path, file) in &theme.files {
         let Content::Liquid(liquid) = &file.content else { continue };
-        for element in &liquid.markup.elements {
-            let Some(value) = element.attribute("class").and_then(|attribute| attribute.value) else {
-                continue;
-            };
+        for (value, at) in &liquid.kept.classes {
             for word in value.of(&file.text).split_ascii_whitespace() {
                 if wanted.contains(word) {
-                    places.entry(word).or_insert((path, element.at));
+                    places.entry(word).or_insert((path, *at as usize));
                 }
             }
         }

@@ -15,6 +15,7 @@ mod facts;
 mod html;
 mod items;
 pub(crate) mod json;
+mod locale;
 mod names;
 mod pages;
 mod pairing;
@@ -24,6 +25,8 @@ mod reach;
 mod refused;
 mod schema;
 pub mod script;
+#[cfg(test)]
+mod sequence_tests;
 mod settings;
 mod syntax;
 mod templates;
@@ -37,22 +40,21 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use self::css::CssFacts;
 pub use self::doubt::Surroundings;
 use self::facts::{Facts, RenderKind};
-use self::html::Markup;
+use self::html::{KeptMarkup, Markup};
 use self::json::Node;
+use self::locale::Locale;
 use self::pairing::Half;
 pub use self::refused::is_refused;
 use self::schema::Schema;
 use self::script::{ScriptFacts, ScriptReader};
 use self::settings::Setting;
 pub use self::syntax::CODE as STRICT_CODE;
-use self::templates::Translation;
 use self::words::FileWords;
 use super::path::FileKind;
 use super::scan::liquid::{self, TokenKind};
@@ -169,9 +171,9 @@ pub struct CheckedFile {
 /// A locale beside the default locale.
 #[derive(Default)]
 struct BesideDefault {
-    notes: Vec<Note>,
-    /// The keys of the texts that it lacks, in order.
-    missing: Vec<String>,
+    notes: Box<[Note]>,
+    /// The texts of the default locale that it lacks, by their numbers.
+    missing: Box<[u32]>,
 }
 
 /// The id of the next file that is read.
@@ -181,7 +183,7 @@ enum Content {
     Liquid(Box<LiquidFile>),
     Json(Node),
     SettingsSchema(Vec<Setting>),
-    Locale(FxHashMap<String, Translation>),
+    Locale(Locale),
     Css(CssFacts),
     Script(ScriptFacts),
     /// A file whose content is not read, or that is not valid.
@@ -190,7 +192,9 @@ enum Content {
 
 struct LiquidFile {
     facts: Facts,
+    /// What was read of the markup. Once the file is read, only what `kept` has of it is there.
     markup: Markup,
+    kept: KeptMarkup,
     /// Elements that the file only opens or only closes. Another file may have the other half.
     halves: Vec<Half>,
     schema: Option<Schema>,
@@ -306,6 +310,9 @@ impl CheckedFile {
             if bytes.len() <= paths::MAX_READ {
                 file.content = file.read_content(path, scripts, &mut notes);
                 file.words = FileWords::of(&file);
+                if let Content::Liquid(liquid) = &mut file.content {
+                    liquid.kept = KeptMarkup::of(std::mem::take(&mut liquid.markup), &file.text);
+                }
             }
         }
         // One place, one kind of fault: the first message is the most exact one.
@@ -361,7 +368,9 @@ impl CheckedFile {
         templates::duplicate_keys(&root, notes);
         match self.kind {
             FileKind::SettingsSchema => Content::SettingsSchema(templates::settings_schema(&root, notes)),
-            FileKind::Locale | FileKind::SchemaLocale => Content::Locale(templates::locale(root, notes)),
+            FileKind::Locale | FileKind::SchemaLocale => {
+                Locale::read(&root, notes).map_or(Content::None, Content::Locale)
+            }
             FileKind::SettingsData => {
                 if path == "config/settings_data.json" {
                     templates::settings_data(&root, notes);
@@ -586,6 +595,7 @@ impl CheckedFile {
         Content::Liquid(Box::new(LiquidFile {
             facts: walked.facts,
             markup,
+            kept: KeptMarkup::default(),
             halves,
             schema,
             has_broken_schema,
@@ -759,6 +769,7 @@ pub struct CheckedTheme {
     surroundings: Surroundings,
     /// What is wrong with these files, if it was asked for before. A change of the files empties it.
     found: OnceLock<Arc<[Located]>>,
+    places: theme::SelectorPlaces,
 }
 
 /// A finding with the byte where it stands. Whether the theme proves it is not settled yet.
