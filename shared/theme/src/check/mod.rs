@@ -319,6 +319,7 @@ impl CheckedFile {
         notes.list.sort_by(|a, b| (a.at, a.code, &a.message).cmp(&(b.at, b.code, &b.message)));
         notes.list.dedup_by(|a, b| a.at == b.at && a.code == b.code && a.message == b.message);
         (file.notes, file.is_cut) = (notes.list, notes.is_cut);
+        file.lines.shrink();
         file
     }
 

@@ -15,8 +15,8 @@ pub const MAX_PREFIX: usize = 100;
 pub struct FileWords {
     /// The parts outside of scripts and schemas. A class may stand anywhere in them, for example in a capture.
     parts: Vec<Span>,
-    /// The hashes of the words of these parts.
-    hashes: FxHashSet<u64>,
+    /// The first halves of the hashes of the words of these parts.
+    hashes: FxHashSet<u32>,
     /// Words in the values of ids.
     pub ids: Vec<Span>,
     /// Words that an output may complete, such as `Menu-` in `Menu-{{ id }}`.
@@ -75,6 +75,10 @@ pub fn hash(word: &str) -> u64 {
     BuildHasherDefault::<FxHasher>::default().hash_one(word)
 }
 
+const fn half(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
 impl FileWords {
     pub fn of(file: &CheckedFile) -> Self {
         let text = file.text.as_str();
@@ -113,7 +117,7 @@ impl FileWords {
         for part in &found.parts {
             for word in words(text, *part) {
                 let name = word.of(text);
-                let is_new = found.hashes.insert(hash(name));
+                let is_new = found.hashes.insert(half(hash(name)));
                 // Also if another word has the same hash.
                 if is_new || name.ends_with(['-', '_']) {
                     let is_prefix = name.ends_with(['-', '_']) && (2..=MAX_PREFIX).contains(&name.len());
@@ -121,6 +125,7 @@ impl FileWords {
                 }
             }
         }
+        found.hashes.shrink_to_fit();
         found
     }
 
@@ -136,7 +141,7 @@ impl FileWords {
             })
         };
         // Two words can have one hash.
-        self.hashes.contains(&hash) && self.parts.iter().any(is_in)
+        self.hashes.contains(&half(hash)) && self.parts.iter().any(is_in)
     }
 }
 

@@ -228,7 +228,7 @@ impl<'a> Whole<'a> {
         if !is_open {
             for (word, at) in facts.unknown_names.iter().filter(|(word, _)| !is_of_layout(path, word)) {
                 // A comment may document an argument that nothing passes yet.
-                let is_documented = file.kind == FileKind::Snippet && facts.commented.contains(word.as_str());
+                let is_documented = file.kind == FileKind::Snippet && facts.commented.contains(word);
                 if !is_documented && !given.is_some_and(|given| given.contains_key(word.as_str())) {
                     notes.add(*at, Warning, "UndefinedObject", format!("nothing defines `{word}`"));
                 }
