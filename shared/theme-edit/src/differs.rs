@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use theme::check::ChangedLines;
 use theme::text::LineRange;
 
 use crate::diff::{Hunk, hunks};
@@ -24,6 +25,8 @@ pub(crate) struct Changed<'a> {
     pub removed: Vec<(usize, &'a [u8])>,
     /// The new lines that differ, with their numbers from 0.
     pub added: Vec<(usize, &'a [u8])>,
+    /// Where the lines of each hunk stand in the files.
+    pub places: Vec<ChangedLines>,
     /// How many lines the new file has.
     total: usize,
 }
@@ -31,11 +34,12 @@ pub(crate) struct Changed<'a> {
 impl<'a> Changed<'a> {
     /// Compares two files.
     pub fn of(before: &'a [u8], after: &'a [u8]) -> Self {
-        let (old, new) = (&before[bom_len(before)..], &after[bom_len(after)..]);
+        let marks = (bom_len(before), bom_len(after));
+        let (old, new) = (&before[marks.0..], &after[marks.1..]);
         // Without a byte, a file has one line all the same.
         let part =
             if old.is_empty() || new.is_empty() { (0..old.len(), 0..new.len()) } else { different(old, new) };
-        Self::within(old, new, [part])
+        Self::within(old, new, marks, [part])
     }
 
     /// Compares two files, of which the second one is the first one after these splices.
@@ -47,13 +51,15 @@ impl<'a> Changed<'a> {
             return Self::of(before, after);
         }
         let (old, new) = (&before[mark..], &after[mark..]);
-        Self::within(old, new, spliced_parts(old, new, mark, splices))
+        Self::within(old, new, (mark, mark), spliced_parts(old, new, mark, splices))
     }
 
-    /// Compares parts of two files. The parts are whole lines and in order, and what is between them is equal.
+    /// Compares parts of two files, which lack their byte order marks. The parts are whole lines and in order, and what is between them is
+    /// equal. `marks` are the lengths of the byte order marks.
     fn within(
         old: &'a [u8],
         new: &'a [u8],
+        marks: (usize, usize),
         parts: impl IntoIterator<Item = (Range<usize>, Range<usize>)>,
     ) -> Self {
         let newlines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count();
@@ -65,8 +71,14 @@ impl<'a> Changed<'a> {
             let between = newlines(&old[old_at..old_part.start]);
             (old_line, new_line) = (old_line + between, new_line + between);
             (old_at, new_at) = (old_part.end, new_part.end);
+            let (mut old_place, mut new_place) = (marks.0 + old_part.start, marks.1 + new_part.start);
+            let (mut old_from, mut new_from) = (0, 0);
             let (olds, news) = (lines(old, old_part), lines(new, new_part));
             for Hunk { old, new } in hunks(&olds, &news) {
+                changed.places.push(ChangedLines {
+                    old: place(&olds, &old, &mut old_from, &mut old_place),
+                    new: place(&news, &new, &mut new_from, &mut new_place),
+                });
                 changed.removed.extend(old.clone().map(|line| (old_line + line, olds[line])));
                 changed.added.extend(new.clone().map(|line| (new_line + line, news[line])));
                 changed.hunks.push(Hunk {
@@ -93,6 +105,14 @@ impl<'a> Changed<'a> {
         };
         Differs { lines: self.hunks.iter().map(range).collect(), total: self.total }
     }
+}
+
+/// The bytes of a file that some of its lines take. `place` is where the line `from` begins. Both go on behind the lines.
+fn place(lines: &[&[u8]], wanted: &Range<usize>, from: &mut usize, place: &mut usize) -> Range<usize> {
+    let length = |lines: &[&[u8]]| lines.iter().map(|line| line.len()).sum::<usize>();
+    let start = *place + length(&lines[*from..wanted.start]);
+    (*from, *place) = (wanted.end, start + length(&lines[wanted.clone()]));
+    start..*place
 }
 
 /// The lines of a part of a file, with their ends.
@@ -187,6 +207,18 @@ mod tests {
     use super::*;
     use crate::text::{Text, spliced};
 
+    /// The places are those of the lines that differ.
+    fn assert_places(changed: &Changed, old: &[u8], new: &[u8]) {
+        let (a, b) = (Text::new(old), Text::new(new));
+        let bytes = |text: &Text, lines: &Range<usize>| -> Range<usize> {
+            let start = |line| if line < text.count() { text.line(line).start } else { text.bytes.len() };
+            start(lines.start)..start(lines.end)
+        };
+        let of = |hunk: &Hunk| ChangedLines { old: bytes(&a, &hunk.old), new: bytes(&b, &hunk.new) };
+        let places: Vec<ChangedLines> = changed.hunks.iter().map(of).collect();
+        assert_eq!(changed.places, places, "{old:?} {new:?}");
+    }
+
     #[test]
     fn it_is_what_a_comparison_of_all_lines_finds() {
         let parts = ["", "a", "b", "a\n", "b\n", "\n", "\r\n", "\u{feff}", "aaaa\n"];
@@ -206,6 +238,7 @@ mod tests {
                     assert_eq!(changed.total, b.count(), "{new:?}");
                     assert!(changed.removed.iter().all(|(line, text)| *text == a.lines()[*line]));
                     assert!(changed.added.iter().all(|(line, text)| *text == b.lines()[*line]));
+                    assert_places(&changed, old.as_bytes(), new.as_bytes());
                 }
             }
         }
@@ -252,6 +285,7 @@ mod tests {
                     let added: Vec<usize> = hunks().flat_map(|hunk| hunk.new).collect();
                     assert_eq!(numbers(&changed.removed, &olds), removed);
                     assert_eq!(numbers(&changed.added, &news), added);
+                    assert_places(&changed, file, &new);
                     compared += 1;
                 }
             }

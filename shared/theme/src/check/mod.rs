@@ -44,6 +44,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use self::css::CssFacts;
+pub use self::damage::edited::ChangedLines;
 pub use self::doubt::Surroundings;
 use self::facts::{Facts, RenderKind};
 use self::html::{KeptMarkup, Markup};
@@ -245,18 +246,18 @@ pub fn damage(path: &str, bytes: &[u8]) -> Vec<Damage> {
     found
 }
 
-/// Whether an edit may have left marks that [`damage`] finds in `after` and that the file did not have before. `removed` and `added` are
-/// the lines that differ. If not, that is certain. This takes a small part of the time of [`damage`] for the whole file.
+/// Whether an edit may have left marks that [`damage`] finds in `after` and that the file did not have before. `changes` are the lines
+/// that differ, in order and apart from each other, and `added` are the new ones, each with LF. If not, that is certain. This takes a
+/// small part of the time of [`damage`] for the whole file.
 #[must_use]
-pub fn may_have_new_damage(path: &str, after: &[u8], removed: &[u8], added: &[u8]) -> bool {
-    let (Ok(after), Ok(removed), Ok(added)) =
-        (std::str::from_utf8(after), std::str::from_utf8(removed), std::str::from_utf8(added))
-    else {
-        return true;
-    };
-    memchr::memchr(0, after.as_bytes()).is_some()
-        || damage::edited::may_have_new(path, after, removed, added)
-        || !damage(path, added.as_bytes()).is_empty()
+pub fn may_have_new_damage(
+    path: &str,
+    before: &[u8],
+    after: &[u8],
+    changes: &[ChangedLines],
+    added: &[u8],
+) -> bool {
+    damage::edited::may_have_new(path, before, after, changes, added)
 }
 
 impl CheckedFile {
