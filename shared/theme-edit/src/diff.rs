@@ -30,6 +30,12 @@ pub fn hunks<T: Eq + std::hash::Hash + Copy>(old: &[T], new: &[T]) -> Vec<Hunk> 
         return if old_end == new_end { Vec::new() } else { vec![hunk] };
     }
     let (a, b) = (&old[head..old_end], &new[head..new_end]);
+    // One line took the place of others, or others took its place.
+    if let ([line], others) | (others, [line]) = (a, b)
+        && !others.contains(line)
+    {
+        return vec![Hunk { old: head..old_end, new: head..new_end }];
+    }
     // To compare lines as they are takes less time than to number them, unless many differ.
     let found = shortest(a, b).unwrap_or_else(|| by_parts(a, b));
     let mut joined: Vec<Hunk> = Vec::with_capacity(found.len());
@@ -149,13 +155,12 @@ fn anchors(a: &[u32], b: &[u32], old: Range<usize>, new: Range<usize>) -> Vec<(u
 /// The fewest changes, by Myers' greedy algorithm, if at most [`MOST_STEPS`] lines differ.
 fn shortest<T: Eq>(a: &[T], b: &[T]) -> Option<Vec<Hunk>> {
     let (n, m) = (a.len() as isize, b.len() as isize);
-    let most = MOST_STEPS as isize;
+    let most = (n + m).min(MOST_STEPS as isize);
     if (n - m).abs() > most {
         return None;
     }
-    let width = 2 * MOST_STEPS + 3;
     let slot = |k: isize| (k + most + 1) as usize;
-    let mut reach = vec![0_isize; width];
+    let mut reach = vec![0_isize; slot(most + 1) + 1];
     // The reach before each step, as far as the step reads it: see `trailed`.
     let mut trail: Vec<isize> = Vec::new();
     for d in 0..=most {

@@ -120,25 +120,32 @@ impl<'a> Linter<'a> {
     /// The problems that the theme has and `base` did not have. A draft is pushed only if none of them is refused.
     #[must_use]
     pub fn since(&self, base: &CheckedTheme, draft: &Draft) -> Vec<Problem> {
-        let problem = |finding: Finding| {
-            let file = draft.file(&finding.path).and_then(|file| file.bytes.clone());
-            let text = file.as_deref().map(Text::new);
-            let line = (finding.line as usize).saturating_sub(1);
-            let excerpt = text
-                .filter(|text| line < text.count())
-                .map(|text| excerpt(&text.bytes[text.content(line)]))
-                .unwrap_or_default();
-            Problem {
-                path: finding.path,
-                line: finding.line,
-                code: finding.code.to_owned(),
-                severity: finding.severity,
-                message: finding.message,
-                refused: finding.refused,
-                excerpt,
-            }
-        };
-        self.theme.added_since(base).into_iter().map(problem).collect()
+        let mut problems = Vec::new();
+        let added = self.theme.added_since(base);
+        // The findings of a file follow one another, so that its lines are looked for once.
+        for of_file in added.chunk_by(|a, b| a.path == b.path) {
+            let bytes = of_file.first().and_then(|finding| draft.file(&finding.path)?.bytes.clone());
+            let text = bytes.as_deref().map(Text::new);
+            problems.extend(of_file.iter().map(|finding| problem(finding.clone(), text.as_ref())));
+        }
+        problems
+    }
+}
+
+fn problem(finding: Finding, text: Option<&Text<'_>>) -> Problem {
+    let line = (finding.line as usize).saturating_sub(1);
+    let excerpt = text
+        .filter(|text| line < text.count())
+        .map(|text| excerpt(&text.bytes[text.content(line)]))
+        .unwrap_or_default();
+    Problem {
+        path: finding.path,
+        line: finding.line,
+        code: finding.code.to_owned(),
+        severity: finding.severity,
+        message: finding.message,
+        refused: finding.refused,
+        excerpt,
     }
 }
 

@@ -7,6 +7,7 @@
 //! Each search takes linear time, whatever the texts are.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use memchr::{memchr_iter, memmem};
@@ -16,7 +17,7 @@ use theme::text::LineRange;
 use utoipa::ToSchema;
 
 use crate::diff;
-use crate::text::{Splice, Text, View, excerpt};
+use crate::text::{Splice, Text, View, bom_len, excerpt, without_end};
 
 /// How the text of a call was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -88,7 +89,7 @@ pub(crate) fn replace(
     is_seen: bool,
 ) -> Result<(Vec<Splice>, Fit), Lost> {
     let view = text.view();
-    let finder = memmem::Finder::new(old.as_bytes());
+    let finder = Search::new(old.as_bytes());
     let places = match exact(text, view, &finder, old, new, expected) {
         Found::Places(places) => places,
         Found::Several(lines, count) => return Err(Lost::Several { lines, count }),
@@ -117,18 +118,17 @@ pub(crate) fn replace(
     Ok((splices, fit))
 }
 
-/// The splice that puts new lines in the place of the lines `first..end`, from 0. Without new lines, the old ones go with their ends.
-pub(crate) fn replace_lines(text: &Text, first: usize, end: usize, new: &[&str]) -> Splice {
-    let pieces: Vec<Range<usize>> = (first..end).map(|line| text.content(line)).collect();
+/// The splice that puts new lines in the place of whole lines. Without new lines, the old ones go with their ends.
+pub(crate) fn replace_lines(text: &Text, range: Range<usize>, new: &[&str]) -> Splice {
     if new.is_empty() {
-        let last = text.line(end - 1);
-        let mut range = text.line(first).start..last.end;
+        let mut range = range;
         // The end of the line before goes with a last line that has none.
-        if text.end(end - 1).is_empty() && first > 0 {
-            range.start = text.content(first - 1).end;
+        if !text.bytes[range.clone()].ends_with(b"\n") {
+            range.start = bom_len(text.bytes).max(without_end(&text.bytes[..range.start]).len());
         }
         return Splice { range, new: Vec::new() };
     }
+    let pieces = text.contents_in(&range);
     let olds: Vec<&[u8]> = pieces.iter().map(|piece| &text.bytes[piece.clone()]).collect();
     let news: Vec<&[u8]> = new.iter().map(|line| line.as_bytes()).collect();
     let hunks = diff::hunks(&olds, &news);
@@ -140,12 +140,11 @@ pub(crate) fn replace_lines(text: &Text, first: usize, end: usize, new: &[&str])
     )
 }
 
-/// The splice that puts new lines behind `after` lines.
-pub(crate) fn insert_lines(text: &Text, after: usize, new: &[&str]) -> Splice {
+/// The splice that puts new lines behind `after` lines, which end at a place.
+pub(crate) fn insert_lines(text: &Text, after: usize, at: usize, new: &[&str]) -> Splice {
     let mut bytes = Vec::new();
-    let at = if after == 0 { text.line(0).start } else { text.line(after - 1).end };
-    let is_unended = after > 0 && text.end(after - 1).is_empty();
-    let end = text.end_near(if after == 0 { at } else { text.line(after - 1).start });
+    let is_unended = after > 0 && !text.bytes[..at].ends_with(b"\n");
+    let end = text.end_near(if after == 0 { at } else { at.saturating_sub(1) });
     for line in new {
         if is_unended {
             bytes.extend_from_slice(end);
@@ -161,9 +160,13 @@ pub(crate) fn insert_lines(text: &Text, after: usize, new: &[&str]) -> Splice {
 /// The lines of a text of a call, without their ends.
 fn pieces_of(text: &str) -> Vec<&[u8]> {
     let text = text.as_bytes();
+    let mut pieces = Vec::with_capacity(memchr_iter(b'\n', text).count() + 1);
     let mut at = 0;
-    let ends = memchr_iter(b'\n', text).chain([text.len()]);
-    ends.map(|end| &text[std::mem::replace(&mut at, end + 1)..end]).collect()
+    for end in memchr_iter(b'\n', text).chain([text.len()]) {
+        pieces.push(&text[at..end]);
+        at = end + 1;
+    }
+    pieces
 }
 
 /// Writes the new lines at a place. Lines that the call has both before and after stay as the file has them.
@@ -179,7 +182,7 @@ fn written(text: &Text, place: &Place, news: &[&[u8]], hunks: &[diff::Hunk]) -> 
         (!end.is_empty()).then_some(end)
     };
     let near = text.end_near(place.range().start);
-    let mut made: Vec<u8> = Vec::new();
+    let mut made: Vec<u8> = Vec::with_capacity(news.iter().map(|line| line.len() + 2).sum());
     let (mut old, mut hunk) = (0, hunks.iter().peekable());
     for (index, line) in news.iter().enumerate() {
         while let Some(past) = hunk.next_if(|hunk| hunk.new.end <= index) {
@@ -221,13 +224,62 @@ fn shifted<'a>(line: &'a [u8], place: &Place) -> Cow<'a, [u8]> {
     Cow::Borrowed(&line[less.min(own)..])
 }
 
+/// A search for a text. To prepare the search for a long text takes longer than most files take to be searched for a short one. So a part
+/// of it is searched for first, and compared where it stands.
+struct Search<'a> {
+    text: &'a [u8],
+    part: memmem::Finder<'a>,
+    /// Where the part stands in the text.
+    offset: usize,
+    whole: OnceCell<memmem::Finder<'a>>,
+}
+
+impl<'a> Search<'a> {
+    /// The longest part that is searched for without much preparation.
+    const PART: usize = 32;
+    /// How often the part may stand elsewhere, so that hostile texts take linear time.
+    const MOST_PARTS: usize = 16;
+
+    fn new(text: &'a [u8]) -> Self {
+        // The end of the longest line stands in few other places.
+        let (mut at, mut longest) = (0, 0..0);
+        for end in memchr_iter(b'\n', text).chain([text.len()]) {
+            if end - at > longest.len() {
+                longest = at..end;
+            }
+            at = end + 1;
+        }
+        let offset = longest.start.max(longest.end.saturating_sub(Self::PART));
+        let part = if text.len() <= Self::PART { 0..text.len() } else { offset..longest.end };
+        let (offset, part) = (part.start, memmem::Finder::new(&text[part]));
+        Self { text, part, offset, whole: OnceCell::new() }
+    }
+
+    fn whole(&self) -> &memmem::Finder<'a> {
+        self.whole.get_or_init(|| memmem::Finder::new(self.text))
+    }
+
+    /// The first place of the text.
+    fn find(&self, bytes: &[u8]) -> Option<usize> {
+        let mut start = 0;
+        for _ in 0..Self::MOST_PARTS {
+            start += self.part.find(bytes.get(start + self.offset..)?)?;
+            if bytes[start..].starts_with(self.text) {
+                return Some(start);
+            }
+            start += 1;
+        }
+        Some(start + self.whole().find(bytes.get(start..)?)?)
+    }
+}
+
 enum Found {
     Places(Vec<Place>),
     Several(Vec<LineRange>, usize),
     Nowhere,
 }
 
-fn exact(text: &Text, view: &View, finder: &memmem::Finder, old: &str, new: &str, expected: usize) -> Found {
+fn exact(text: &Text, view: &View, finder: &Search, old: &str, new: &str, expected: usize) -> Found {
     let mut starts: Vec<usize> = Vec::new();
     let mut overlaps = false;
     let mut from = 0;
@@ -260,8 +312,8 @@ fn exact(text: &Text, view: &View, finder: &memmem::Finder, old: &str, new: &str
     if overlaps || starts.len() != expected || is_unended && !new.ends_with('\n') {
         let (mut count, mut listed) = (starts.len(), starts);
         if overlaps {
-            count = finder.find_iter(&view.bytes).count().max(2);
-            listed = finder.find_iter(&view.bytes).take(MOST_LISTED).collect();
+            count = finder.whole().find_iter(&view.bytes).count().max(2);
+            listed = finder.whole().find_iter(&view.bytes).take(MOST_LISTED).collect();
             if listed.len() < 2 {
                 listed.push(from + finder.find(&view.bytes[from..]).unwrap_or(0));
             }
@@ -468,7 +520,7 @@ fn runs(text: &[u32], pattern: &[u32]) -> Vec<usize> {
 fn already_there(
     text: &Text,
     view: &View,
-    finder: &memmem::Finder,
+    finder: &Search,
     place: &Place,
     old: &str,
     new: &str,
@@ -675,12 +727,50 @@ mod tests {
             let made = spliced(file.as_bytes(), &[splice(&Text::new(file.as_bytes()))]);
             assert_eq!(String::from_utf8(made).unwrap(), expected, "{file:?}");
         };
-        check("a\r\nb\nc\n", &|text| replace_lines(text, 0, 2, &["x", "y", "z"]), "x\r\ny\nz\nc\n");
-        check("a\nb", &|text| replace_lines(text, 1, 2, &[]), "a");
-        check("a\nb\nc\n", &|text| replace_lines(text, 1, 2, &[]), "a\nc\n");
-        check("a\r\nb", &|text| insert_lines(text, 2, &["c"]), "a\r\nb\r\nc");
-        check("a\r\nb\n", &|text| insert_lines(text, 1, &["c"]), "a\r\nc\r\nb\n");
-        check("\u{feff}a\n", &|text| insert_lines(text, 0, &["c"]), "\u{feff}c\na\n");
-        check("", &|text| replace_lines(text, 0, 1, &["c"]), "c");
+        let replace = |text: &Text, first: usize, end: usize, new: &[&str]| {
+            replace_lines(text, text.line(first).start..text.line(end - 1).end, new)
+        };
+        let insert = |text: &Text, after: usize, new: &[&str]| {
+            let at = after.checked_sub(1).map_or(text.line(0).start, |last| text.line(last).end);
+            insert_lines(text, after, at, new)
+        };
+        check("a\r\nb\nc\n", &|text| replace(text, 0, 2, &["x", "y", "z"]), "x\r\ny\nz\nc\n");
+        check("a\nb", &|text| replace(text, 1, 2, &[]), "a");
+        check("a\nb\nc\n", &|text| replace(text, 1, 2, &[]), "a\nc\n");
+        check("a\r\nb", &|text| insert(text, 2, &["c"]), "a\r\nb\r\nc");
+        check("a\r\nb\n", &|text| insert(text, 1, &["c"]), "a\r\nc\r\nb\n");
+        check("\u{feff}a\n", &|text| insert(text, 0, &["c"]), "\u{feff}c\na\n");
+        check("", &|text| replace(text, 0, 1, &["c"]), "c");
+    }
+
+    #[test]
+    fn a_search_finds_the_first_place() {
+        let mut seed = 7_u32;
+        let mut next = |most: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) % most
+        };
+        let (mut found, mut missed) = (0, 0);
+        for round in 0..4_000 {
+            // Long runs of few bytes have the part of a text more often than the text.
+            let mut text = |most: u32| -> Vec<u8> {
+                let mut text = Vec::new();
+                for _ in 0..next(most) {
+                    let byte = [b'a', b'b', b'\n'][next(3) as usize];
+                    text.extend(std::iter::repeat_n(byte, [1, 2, 40][next(3) as usize]));
+                }
+                text
+            };
+            let (file, mut wanted) = (text(60), text(8));
+            if round % 2 == 0 && !file.is_empty() {
+                let start = next(file.len() as u32) as usize;
+                wanted = file[start..(start + next(120) as usize).min(file.len())].to_vec();
+            }
+            let place = Search::new(&wanted).find(&file);
+            assert_eq!(place, memmem::find(&file, &wanted), "{wanted:?} in {file:?}");
+            found += usize::from(place.is_some());
+            missed += usize::from(place.is_none());
+        }
+        assert!(found > 500 && missed > 500, "{found} found, {missed} missed");
     }
 }

@@ -68,6 +68,11 @@ impl Lines {
         Self { starts, len: text.len() as u32 }
     }
 
+    /// Gives back the memory for more lines.
+    pub fn shrink(&mut self) {
+        self.starts.shrink_to_fit();
+    }
+
     /// The number of lines. An empty text has one line.
     pub fn count(&self) -> u32 {
         self.starts.len() as u32

@@ -107,16 +107,16 @@ impl Draft {
                 let bytes = self.planned(&path)?;
                 let splices = in_order(&path, bytes, splices)?;
                 let new = spliced(bytes, &splices);
-                let differs = guards::check(&path, Some(bytes), &new, &allowed)?;
+                let differs = guards::check(&path, Some(bytes), &new, Some(&splices), &allowed)?;
                 (Some(new), Change::Edited, Some(differs))
             }
             Work::Whole { bytes: new, allowed } => {
                 let bytes = self.planned(&path)?;
-                let differs = guards::check(&path, Some(bytes), &new, &allowed)?;
+                let differs = guards::check(&path, Some(bytes), &new, None, &allowed)?;
                 (Some(new), Change::Edited, Some(differs))
             }
             Work::Create { bytes } => {
-                let differs = guards::check(&path, None, &bytes, &[])?;
+                let differs = guards::check(&path, None, &bytes, None, &[])?;
                 (Some(bytes), Change::Created, Some(differs))
             }
             Work::Delete => (None, Change::Deleted, None),

@@ -263,43 +263,50 @@ fn edited_lines(path: &str, text: &Text, edits: &[LineEdit]) -> Result<Vec<Splic
         }
     }
     let mut splices = Vec::new();
+    let mut start_of = text.starts_in_order();
     for (range, index) in places {
+        let place = start_of(range.start)..start_of(range.end);
         match &edits[index] {
             LineEdit::Replace { content, old, .. } => {
                 if let Some(old) = old {
-                    has_text(path, text, &range, &plain(old))?;
+                    has_text(path, text, &range, &place, &plain(old))?;
                 }
-                let content = plain(content);
-                let splice = locate::replace_lines(text, range.start, range.end, &content_lines(&content));
+                let splice = locate::replace_lines(text, place, &content_lines(&plain(content)));
                 splices.push(splice.trimmed(text.bytes));
             }
             LineEdit::Insert { after, content } => {
                 let content = plain(content);
-                splices.push(locate::insert_lines(text, *after as usize, &content_lines(&content)));
+                let lines = content_lines(&content);
+                splices.push(locate::insert_lines(text, *after as usize, place.start, &lines));
             }
         }
     }
     Ok(splices)
 }
 
-/// Compares lines with the text that a call says they have, apart from blanks at their ends.
-fn has_text(path: &str, text: &Text, range: &Range<usize>, old: &str) -> Result<(), EditError> {
-    let wanted = content_lines(old);
-    let bare = |line: &[u8]| line.trim_ascii_end().to_vec();
-    let found: Vec<Vec<u8>> = range.clone().map(|line| bare(&text.bytes[text.content(line)])).collect();
-    if found.iter().eq(wanted.iter().map(|line| bare(line.as_bytes())).collect::<Vec<_>>().iter()) {
+/// Compares lines with the text that a call says they have, apart from blanks at their ends. `place` is where they stand.
+fn has_text(
+    path: &str,
+    text: &Text,
+    range: &Range<usize>,
+    place: &Range<usize>,
+    old: &str,
+) -> Result<(), EditError> {
+    let found: Vec<&[u8]> =
+        text.contents_in(place).into_iter().map(|line| text.bytes[line].trim_ascii_end()).collect();
+    let wanted: Vec<&[u8]> =
+        content_lines(old).into_iter().map(|line| line.as_bytes().trim_ascii_end()).collect();
+    if found == wanted {
         return Ok(());
     }
-    let differs = (0..found.len().max(wanted.len()))
-        .find(|&at| found.get(at) != wanted.get(at).map(|line| bare(line.as_bytes())).as_ref());
-    let at = differs.unwrap_or(0);
+    let at = (0..found.len().max(wanted.len())).find(|&at| found.get(at) != wanted.get(at)).unwrap_or(0);
     let nearest = locate::Nearest {
         lines: line_range(range.start, range.end),
         line: line_range(range.start + at, range.start + at + 1).start,
-        found: crate::text::excerpt(found.get(at).map(Vec::as_slice).unwrap_or_default()),
-        wanted: crate::text::excerpt(wanted.get(at).map(|line| line.as_bytes()).unwrap_or_default()),
+        found: crate::text::excerpt(found.get(at).copied().unwrap_or_default()),
+        wanted: crate::text::excerpt(wanted.get(at).copied().unwrap_or_default()),
     };
-    let elsewhere = match locate::replace(text, &wanted.join("\n"), "", 1, true) {
+    let elsewhere = match locate::replace(text, &content_lines(old).join("\n"), "", 1, true) {
         Ok((splices, _)) => splices.iter().map(|splice| text.lines_of(&splice.range)).collect(),
         Err(Lost::Several { lines, .. }) => lines,
         Err(_) => Vec::new(),

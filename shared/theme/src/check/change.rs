@@ -1,34 +1,42 @@
 //! What a change of a theme adds: findings that were not there, and damage that shows only beside the text before.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Severity::{Error, Info, Warning};
-use super::{CheckedFile, CheckedTheme, Content, Finding, Note, Severity};
+use super::{CheckedFile, CheckedTheme, Content, Finding, Located, Note, Severity};
 
 /// The findings of `after` that `before` does not have.
 pub fn added(before: &CheckedTheme, after: &CheckedTheme) -> Vec<Finding> {
-    type Key = (String, &'static str, String);
-    let key = |finding: &Finding| -> Key {
+    type Key<'a> = (&'a str, &'static str, &'a str);
+    fn key(finding: &Finding) -> Key<'_> {
         // A text that one more locale has is still the same remark.
         let message = match finding.message.split_once(" is missing in ") {
             Some((what, _)) if finding.code == "MatchingTranslations" => what,
             _ => &finding.message,
         };
-        (finding.path.clone(), finding.code, message.to_owned())
-    };
-    let mut old: FxHashMap<Key, Vec<(String, Severity)>> = FxHashMap::default();
-    for (finding, excerpt) in before.located() {
-        old.entry(key(&finding)).or_default().push((excerpt, finding.severity));
+        (&finding.path, finding.code, message)
     }
-    let mut new: Vec<(Finding, String)> = after.located();
+    let (had, has) = (before.located(), after.located());
+    let mut old: FxHashMap<Key<'_>, Vec<(&str, Severity)>> = FxHashMap::default();
+    for located in had.iter() {
+        let known = old.entry(key(&located.finding)).or_default();
+        known.push((before.excerpt(located), located.finding.severity));
+    }
+    let mut new: Vec<&Located> = has.iter().collect();
     // First the findings whose line is the same, then those whose line was also changed.
     for by_line in [true, false] {
-        new.retain(|(finding, excerpt)| {
-            let Some(known) = old.get_mut(&key(finding)) else { return true };
+        new.retain(|located| {
+            let finding = &located.finding;
+            let Some(known) = old.get_mut(&key(finding)).filter(|known| !known.is_empty()) else {
+                return true;
+            };
+            let excerpt = if by_line { after.excerpt(located) } else { "" };
             // A warning that becomes an error is new: the change uses the file, so that its pages break.
             let place = known
                 .iter()
-                .position(|(line, severity)| *severity <= finding.severity && (!by_line || line == excerpt));
+                .position(|(line, severity)| *severity <= finding.severity && (!by_line || *line == excerpt));
             match place {
                 Some(index) => {
                     known.swap_remove(index);
@@ -38,13 +46,18 @@ pub fn added(before: &CheckedTheme, after: &CheckedTheme) -> Vec<Finding> {
             }
         });
     }
-    let mut found: Vec<Finding> = new.into_iter().map(|(finding, _)| finding).collect();
+    let mut found: Vec<Finding> = new.into_iter().map(|located| located.finding.clone()).collect();
     for (path, note) in damage(before, after) {
         found.push(after.finding(&path, &note));
     }
     found.sort();
     found.dedup();
     found
+}
+
+/// Whether the text is another one. A file that did not change is shared, so that its text need not be compared.
+fn differs(old: &Arc<CheckedFile>, new: &Arc<CheckedFile>) -> bool {
+    !Arc::ptr_eq(old, new) && old.text != new.text
 }
 
 fn note(at: usize, severity: Severity, code: &'static str, message: impl Into<String>) -> Note {
@@ -54,7 +67,7 @@ fn note(at: usize, severity: Severity, code: &'static str, message: impl Into<St
 fn damage(before: &CheckedTheme, after: &CheckedTheme) -> Vec<(String, Note)> {
     let mut found = Vec::new();
     for (path, new) in &after.files {
-        let Some(old) = before.files.get(path).filter(|old| old.text != new.text) else { continue };
+        let Some(old) = before.files.get(path).filter(|old| differs(old, new)) else { continue };
         let mut add = |note: Note| found.push((path.clone(), note));
         let (was, is) = (old.text.trim().len(), new.text.trim().len());
         if is == 0 && was > 0 {
@@ -164,19 +177,26 @@ fn lost_classes(before: &CheckedTheme, after: &CheckedTheme, found: &mut Vec<(St
     let changed: Vec<&String> = before
         .files
         .iter()
-        .filter(|(path, old)| after.files.get(*path).is_none_or(|new| new.text != old.text))
+        .filter(|(path, old)| after.files.get(*path).is_none_or(|new| differs(old, new)))
         .filter(|(_, old)| !classes(old).is_empty())
         .map(|(path, _)| path)
         .collect();
     if changed.is_empty() {
         return;
     }
-    let styled: FxHashSet<&str> =
-        after.files.values().flat_map(|file| classes(file).iter().map(|(name, _)| name.as_str())).collect();
     let mut lost: FxHashSet<&str> = FxHashSet::default();
     for path in &changed {
-        let names = classes(&before.files[*path]).iter().map(|(name, _)| name.as_str());
-        lost.extend(names.filter(|name| !styled.contains(name)));
+        lost.extend(classes(&before.files[*path]).iter().map(|(name, _)| name.as_str()));
+    }
+    // The changed files come first, because they still have most of them.
+    let own = changed.iter().filter_map(|path| after.files.get(*path));
+    for file in own.chain(after.files.values()) {
+        if lost.is_empty() {
+            return;
+        }
+        for (name, _) in classes(file) {
+            lost.remove(name.as_str());
+        }
     }
     let places = class_places(after, &lost);
     for path in changed {
@@ -234,13 +254,10 @@ fn class_places<'a>(
     }
     for (path, file) in &theme.files {
         let Content::Liquid(liquid) = &file.content else { continue };
-        for element in &liquid.markup.elements {
-            let Some(value) = element.attribute("class").and_then(|attribute| attribute.value) else {
-                continue;
-            };
+        for (value, at) in &liquid.kept.classes {
             for word in value.of(&file.text).split_ascii_whitespace() {
                 if wanted.contains(word) {
-                    places.entry(word).or_insert((path, element.at));
+                    places.entry(word).or_insert((path, *at as usize));
                 }
             }
         }

@@ -242,10 +242,15 @@ impl<'a> Next<'a> {
 
     /// Whether the mark begins in a part of the text. Each part must begin at or after the one before.
     fn is_within(&mut self, start: usize, end: usize) -> bool {
+        self.from(start) < end
+    }
+
+    /// The first place at or after another one, or a number above all places. The other one must not be before the last one asked for.
+    fn from(&mut self, start: usize) -> usize {
         if self.at < start {
             self.go_to(start);
         }
-        self.at < end
+        self.at
     }
 }
 

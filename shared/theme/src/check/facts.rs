@@ -1,10 +1,9 @@
 //! What a file defines and uses. The checks across files need nothing else of it.
 
-use rustc_hash::FxHashSet;
-
 use super::Notes;
 use super::Severity::Warning;
 use super::names::{NAMES, Type};
+use crate::words::Lexicon;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenderKind {
@@ -156,6 +155,26 @@ impl Doc {
     }
 }
 
+/// A set of words. A theme has tens of thousands of them, so those of a file are kept in one string.
+#[derive(Default)]
+pub struct WordSet(Lexicon);
+
+impl WordSet {
+    pub fn insert(&mut self, word: &str) {
+        self.0.intern(word);
+    }
+
+    pub fn contains(&self, word: &str) -> bool {
+        self.0.get(word).is_some()
+    }
+}
+
+impl std::fmt::Debug for WordSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("WordSet").field(&self.0.len()).finish()
+    }
+}
+
 /// Everything that a file of Liquid says about other files.
 #[derive(Debug, Default)]
 pub struct Facts {
@@ -171,11 +190,11 @@ pub struct Facts {
     pub unknown_names: Vec<(String, usize)>,
     pub unused: Vec<(String, usize)>,
     /// Every variable that is read.
-    pub words: FxHashSet<String>,
+    pub words: WordSet,
     /// The words of strings in the code. Some of them become classes and ids.
-    pub literals: FxHashSet<String>,
+    pub literals: WordSet,
     /// The words of comments.
-    pub commented: FxHashSet<String>,
+    pub commented: WordSet,
     pub chains: Vec<ChainUse>,
     pub doc: Option<Doc>,
     pub raw_texts: Vec<RawText>,

@@ -72,6 +72,35 @@ pub struct Markup {
     pub is_odd: bool,
 }
 
+/// What the checks across files need of the markup. The elements themselves take several times as much memory as the text.
+#[derive(Debug, Default)]
+pub struct KeptMarkup {
+    /// The values of the attribute `class`, each with the place of its element.
+    pub classes: Box<[(Span, u32)]>,
+    /// The addresses of scripts of other hosts, in elements.
+    pub addresses: Box<[Span]>,
+    /// Comments of HTML, without their first byte.
+    pub comments: Box<[Span]>,
+    /// Whether an input for the variant names its form.
+    pub has_outer_variant: bool,
+}
+
+impl KeptMarkup {
+    pub fn of(markup: Markup, text: &str) -> Self {
+        let elements = || markup.elements.iter();
+        let value =
+            |element: &Element, name: &str| element.attribute(name).and_then(|attribute| attribute.value);
+        let class = |element: &Element| Some((value(element, "class")?, element.at as u32));
+        let scripts = elements().filter(|element| element.name == "script");
+        let sources = scripts.filter_map(|element| value(element, "src"));
+        let addresses = sources.filter(|source| source.of(text).contains("//")).collect();
+        let has_outer_variant = elements()
+            .any(|element| element.value(text, "name") == Some("id") && element.attribute("form").is_some());
+        let classes = elements().filter_map(class).collect();
+        Self { classes, addresses, comments: markup.comments.into(), has_outer_variant }
+    }
+}
+
 struct Control {
     index: u32,
     branch: u32,

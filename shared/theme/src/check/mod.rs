@@ -15,6 +15,7 @@ mod facts;
 mod html;
 mod items;
 pub(crate) mod json;
+mod locale;
 mod names;
 mod pages;
 mod pairing;
@@ -24,6 +25,8 @@ mod reach;
 mod refused;
 mod schema;
 pub mod script;
+#[cfg(test)]
+mod sequence_tests;
 mod settings;
 mod syntax;
 mod templates;
@@ -35,24 +38,24 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use self::css::CssFacts;
+pub use self::damage::edited::ChangedLines;
 pub use self::doubt::Surroundings;
 use self::facts::{Facts, RenderKind};
-use self::html::Markup;
+use self::html::{KeptMarkup, Markup};
 use self::json::Node;
+use self::locale::Locale;
 use self::pairing::Half;
 pub use self::refused::is_refused;
 use self::schema::Schema;
 use self::script::{ScriptFacts, ScriptReader};
 use self::settings::Setting;
 pub use self::syntax::CODE as STRICT_CODE;
-use self::templates::Translation;
 use self::words::FileWords;
 use super::path::FileKind;
 use super::scan::liquid::{self, TokenKind};
@@ -169,9 +172,9 @@ pub struct CheckedFile {
 /// A locale beside the default locale.
 #[derive(Default)]
 struct BesideDefault {
-    notes: Vec<Note>,
-    /// The keys of the texts that it lacks, in order.
-    missing: Vec<String>,
+    notes: Box<[Note]>,
+    /// The texts of the default locale that it lacks, by their numbers.
+    missing: Box<[u32]>,
 }
 
 /// The id of the next file that is read.
@@ -181,7 +184,7 @@ enum Content {
     Liquid(Box<LiquidFile>),
     Json(Node),
     SettingsSchema(Vec<Setting>),
-    Locale(FxHashMap<String, Translation>),
+    Locale(Locale),
     Css(CssFacts),
     Script(ScriptFacts),
     /// A file whose content is not read, or that is not valid.
@@ -190,7 +193,9 @@ enum Content {
 
 struct LiquidFile {
     facts: Facts,
+    /// What was read of the markup. Once the file is read, only what `kept` has of it is there.
     markup: Markup,
+    kept: KeptMarkup,
     /// Elements that the file only opens or only closes. Another file may have the other half.
     halves: Vec<Half>,
     schema: Option<Schema>,
@@ -241,18 +246,18 @@ pub fn damage(path: &str, bytes: &[u8]) -> Vec<Damage> {
     found
 }
 
-/// Whether an edit may have left marks that [`damage`] finds in `after` and that the file did not have before. `removed` and `added` are
-/// the lines that differ. If not, that is certain. This takes a small part of the time of [`damage`] for the whole file.
+/// Whether an edit may have left marks that [`damage`] finds in `after` and that the file did not have before. `changes` are the lines
+/// that differ, in order and apart from each other, and `added` are the new ones, each with LF. If not, that is certain. This takes a
+/// small part of the time of [`damage`] for the whole file.
 #[must_use]
-pub fn may_have_new_damage(path: &str, after: &[u8], removed: &[u8], added: &[u8]) -> bool {
-    let (Ok(after), Ok(removed), Ok(added)) =
-        (std::str::from_utf8(after), std::str::from_utf8(removed), std::str::from_utf8(added))
-    else {
-        return true;
-    };
-    memchr::memchr(0, after.as_bytes()).is_some()
-        || damage::edited::may_have_new(path, after, removed, added)
-        || !damage(path, added.as_bytes()).is_empty()
+pub fn may_have_new_damage(
+    path: &str,
+    before: &[u8],
+    after: &[u8],
+    changes: &[ChangedLines],
+    added: &[u8],
+) -> bool {
+    damage::edited::may_have_new(path, before, after, changes, added)
 }
 
 impl CheckedFile {
@@ -306,12 +311,16 @@ impl CheckedFile {
             if bytes.len() <= paths::MAX_READ {
                 file.content = file.read_content(path, scripts, &mut notes);
                 file.words = FileWords::of(&file);
+                if let Content::Liquid(liquid) = &mut file.content {
+                    liquid.kept = KeptMarkup::of(std::mem::take(&mut liquid.markup), &file.text);
+                }
             }
         }
         // One place, one kind of fault: the first message is the most exact one.
         notes.list.sort_by(|a, b| (a.at, a.code, &a.message).cmp(&(b.at, b.code, &b.message)));
         notes.list.dedup_by(|a, b| a.at == b.at && a.code == b.code && a.message == b.message);
         (file.notes, file.is_cut) = (notes.list, notes.is_cut);
+        file.lines.shrink();
         file
     }
 
@@ -361,7 +370,9 @@ impl CheckedFile {
         templates::duplicate_keys(&root, notes);
         match self.kind {
             FileKind::SettingsSchema => Content::SettingsSchema(templates::settings_schema(&root, notes)),
-            FileKind::Locale | FileKind::SchemaLocale => Content::Locale(templates::locale(root, notes)),
+            FileKind::Locale | FileKind::SchemaLocale => {
+                Locale::read(&root, notes).map_or(Content::None, Content::Locale)
+            }
             FileKind::SettingsData => {
                 if path == "config/settings_data.json" {
                     templates::settings_data(&root, notes);
@@ -586,6 +597,7 @@ impl CheckedFile {
         Content::Liquid(Box::new(LiquidFile {
             facts: walked.facts,
             markup,
+            kept: KeptMarkup::default(),
             halves,
             schema,
             has_broken_schema,
@@ -757,7 +769,20 @@ fn stray_ends(text: &str, tokens: &[liquid::Token], markup: &Markup, notes: &mut
 pub struct CheckedTheme {
     files: BTreeMap<String, Arc<CheckedFile>>,
     surroundings: Surroundings,
+    /// What is wrong with these files, if it was asked for before. A change of the files empties it.
+    found: OnceLock<Arc<[Located]>>,
+    places: theme::SelectorPlaces,
 }
+
+/// A finding with the byte where it stands. Whether the theme proves it is not settled yet.
+#[derive(Clone)]
+struct Located {
+    finding: Finding,
+    at: usize,
+}
+
+/// With more findings, they are computed again each time, so that a theme that is kept does not become many times as large.
+const MOST_KEPT: usize = 20_000;
 
 impl CheckedTheme {
     /// Reads the files of a theme.
@@ -805,20 +830,25 @@ impl CheckedTheme {
         let mut theme = Self::default();
         for (_, file) in results {
             let (path, file) = file?;
-            theme.files.insert(path, Arc::new(file));
+            theme.put(path, file);
         }
         Ok(theme)
     }
 
     /// Reads a file, and adds it or replaces the one at its path.
     pub fn add(&mut self, path: &str, bytes: &[u8], scripts: Option<&dyn ScriptReader>) {
-        self.files.insert(path.to_owned(), Arc::new(CheckedFile::read(path, bytes, scripts)));
+        self.put(path.to_owned(), CheckedFile::read(path, bytes, scripts));
+    }
+
+    fn put(&mut self, path: String, file: CheckedFile) {
+        self.found = OnceLock::new();
+        self.files.insert(path, Arc::new(file));
     }
 
     /// Adds a file whose content is not checked, or replaces the one at its path.
     pub fn add_unread(&mut self, path: String, bytes: u64) {
-        let file = Arc::new(CheckedFile::unread(&path, bytes));
-        self.files.insert(path, file);
+        let file = CheckedFile::unread(&path, bytes);
+        self.put(path, file);
     }
 
     /// Says what stands around the theme in its folder.
@@ -827,7 +857,9 @@ impl CheckedTheme {
     }
 
     pub fn remove(&mut self, path: &str) {
-        self.files.remove(path);
+        if self.files.remove(path).is_some() {
+            self.found = OnceLock::new();
+        }
     }
 
     /// The number of files.
@@ -868,8 +900,7 @@ impl CheckedTheme {
     /// Everything that is wrong, by path and line. Of each file and severity, the first 500. What the theme alone does not prove is a
     /// warning.
     pub fn findings(&self) -> Vec<Finding> {
-        let mut found: Vec<Finding> = Vec::new();
-        self.each_note(|path, note| found.push(self.finding(path, note)));
+        let mut found: Vec<Finding> = self.located().iter().map(|located| located.finding.clone()).collect();
         doubt::settle(self, &mut found);
         found.sort_unstable();
         found.dedup();
@@ -882,20 +913,27 @@ impl CheckedTheme {
         change::added(base, self)
     }
 
-    /// The findings with the text of their lines.
-    fn located(&self) -> Vec<(Finding, String)> {
-        let mut found = Vec::new();
-        self.each_note(|path, note| {
-            let finding = self.finding(path, note);
-            let text = self
-                .files
-                .get(path)
-                .map(|file| excerpt(&file.text, file.lines.span_of(finding.line), note.at).to_owned());
-            found.push((finding, text.unwrap_or_default()));
-        });
-        found.sort();
-        found.dedup();
+    /// The findings, sorted. Of equal ones on equal parts of lines there is one.
+    fn located(&self) -> Arc<[Located]> {
+        if let Some(found) = self.found.get() {
+            return found.clone();
+        }
+        let mut found: Vec<Located> = Vec::new();
+        self.each_note(|path, note| found.push(Located { finding: self.finding(path, note), at: note.at }));
+        let key = |located: &Located| self.excerpt(located);
+        found.sort_by(|a, b| a.finding.cmp(&b.finding).then_with(|| key(a).cmp(key(b))));
+        found.dedup_by(|a, b| a.finding == b.finding && key(a) == key(b));
+        let found: Arc<[Located]> = found.into();
+        if found.len() <= MOST_KEPT {
+            return self.found.get_or_init(|| found).clone();
+        }
         found
+    }
+
+    /// The part of the line of a finding that is compared.
+    fn excerpt(&self, located: &Located) -> &str {
+        let file = self.files.get(&located.finding.path);
+        file.map_or("", |file| excerpt(&file.text, file.lines.span_of(located.finding.line), located.at))
     }
 
     /// Calls `each` with what is wrong within the files, and then with what is wrong between them.

@@ -127,7 +127,7 @@ fn is_json(path: &str) -> bool {
 /// Whether the page has what stands here in a comment.
 fn is_in_comment(file: &CheckedFile, at: usize) -> bool {
     let Content::Liquid(liquid) = &file.content else { return false };
-    let comments = &liquid.markup.comments;
+    let comments = &liquid.kept.comments;
     let next = comments.partition_point(|comment| (comment.start as usize) < at);
     next.checked_sub(1).is_some_and(|last| at < comments[last].end as usize)
 }

@@ -1,6 +1,6 @@
 //! JSON templates, section groups, stored settings and locales: what can be checked within one file.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::Notes;
 use super::Severity::{Error, Warning};
@@ -8,7 +8,6 @@ use super::json::{self, Member, Node, Value};
 use super::schema;
 use super::settings::{self, Setting};
 use crate::path::FileKind;
-use crate::scan::locale::PLURALS;
 
 /// The most sections of a template or group.
 const MAX_SECTIONS: usize = 25;
@@ -311,85 +310,6 @@ pub fn stored_settings(root: &Node) -> Vec<&Node> {
         .into_iter()
         .flat_map(|presets| presets.members().iter().map(|member| &member.node));
     root.get("current").into_iter().filter(|current| current.is_object()).chain(presets).collect()
-}
-
-/// A text of a locale.
-#[derive(Debug)]
-pub struct Translation {
-    pub text: String,
-    pub at: usize,
-    pub is_plural: bool,
-}
-
-/// The texts of a locale by their keys.
-pub fn locale(root: Node, notes: &mut Notes) -> FxHashMap<String, Translation> {
-    let mut found = FxHashMap::default();
-    if !root.is_object() {
-        notes.add(root.at, Error, "ValidLocale", format!("a locale must be an object, is {}", root.kind()));
-        return found;
-    }
-    flatten(root, String::new(), &mut found, notes);
-    found
-}
-
-fn flatten(node: Node, prefix: String, found: &mut FxHashMap<String, Translation>, notes: &mut Notes) {
-    let is_plural = !node.members().is_empty()
-        && node
-            .members()
-            .iter()
-            .all(|member| PLURALS.contains(&member.key.as_str()) && member.node.text().is_some());
-    if is_plural {
-        // Languages with more forms, such as Polish, can do without it. The texts of the checkout are merged with those of the platform.
-        let is_short = node.members().iter().all(|member| matches!(member.key.as_str(), "one" | "zero"));
-        if is_short && !prefix.starts_with("shopify.") && !prefix.starts_with("customer_accounts.") {
-            let message = format!("the plurals of `{prefix}` have no `other`");
-            notes.add(node.at, Warning, "ValidLocale", message);
-        }
-        for member in node.members() {
-            unbalanced(member.node.text().unwrap_or_default(), &member.node, notes);
-        }
-        let text: Vec<&str> = node.members().iter().filter_map(|member| member.node.text()).collect();
-        found.insert(prefix, Translation { text: text.join("\n"), at: node.at, is_plural: true });
-        return;
-    }
-    let Value::Object(members) = node.value else { return };
-    for mut member in members {
-        let key = if prefix.is_empty() { member.key } else { [prefix.as_str(), &member.key].join(".") };
-        match &mut member.node.value {
-            Value::String(text) => {
-                let text = std::mem::take(text);
-                unbalanced(&text, &member.node, notes);
-                found.insert(key, Translation { text, at: member.key_at, is_plural: false });
-            }
-            Value::Object(_) => flatten(member.node, key, found, notes),
-            Value::Null => {}
-            _ => {
-                let message = format!("the text of `{key}` must be a string, is {}", member.node.kind());
-                notes.add(member.node.at, Warning, "ValidLocale", message);
-            }
-        }
-    }
-}
-
-fn unbalanced(text: &str, node: &Node, notes: &mut Notes) {
-    if memchr::memchr2(b'{', b'}', text.as_bytes()).is_none() {
-        return;
-    }
-    let (open, close) = (text.matches("{{").count(), text.matches("}}").count());
-    if open != close {
-        notes.add(node.at, Warning, "ValidLocale", "a placeholder in this text has no `{{` or `}}`");
-    }
-}
-
-/// The names between `{{` and `}}`.
-pub fn placeholders(text: &str) -> FxHashSet<&str> {
-    let mut found = FxHashSet::default();
-    for part in text.split("{{").skip(1) {
-        if let Some((name, _)) = part.split_once("}}") {
-            found.insert(name.trim().trim_matches('-').trim());
-        }
-    }
-    found
 }
 
 /// Reports keys that are there twice.

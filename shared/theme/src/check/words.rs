@@ -15,13 +15,40 @@ pub const MAX_PREFIX: usize = 100;
 pub struct FileWords {
     /// The parts outside of scripts and schemas. A class may stand anywhere in them, for example in a capture.
     parts: Vec<Span>,
-    /// The hashes of the words of these parts.
-    hashes: FxHashSet<u64>,
+    /// The first halves of the hashes of the words of these parts.
+    hashes: FxHashSet<u32>,
     /// Words in the values of ids.
     pub ids: Vec<Span>,
     /// Words that an output may complete, such as `Menu-` in `Menu-{{ id }}`.
     pub prefixes: Vec<Span>,
     pub scripts: Vec<Span>,
+    /// Texts that the filter `script_tag` makes scripts of other hosts of.
+    pub tags: Vec<Span>,
+    /// Whether a script adds scripts to the page.
+    pub has_loader: bool,
+}
+
+/// The longest text before a filter `script_tag` that is looked at, and the most such filters of a file.
+const MAX_TAG: usize = 2_000;
+const MAX_TAGS: usize = 500;
+
+/// The texts before the filter `script_tag` that have an address: `'//host/name.js' | script_tag`.
+fn script_tags(text: &str) -> Vec<Span> {
+    let bytes = text.as_bytes();
+    let before = |at: usize| {
+        let from = text.ceil_char_boundary(at.saturating_sub(MAX_TAG));
+        let start = memchr::memrchr(b'{', &bytes[from..at]).map_or(at, |open| from + open);
+        Span::new(start, at)
+    };
+    let all = memchr::memmem::find_iter(bytes, "script_tag").map(before);
+    all.filter(|span| span.of(text).contains("//")).take(MAX_TAGS).collect()
+}
+
+/// Whether a script adds scripts to the page.
+fn has_loader(text: &str) -> bool {
+    ["createElement('script')", "createElement(\"script\")"]
+        .iter()
+        .any(|call| memchr::memmem::find(text.as_bytes(), call.as_bytes()).is_some())
 }
 
 const fn is_of_word(byte: u8) -> bool {
@@ -48,15 +75,24 @@ pub fn hash(word: &str) -> u64 {
     BuildHasherDefault::<FxHasher>::default().hash_one(word)
 }
 
+const fn half(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
 impl FileWords {
     pub fn of(file: &CheckedFile) -> Self {
         let text = file.text.as_str();
         let whole = Span::new(0, text.len());
         let mut found = Self::default();
         match &file.content {
-            Content::Script(_) => found.scripts.push(whole),
+            Content::Script(_) => {
+                found.scripts.push(whole);
+                found.has_loader = has_loader(text);
+            }
             Content::Json(_) => found.parts.push(whole),
             Content::Liquid(liquid) => {
+                found.tags = script_tags(text);
+                found.has_loader = has_loader(text);
                 let mut at = 0;
                 for (span, _) in &liquid.markup.scripts {
                     if at < span.start {
@@ -81,7 +117,7 @@ impl FileWords {
         for part in &found.parts {
             for word in words(text, *part) {
                 let name = word.of(text);
-                let is_new = found.hashes.insert(hash(name));
+                let is_new = found.hashes.insert(half(hash(name)));
                 // Also if another word has the same hash.
                 if is_new || name.ends_with(['-', '_']) {
                     let is_prefix = name.ends_with(['-', '_']) && (2..=MAX_PREFIX).contains(&name.len());
@@ -89,6 +125,7 @@ impl FileWords {
                 }
             }
         }
+        found.hashes.shrink_to_fit();
         found
     }
 
@@ -104,7 +141,7 @@ impl FileWords {
             })
         };
         // Two words can have one hash.
-        self.hashes.contains(&hash) && self.parts.iter().any(is_in)
+        self.hashes.contains(&half(hash)) && self.parts.iter().any(is_in)
     }
 }
 

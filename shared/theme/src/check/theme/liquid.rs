@@ -5,9 +5,9 @@ use rustc_hash::FxHashSet;
 use super::Whole;
 use crate::check::Severity::{Error, Info, Warning};
 use crate::check::facts::{Doc, Facts, Render, RenderKind};
+use crate::check::locale::placeholders;
 use crate::check::names::{NAMES, is_of_layout};
 use crate::check::schema::Schema;
-use crate::check::templates::placeholders;
 use crate::check::walk::wrong_property;
 use crate::check::{CheckedFile, Content, LiquidFile, Notes};
 use crate::path::{FileKind, handle};
@@ -179,8 +179,7 @@ impl<'a> Whole<'a> {
                     if plural.is_some_and(|text| text.is_plural) {
                         continue;
                     }
-                    let prefix = format!("{}.", used.key);
-                    let message = if texts.keys().any(|key| key.starts_with(&prefix)) {
+                    let message = if texts.has_group(&used.key) {
                         format!("the key `{}` is a group of texts, not a text", used.key)
                     } else {
                         format!("the default locale has no text `{}`", used.key)
@@ -188,7 +187,7 @@ impl<'a> Whole<'a> {
                     notes.add(used.at, Warning, "TranslationKeyExists", message);
                     continue;
                 };
-                let mut missing: Vec<&str> = placeholders(&text.text)
+                let mut missing: Vec<&str> = placeholders(text.text)
                     .into_iter()
                     .filter(|name| !used.named.iter().any(|given| given == name))
                     .collect();
@@ -204,7 +203,7 @@ impl<'a> Whole<'a> {
         }
         if let (Some(texts), Some(schema)) = (self.schema_texts, schema) {
             for (key, at) in &schema.keys {
-                if !texts.contains_key(key) {
+                if !texts.has(key) {
                     let message = format!("the default schema locale has no text `{key}`");
                     notes.add(*at, Warning, "TranslationKeyExists", message);
                 }
@@ -229,7 +228,7 @@ impl<'a> Whole<'a> {
         if !is_open {
             for (word, at) in facts.unknown_names.iter().filter(|(word, _)| !is_of_layout(path, word)) {
                 // A comment may document an argument that nothing passes yet.
-                let is_documented = file.kind == FileKind::Snippet && facts.commented.contains(word.as_str());
+                let is_documented = file.kind == FileKind::Snippet && facts.commented.contains(word);
                 if !is_documented && !given.is_some_and(|given| given.contains_key(word.as_str())) {
                     notes.add(*at, Warning, "UndefinedObject", format!("nothing defines `{word}`"));
                 }
@@ -302,9 +301,7 @@ impl<'a> Whole<'a> {
     /// Whether the theme has an input for the variant that names its form.
     fn has_outer_variant(&self) -> bool {
         self.theme.files.values().any(|file| match &file.content {
-            Content::Liquid(liquid) => liquid.markup.elements.iter().any(|element| {
-                element.value(&file.text, "name") == Some("id") && element.attribute("form").is_some()
-            }),
+            Content::Liquid(liquid) => liquid.kept.has_outer_variant,
             _ => false,
         })
     }

@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::halves::Partners;
+pub use self::scripts::SelectorPlaces;
 use super::Severity::Error;
 use super::facts::RenderKind;
+use super::locale::Locale;
 use super::names::Type;
 use super::pairing::Half;
 use super::schema::Schema;
 use super::settings::Setting;
-use super::templates::Translation;
 use super::{CheckedFile, CheckedTheme, Content, LiquidFile, Note, Notes, Severity, paths};
 use crate::path::{FileKind, handle};
 
@@ -37,8 +38,8 @@ struct Whole<'a> {
     has_scripts: bool,
     has_styles: bool,
     settings: Option<&'a [Setting]>,
-    texts: Option<&'a FxHashMap<String, Translation>>,
-    schema_texts: Option<&'a FxHashMap<String, Translation>>,
+    texts: Option<&'a Locale>,
+    schema_texts: Option<&'a Locale>,
     /// The ids of the files with these texts.
     texts_id: u64,
     schema_texts_id: u64,
@@ -87,7 +88,9 @@ pub fn check(theme: &CheckedTheme) -> Vec<(String, Note)> {
             Content::Locale(texts) => whole.locale(path, file, texts, &mut notes),
             _ => {}
         }
-        whole.notes.entry(path.clone()).or_default().list.extend(notes.list);
+        if !notes.list.is_empty() {
+            whole.notes.entry(path.clone()).or_default().list.extend(notes.list);
+        }
     }
     whole.missing_texts(FileKind::Locale);
     whole.missing_texts(FileKind::SchemaLocale);

@@ -1,5 +1,7 @@
 //! Names and selectors of scripts.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Whole;
@@ -7,7 +9,6 @@ use crate::check::Severity::{Error, Warning};
 use crate::check::script::Unresolved;
 use crate::check::words::{self, MAX_PREFIX};
 use crate::check::{CheckedFile, CheckedTheme, Content, ScriptFacts, Severity};
-use crate::text::Span;
 
 impl<'a> Whole<'a> {
     /// Names and selectors of scripts.
@@ -65,7 +66,7 @@ impl<'a> Whole<'a> {
                     continue;
                 }
                 let words = words.get_or_insert_with(|| Words::of(theme));
-                if words.has(selector) {
+                if words.has(selector, &theme.places) {
                     continue;
                 }
                 // Scripts add classes and ids, too.
@@ -99,26 +100,22 @@ struct Foreign {
 impl Foreign {
     fn of(theme: &CheckedTheme) -> Self {
         let mut found = Self { addresses: Vec::new(), is_any: false };
+        let mut left = MAX_ADDRESSES;
         for file in theme.files.values() {
-            match &file.content {
-                Content::Liquid(liquid) => {
-                    let text = file.text.as_str();
-                    let scripts = liquid.markup.elements.iter().filter(|element| element.name == "script");
-                    let sources = scripts.filter_map(|element| element.value(text, "src"));
-                    // `'//host/name.js' | script_tag`
-                    let filtered = memchr::memmem::find_iter(text.as_bytes(), "script_tag").map(|at| {
-                        let start = memchr::memrchr(b'{', &text.as_bytes()[..at]).unwrap_or(at);
-                        &text[start..at]
-                    });
-                    let all = sources.chain(filtered).filter(|source| source.contains("//"));
-                    found.addresses.extend(all.map(str::to_ascii_lowercase));
-                    found.is_any |= has_loader(text);
+            let own = match &file.content {
+                Content::Liquid(liquid) => &liquid.kept.addresses[..],
+                _ => &[],
+            };
+            for source in own.iter().chain(&file.words.tags) {
+                let address = source.of(&file.text);
+                found.is_any = true;
+                left = left.saturating_sub(address.len());
+                if left > 0 {
+                    found.addresses.push(address.to_ascii_lowercase());
                 }
-                Content::Script(_) => found.is_any |= has_loader(&file.text),
-                _ => {}
             }
+            found.is_any |= file.words.has_loader;
         }
-        found.is_any |= !found.addresses.is_empty();
         found
     }
 
@@ -129,16 +126,40 @@ impl Foreign {
     }
 }
 
-/// Whether a script adds scripts to the page.
-fn has_loader(text: &str) -> bool {
-    ["createElement('script')", "createElement(\"script\")"]
-        .iter()
-        .any(|call| memchr::memmem::find(text.as_bytes(), call.as_bytes()).is_some())
+/// The most bytes of addresses. Each name that nothing defines is looked for in them.
+const MAX_ADDRESSES: usize = 1024 * 1024;
+
+/// In which file each selector of the scripts was found last, by the id of the file. The versions of a theme share it, so that a change does
+/// not make each selector be looked for in all files again. It only says where to look first.
+#[derive(Clone, Default)]
+pub struct SelectorPlaces(Arc<Mutex<FxHashMap<u64, u64>>>);
+
+/// The most selectors whose places are kept.
+const MAX_PLACES: usize = 10_000;
+
+impl SelectorPlaces {
+    fn places(&self) -> MutexGuard<'_, FxHashMap<u64, u64>> {
+        // Each value is whole, also after a panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, selector: &str) -> Option<u64> {
+        self.places().get(&words::hash(selector)).copied()
+    }
+
+    fn put(&self, selector: &str, file: u64) {
+        let mut places = self.places();
+        if places.len() >= MAX_PLACES {
+            places.clear();
+        }
+        places.insert(words::hash(selector), file);
+    }
 }
 
 /// What scripts can find in the markup of all files.
 struct Words<'a> {
     files: Vec<&'a CheckedFile>,
+    by_id: FxHashMap<u64, &'a CheckedFile>,
     ids: FxHashSet<&'a str>,
     /// Beginnings of ids and classes that end with an output, such as `Menu-{{ id }}`.
     prefixes: FxHashSet<&'a str>,
@@ -157,6 +178,7 @@ impl<'a> Words<'a> {
     fn of(theme: &'a CheckedTheme) -> Self {
         let mut found = Words {
             files: theme.files.values().map(AsRef::as_ref).collect(),
+            by_id: theme.files.values().map(|file| (file.id, file.as_ref())).collect(),
             ids: FxHashSet::default(),
             prefixes: FxHashSet::default(),
             scripts: Vec::new(),
@@ -165,7 +187,7 @@ impl<'a> Words<'a> {
         };
         for file in theme.files.values() {
             let words = &file.words;
-            let of = |span: &Span| span.of(&file.text);
+            let of = |span: &crate::text::Span| span.of(&file.text);
             found.ids.extend(words.ids.iter().map(of));
             found.prefixes.extend(words.prefixes.iter().map(of));
             found.scripts.extend(words.scripts.iter().map(of));
@@ -173,17 +195,28 @@ impl<'a> Words<'a> {
         found
     }
 
-    fn has(&self, selector: &str) -> bool {
+    fn has(&self, selector: &str, places: &SelectorPlaces) -> bool {
         let name = &selector[1..];
-        let is_known = if selector.starts_with('#') {
-            self.ids.contains(name) || self.files.iter().any(|file| has_literal(file, name))
-        } else {
-            let hash = words::hash(name);
-            self.files.iter().any(|file| file.words.has(hash, name, &file.text))
-        };
         let mut ends =
             name.match_indices(['-', '_']).map(|(at, _)| at + 1).take_while(|end| *end <= MAX_PREFIX);
-        is_known || ends.any(|end| self.prefixes.contains(&name[..end]))
+        if selector.starts_with('#') && self.ids.contains(name)
+            || ends.any(|end| self.prefixes.contains(&name[..end]))
+        {
+            return true;
+        }
+        let hash = words::hash(name);
+        let is_in = |file: &CheckedFile| match selector.starts_with('#') {
+            true => has_literal(file, name),
+            false => file.words.has(hash, name, &file.text),
+        };
+        // Where it was found last time, it mostly is still.
+        let known = places.get(selector).and_then(|id| self.by_id.get(&id));
+        if known.is_some_and(|file| is_in(file)) {
+            return true;
+        }
+        let Some(file) = self.files.iter().find(|file| is_in(file)) else { return false };
+        places.put(selector, file.id);
+        true
     }
 
     /// How often the scripts mention the name. `None` if too much was searched already.

@@ -8,9 +8,10 @@ use rustc_hash::FxHashMap;
 use super::Whole;
 use crate::check::Severity::{Error, Info, Warning};
 use crate::check::json::{Node, Value};
+use crate::check::locale::{Locale, extra_placeholder};
 use crate::check::schema::{self, Schema, check_values};
 use crate::check::settings::{refused_liquid, wrong_value};
-use crate::check::templates::{Translation, placeholders, stored_settings};
+use crate::check::templates::stored_settings;
 use crate::check::{BesideDefault, CheckedFile, Content, Notes};
 use crate::path::{FileKind, handle};
 
@@ -165,13 +166,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    pub(super) fn locale(
-        &self,
-        path: &str,
-        file: &CheckedFile,
-        texts: &FxHashMap<String, Translation>,
-        notes: &mut Notes,
-    ) {
+    pub(super) fn locale(&self, path: &str, file: &CheckedFile, texts: &Locale, notes: &mut Notes) {
         let (default, id) = match file.kind {
             FileKind::Locale => (self.texts, self.texts_id),
             _ => (self.schema_texts, self.schema_texts_id),
@@ -199,25 +194,27 @@ impl<'a> Whole<'a> {
                 _ => {}
             }
         }
+        let text = |number: &u32| default.nth(*number as usize);
         if let [(path, only)] = lacking.as_slice() {
-            for key in only.missing.iter().take(MOST_MISSING) {
-                self.add(path, 0, Info, CODE, format!("the text `{key}` is missing"));
+            for text in only.missing.iter().take(MOST_MISSING).filter_map(text) {
+                self.add(path, 0, Info, CODE, format!("the text `{}` is missing", text.key));
             }
             return;
         }
-        let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut places: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
         for (path, locale) in &lacking {
             let name = handle(path);
-            for key in &locale.missing {
-                places.entry(key).or_default().push(name.strip_suffix(".schema").unwrap_or(name));
+            for number in &locale.missing {
+                places.entry(*number).or_default().push(name.strip_suffix(".schema").unwrap_or(name));
             }
         }
         let Some(home) = home else { return };
-        for (key, locales) in places.into_iter().take(MOST_MISSING) {
+        for (number, locales) in places.into_iter().take(MOST_MISSING) {
+            let Some(text) = text(&number) else { continue };
             let (shown, more) = locales.split_at(locales.len().min(3));
             let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-            let message = format!("the text `{key}` is missing in {}{more}", shown.join(", "));
-            self.add(home, default[key].at, Info, CODE, message);
+            let message = format!("the text `{}` is missing in {}{more}", text.key, shown.join(", "));
+            self.add(home, text.at, Info, CODE, message);
         }
     }
 }
@@ -232,12 +229,7 @@ fn is_default(path: &str) -> bool {
 }
 
 /// A locale beside the default locale with this id.
-fn beside(
-    file: &CheckedFile,
-    texts: &FxHashMap<String, Translation>,
-    default: &FxHashMap<String, Translation>,
-    id: u64,
-) -> Arc<BesideDefault> {
+fn beside(file: &CheckedFile, texts: &Locale, default: &Locale, id: u64) -> Arc<BesideDefault> {
     // Another thread that panicked meanwhile leaves a whole value.
     let mut known = file.beside_default.lock().unwrap_or_else(PoisonError::into_inner);
     match &*known {
@@ -245,41 +237,39 @@ fn beside(
         _ => {
             let mut own = Notes::default();
             let missing = compare(texts, default, &mut own);
-            let locale = Arc::new(BesideDefault { notes: own.list, missing });
+            let locale = Arc::new(BesideDefault { notes: own.list.into(), missing });
             *known = Some((id, locale.clone()));
             locale
         }
     }
 }
 
-/// Compares the texts of a locale with those of the default locale. Returns the keys that it lacks.
-fn compare(
-    texts: &FxHashMap<String, Translation>,
-    default: &FxHashMap<String, Translation>,
-    notes: &mut Notes,
-) -> Vec<String> {
-    for (key, text) in texts {
-        match default.get(key) {
+/// Compares the texts of a locale with those of the default locale. Returns the numbers of those that it lacks.
+fn compare(texts: &Locale, default: &Locale, notes: &mut Notes) -> Box<[u32]> {
+    let mut missing = Vec::new();
+    let mut originals = (0_u32..).zip(default.iter()).peekable();
+    for text in texts.iter() {
+        // Both are in the order of their keys.
+        while let Some((number, _)) = originals.next_if(|(_, original)| original.key < text.key) {
+            missing.push(number);
+        }
+        let key = text.key;
+        match originals.next_if(|(_, original)| original.key == key) {
             None => {
-                let prefix = format!("{key}.");
-                if !default.keys().any(|other| other.starts_with(&prefix)) {
+                if !default.has_group(key) {
                     let message = format!("the default locale has no text `{key}`");
                     notes.add(text.at, Info, CODE, message);
                 }
             }
             // Most texts have no placeholder.
-            Some(original) if memchr::memchr(b'{', text.text.as_bytes()).is_some() => {
-                let (theirs, ours) = (placeholders(&original.text), placeholders(&text.text));
-                let mut extra: Vec<&&str> = ours.iter().filter(|name| !theirs.contains(*name)).collect();
-                extra.sort_unstable();
-                if let Some(name) = extra.first() {
+            Some((_, original)) if !text.text.is_empty() => {
+                if let Some(name) = extra_placeholder(text.text, original.text) {
                     notes.add(text.at, Warning, "TranslationPlaceholder", format!("the text `{key}` has the placeholder `{name}`, which the default locale does not have"));
                 }
             }
             Some(_) => {}
         }
     }
-    let mut missing: Vec<String> = default.keys().filter(|key| !texts.contains_key(*key)).cloned().collect();
-    missing.sort_unstable();
-    missing
+    missing.extend(originals.map(|(number, _)| number));
+    missing.into()
 }

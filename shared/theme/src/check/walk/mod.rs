@@ -138,7 +138,7 @@ impl<'a> Walker<'a, '_> {
             }
             TokenKind::Comment { body } => {
                 let words = body.of(self.text).split(|c: char| !c.is_alphanumeric() && c != '_');
-                self.facts.commented.extend(words.filter(|word| !word.is_empty()).map(str::to_owned));
+                words.filter(|word| !word.is_empty()).for_each(|word| self.facts.commented.insert(word));
             }
             TokenKind::Raw { .. } => {}
         }

@@ -100,7 +100,7 @@ impl<'a> Walker<'a, '_> {
                 self.value(&ends.1);
             }
             Value::Text { text, .. } => {
-                self.facts.literals.extend(text.split_whitespace().map(str::to_owned));
+                text.split_whitespace().for_each(|word| self.facts.literals.insert(word));
             }
             Value::Number { .. } | Value::Literal { .. } | Value::Missing => {}
         }
@@ -110,7 +110,7 @@ impl<'a> Walker<'a, '_> {
         // A loop hides the variable or the parameter with the name of its own variable.
         if !self.is_of_loop(root) {
             self.read.insert(root);
-            self.facts.words.insert(root.to_owned());
+            self.facts.words.insert(root);
         }
         for step in steps {
             if let Step::Index(value) = step {
