@@ -29,6 +29,8 @@ pub enum Says {
     Call(&'static str, Value),
     /// Several calls in one reply.
     Calls(Vec<(&'static str, Value)>),
+    /// A call whose arguments are cut off where the reply reached its limit.
+    CutCall(&'static str, &'static str),
     /// It refuses the request as invalid.
     Refuses,
 }
@@ -326,6 +328,11 @@ async fn complete(State(model): State<Arc<Shared>>, headers: HeaderMap, Json(bod
         }
         Says::Call(name, arguments) => calling(vec![(name, arguments)]),
         Says::Calls(calls) => calling(calls),
+        Says::CutCall(name, arguments) => {
+            let function = json!({"name": name, "arguments": arguments});
+            let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
+            (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "length")
+        }
     };
     let chunk = |choices: Value, usage: Value| {
         let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 0, "model": body["model"],

@@ -793,6 +793,34 @@ mod tests {
     }
 
     #[test]
+    fn a_second_opinion_comes_from_another_provider_if_there_is_one() {
+        let two =
+            ModelsConfig { anthropic_key: some("one"), openai_key: some("two"), ..ModelsConfig::default() };
+        let ask = |other_than| Ask { tier: Some(ModelTier::Deep), other_than, ..Ask::default() };
+        let first = |config: &ModelsConfig, other_than| {
+            let models = Models::from_config(config).unwrap();
+            let route = models.route(&ask(other_than), &OwnerModels::default(), 0).unwrap();
+            (route.candidates[0].model.vendor, route.why)
+        };
+        let (turn, _) = first(&two, None);
+        let (other, why) = first(&two, Some(turn));
+        assert_ne!(other, turn);
+        assert_eq!(why, "a second opinion comes from another provider");
+        // The others stay in their order, and replace it if it fails.
+        let models = Models::from_config(&two).unwrap();
+        let route = |other_than| ids(&models.route(&ask(other_than), &OwnerModels::default(), 0).unwrap());
+        let mut sorted = route(Some(turn));
+        let mut all = route(None);
+        assert_eq!(sorted.len(), all.len());
+        sorted.sort();
+        all.sort();
+        assert_eq!(sorted, all);
+        let one = ModelsConfig { openai_key: None, ..two };
+        let (only, why) = first(&one, Some(Vendor::Anthropic));
+        assert_eq!((only, why), (Vendor::Anthropic, "the tier decides"));
+    }
+
+    #[test]
     fn an_owners_key_replaces_the_deployments() {
         let config = ModelsConfig {
             anthropic_key: some("theirs"),

@@ -479,12 +479,14 @@ impl<K: Kind> Driver<K> {
         } else {
             performed.await?
         };
+        // What was told as the call ended.
+        let untold = std::iter::from_fn(|| told.try_recv().ok());
         let AreaAnswer { told, writes, objects, events, helpers_micros } = answer;
         let mut performed = Performed::from(match told {
             Ok(text) => CallResult::told(text),
             Err(why) => CallResult::refused(why),
         });
-        performed.events = events;
+        performed.events = untold.chain(events).collect();
         performed.helpers_micros = helpers_micros;
         if rehearses {
             performed.result.content.push_str("\nthis is a rehearsal: the edit is not kept");

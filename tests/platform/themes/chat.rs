@@ -560,3 +560,72 @@ async fn what_a_file_says_is_data() {
     assert_eq!(told.matches("</lamplighter:briefing>\\n").count(), 1 + 1, "{told}");
     assert!(h.get(&format!("{PROJECT}/files/{PRICE}")).await.expect(200) == TEXT);
 }
+
+/// Its first call is cut off. What there is of it would delete the rest of the file.
+fn is_cut_off(messages: &[Value]) -> Says {
+    let all = said(messages);
+    if all.contains("edit 1 of chs_") {
+        return Says::Text("The price has its currency.".to_owned());
+    }
+    match messages.last().is_some_and(|message| message["role"] == "user" && !all.contains("repair"))
+        && messages.len() < 4
+    {
+        true => Says::CutCall("write_file", r#"{"path": "snippets/price.liquid", "content": "<p>"#),
+        false => replace("| money }}", "| money_with_currency }}", &version(TEXT)),
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_cut_off_is_not_made() {
+    let model = ScriptedModel::start(is_cut_off).await;
+    let stage = with_price(&model).await;
+    let run = say(&stage.h, json!({"message": CHANGE})).await;
+    let events = events(&stage.h, &run).await;
+    let written = |event: &&Event| event.data["tool"] == "write_file" && event.name == "tool.result";
+    assert!(events.iter().filter(written).all(|event| event.data["is_error"] == true), "{events:#?}");
+    let sets = stage.h.get(CHANGES).await.expect(200);
+    let sets = sets["data"].as_array().unwrap();
+    let files: Vec<&Value> = sets.iter().flat_map(|set| set["files"].as_array().unwrap()).collect();
+    assert!(files.iter().all(|file| file["added"] == 1 && file["removed"] == 1), "{sets:#?}");
+}
+
+/// Three edits in one reply, which costs nearly all that the run may.
+fn edits_in_a_batch(messages: &[Value]) -> Says {
+    if messages.iter().any(|message| message["role"] == "tool") {
+        return Says::Text("All three are made.".to_owned());
+    }
+    let edit = |number: u32| {
+        let path = format!("snippets/lamp-{number}.liquid");
+        ("create_file", json!({"path": path, "content": "{{ lamp }}\n"}))
+    };
+    Says::Calls((1..=3).map(edit).collect())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_whose_budget_is_gone_keeps_its_edits_and_goes_on_when_it_is_raised() {
+    let model = ScriptedModel::start(edits_in_a_batch).await;
+    // 10 dollars for a million tokens of output; a run may cost one.
+    model.costs(99_900);
+    let stage = Stage::with(model.config("gpt-5.1")).await;
+    put(&stage.h, PRICE, TEXT).await.expect(201);
+    let h = &stage.h;
+    let run = say(h, json!({"message": "Add three snippets with a lamp"})).await;
+    assert_eq!(
+        (&run["state"], &run["cards"][0]["ceiling"]["of"]),
+        (&json!("waiting"), &json!("run")),
+        "{run:#}"
+    );
+    let edits = async || h.get(CHANGES).await.expect(200)["data"][0]["edits"].clone();
+    assert_eq!(edits().await, 3, "what was done stays");
+    let id = run["run_id"].as_str().unwrap();
+    let card = format!("/runs/{id}/calls/{}/approve", run["cards"][0]["call_id"].as_str().unwrap());
+    h.post(&card, json!({"raise_by_micros": 5_000_000})).await.expect(200);
+    take_over(&stage, id.parse().unwrap()).await;
+    let run = h.get(&format!("/runs/{id}")).await.expect(200);
+    assert_eq!(
+        (&run["state"], &run["message"]),
+        (&json!("completed"), &json!("All three are made.")),
+        "{run:#}"
+    );
+    assert_eq!(edits().await, 3, "nothing is made twice");
+}

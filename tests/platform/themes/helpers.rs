@@ -362,6 +362,18 @@ async fn begins(process: &Process, stage: &Stage) -> RunId {
     began.await.unwrap().unwrap().run()
 }
 
+/// Whether a helper has failed in the process that was killed: no other one has taken it over.
+async fn died(h: &Harness, turn: &[Event]) -> bool {
+    for ended in of(turn, "helper.ended") {
+        let id = ended["run_id"].as_str().unwrap().parse().unwrap();
+        let was_taken_over = followed(h, id).await.iter().any(|event| event.name == "step.restarted");
+        if ended["state"] == "failed" && !was_taken_over {
+            return true;
+        }
+    }
+    false
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_with_helpers_that_is_killed_at_any_time_goes_on_with_the_same_helpers() {
     let model = ScriptedModel::start(shares).await;
@@ -389,10 +401,7 @@ async fn a_turn_with_helpers_that_is_killed_at_any_time_goes_on_with_the_same_he
             take_over(&stage, run).await;
             let view = stage.h.get(&format!("/runs/{run}")).await.expect(200);
             let all = followed(&stage.h, run).await;
-            let unavailable = |data: &&Value| data["error"]["code"] == "temporarily_unavailable";
-            if view["error"]["code"] == "temporarily_unavailable"
-                || of(&all, "helper.ended").iter().any(unavailable)
-            {
+            if view["error"]["code"] == "temporarily_unavailable" || died(&stage.h, &all).await {
                 continue;
             }
             taken_over += usize::from(all.iter().any(|event| event.name == "step.restarted"));

@@ -87,14 +87,14 @@ export const runPage = {
             answeredCards(run),
             run.recalled?.length > 0 && h("div", { class: "pad", key: "knew" }, knewView(ctx, run.recalled)),
           ),
-          h("div", {}, callSection(run), outputSection(ctx, run, outputs), themeSection(run), checkSection(whole, action), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
+          h("div", {}, callSection(run), outputSection(ctx, run, outputs), changedSection(run), checkSection(whole, action), run.proposals.length > 0 && section("Proposals", { note: run.proposals.length }, run.proposals.map((proposal) => proposalCard(ctx, proposal))), sourceSection(run), runFacts(run, occurrence)),
         ),
     );
   },
 };
 
 /** What a run of an action has changed in a theme. */
-function themeSection(run) {
+function changedSection(run) {
   if (!run.changed) return null;
   const { project_id: projectId, change_set_id: id, files, more, is_applied: isApplied } = run.changed;
   return section(
