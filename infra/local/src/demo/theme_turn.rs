@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 const BRIEFING: &str = "<lamplighter:briefing>\n";
 
+/// How begins what the model is told of memory.
+const MEMORY: &str = "<lamplighter_memory>";
+
 /// How the only message of a person begins in the run of a helper, and what stands before its task.
 const HELPER: &str = "# You are: ";
 const TASK: &str = "\n# Your task\n";
@@ -105,6 +108,13 @@ impl Turn {
     /// A person has said something, or the platform has.
     fn begin(&mut self, texts: &[&str]) {
         self.calls.clear();
+        // What is known from before stands behind the briefing. The demo does not use it.
+        let texts = match texts {
+            [before @ .., briefing, last] if briefing.starts_with(BRIEFING) && last.starts_with(MEMORY) => {
+                [before, &[briefing]].concat()
+            }
+            texts => texts.to_vec(),
+        };
         let (told, said): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.starts_with(BRIEFING));
         // What stands before the newest words is of the platform, such as the time.
         self.said = said.last().map_or("", |text| text.trim()).to_owned();
@@ -277,6 +287,11 @@ mod tests {
         let said =
             |said: &str| Turn::read(&json!([{"role": "user", "content": [text(said), text(briefing)]}])).said;
         assert_eq!(said("<p>Hello</p>"), "<p>Hello</p>");
+        let known = "<lamplighter_memory>\nknown: likes lamps\n</lamplighter_memory>";
+        let with_memory =
+            json!([{"role": "user", "content": [text("two"), text(briefing), text(known)]}]);
+        assert_eq!(Turn::read(&with_memory).said, "two");
+        assert_eq!(Turn::read(&with_memory).mode, "code");
         assert_eq!(Turn::read(&json!("nonsense")), Turn::default());
     }
 
