@@ -36,17 +36,17 @@
 //!
 //! The programs take turns with each edit, so that what else runs on the machine slows all of them alike.
 //!
-//! Of the newest 1,500 edits of Dawn (`--only plain --limit 1500`, profile `bench`, two processors of a shared machine), this crate takes
-//! less time in the median than jsdiff 9.0.0 in three of four forms. `search_replace` with three lines around takes about as long. At the 99th
-//! percentile jsdiff takes less. It makes no check, no version and no journal. Median / p95 / p99 in microseconds, in one run:
+//! Of the newest 1,500 edits of Dawn (`--only plain --limit 1500`, profile `bench`, two busy processors of a shared machine), this crate
+//! takes less time than jsdiff 9.0.0 in all four forms, in the median and at the 95th percentile. At the 99th, jsdiff takes less in
+//! three of them. It makes no check, no version and no journal. Median / p95 / p99 in microseconds, in one run:
 //!
 //! ```text
 //!                        three lines around    bare lines
-//! search_replace           30.2 / 179 / 383     24.3 / 131 / 263
-//!   with the file          40.8 / 232 / 434     34.5 / 187 / 322
-//! edit_lines               28.7 / 168 / 369     25.9 / 157 / 354
-//!   with the file          39.6 / 224 / 419     36.6 / 209 / 407
-//! jsdiff                   29.9 / 185 / 254     27.0 / 163 / 204
+//! search_replace           26.7 / 136 / 314     22.0 / 104 / 157
+//!   with the file          37.2 / 178 / 355     32.1 / 151 / 206
+//! edit_lines               25.9 / 126 / 264     23.5 / 114 / 221
+//!   with the file          36.2 / 169 / 314     34.1 / 160 / 247
+//! jsdiff                   29.7 / 172 / 213     27.4 / 160 / 205
 //! ```
 
 #![expect(clippy::disallowed_methods, reason = "an example reads files and measures time")]

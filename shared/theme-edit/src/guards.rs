@@ -387,12 +387,28 @@ mod tests {
             "{",
         ];
         let long = "x".repeat(2_001);
+        // Lines that count only beside each other, with the kind of file in which they do.
+        let groups: [(&str, &[&str]); 11] = [
+            ("snippets/a.liquid", &["...", "<p>", "</p>", "", "a"]),
+            ("snippets/a.liquid", &["a=“b”", "{{", "}}", "{%", "a"]),
+            ("snippets/a.liquid", &["<a b=\\\">", "\\\"", "<script>", "a"]),
+            ("snippets/a.liquid", &["<a b=\\\"c\\\">", "<script>", "a"]),
+            ("snippets/a.liquid", &["a\\nb\\nc\\nd", "a", "a\\nb\\n<c"]),
+            ("snippets/a.liquid", &["{{&quot;a", "}}", "&lt;p>", "<pre>", "</pre>", "a"]),
+            ("snippets/a.liquid", &["{%doc%}", "{%doc%} //", "{% enddoc %}", "```", "// ...", "a"]),
+            ("snippets/a.liquid", &["{% comment %}", "{% endcomment %}", "<!--", "-->", "```"]),
+            ("assets/a.css", &["/*", "*/", "/*/", "```", "+ a;"]),
+            ("assets/a.js", &["\u{200b}", &long, "a"]),
+            ("assets/a.js", &["a;\\n  b;\\n  c;\\n  d;\\n  e;\\n", "a", "b"]),
+        ];
         let mut seed = 7_u32;
         let mut next = |most: usize| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (seed >> 8) as usize % most
         };
-        const PATHS: [&str; 6] = [
+        const PATHS: [&str; 8] = [
+            "snippets/a.liquid",
+            "sections/a.liquid",
             "snippets/a.liquid",
             "assets/a.css",
             "assets/a.js",
@@ -402,14 +418,15 @@ mod tests {
         ];
         let (mut passed, mut refused, mut read_again) = (0, 0, 0);
         for round in 0..60_000 {
-            let path = PATHS[[0, 0, 1, 0, 1, 2, 3, 4, 5, 1][round % 10]];
             // Few kinds of lines, so that their effects on each other show.
-            let mut kinds: Vec<&str> = (0..5).map(|_| LINES[next(LINES.len())]).collect();
-            if round % 50 == 7 {
-                kinds[0] = &long;
-            }
+            let (path, kinds) = if next(2) == 0 {
+                let (path, lines) = groups[next(groups.len())];
+                (path, lines.to_vec())
+            } else {
+                (PATHS[next(PATHS.len())], (0..5).map(|_| LINES[next(LINES.len())]).collect())
+            };
             let end = if next(8) == 0 { "\r\n" } else { "\n" };
-            let mut line = || format!("{}{end}", kinds[next(5)]);
+            let mut line = || format!("{}{end}", kinds[next(kinds.len())]);
             let count = [1, 3, 8, 12][round / 10 % 4];
             let before: Vec<String> = (0..count).map(|_| line()).collect();
             let mut after = before.clone();

@@ -55,7 +55,7 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     let mut numbered = 0;
     let mut lines = 0;
     // What the whole text lacks, no line has.
-    let has_dots = ["...", "…"].iter().any(|dots| contains(text, dots));
+    let has_dots = DOT_FINDERS.iter().any(|dots| dots.find(text.as_bytes()).is_some());
     let mut marks = MARK_FINDERS.each_ref().map(|mark| Next::new(text, mark));
     let mut block: Option<Block> = None;
     let mut last = ("", 0);
@@ -138,10 +138,6 @@ pub fn check_text(kind: FileKind, path: &str, text: &str, notes: &mut Notes) {
     repeated(text, notes);
 }
 
-fn contains(text: &str, part: &str) -> bool {
-    memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
-}
-
 const fn is_liquid(kind: FileKind) -> bool {
     matches!(
         kind,
@@ -151,6 +147,8 @@ const fn is_liquid(kind: FileKind) -> bool {
 
 /// What a line has with which a comment, or a block whose text is no code, begins or ends.
 const MARKS: [&str; 7] = ["comment", "raw", "doc ", "doc-", "<!--", "/*", " //"];
+/// What an ellipsis has.
+static DOT_FINDERS: LazyLock<[Finder; 2]> = LazyLock::new(|| ["...", "…"].map(Finder::new));
 static MARK_FINDERS: LazyLock<[Finder; 7]> = LazyLock::new(|| MARKS.map(Finder::new));
 
 /// A block of several lines that are no code, with its end.
@@ -396,12 +394,16 @@ fn escaped_text(kind: FileKind, text: &str, is_json: bool, notes: &mut Notes) {
         ];
         // What is escaped has this sign.
         let has_any = memchr::memchr(b'&', text.as_bytes()).is_some();
-        let places =
-            |mark: &'static str| memchr::memmem::find_iter(if has_any { text.as_bytes() } else { b"" }, mark);
+        let places = |mark: &'static str| memchr::memmem::find_iter(text.as_bytes(), mark);
         let is_element = |at: &usize| escaped.iter().any(|mark| text[*at..].starts_with(mark));
-        let elements: Vec<usize> = places("&lt;").filter(is_element).take(MOST_LOOKS).collect();
         const LIQUID: [&str; 5] = ["{&#37;", "&#123;", "{{&quot;", "{% if a &gt;", "&#x7B;"];
-        let outputs: Vec<usize> = LIQUID.iter().filter_map(|mark| places(mark).next()).collect();
+        let (elements, outputs): (Vec<usize>, Vec<usize>) = match has_any {
+            true => (
+                places("&lt;").filter(is_element).take(MOST_LOOKS).collect(),
+                LIQUID.iter().filter_map(|mark| places(mark).next()).collect(),
+            ),
+            false => Default::default(),
+        };
         if elements.len() >= 2 || !outputs.is_empty() {
             let (tokens, _) = liquid::tokens(text);
             let shown = |places: &[usize]| -> Vec<usize> {

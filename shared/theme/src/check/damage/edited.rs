@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use memchr::memmem::{self, Finder};
 
 use super::{
-    Block, MARK_FINDERS, Next, characters, diff_sign, end_of_file, escaped_text, is_ellipsis, is_liquid,
-    numbered_line, repeated,
+    Block, DOT_FINDERS, MARK_FINDERS, Next, characters, diff_sign, end_of_file, escaped_text, is_ellipsis,
+    is_liquid, numbered_line, repeated,
 };
 use crate::check::{Notes, damage, script};
 use crate::path::FileKind;
@@ -47,6 +47,28 @@ fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     ends.map(move |end| &text[std::mem::replace(&mut at, end + 1)..end])
 }
 
+/// The lines of a text, with their ends, in which one of the marks begins.
+fn lines_with<'t>(
+    text: &'t str,
+    marks: &'static [Finder<'static>],
+) -> impl Iterator<Item = Range<usize>> + use<'t> {
+    let bytes = text.as_bytes();
+    let mut nexts: [Option<Next>; 7] = std::array::from_fn(|index| Some(Next::new(text, marks.get(index)?)));
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at =
+            nexts.iter_mut().flatten().map(|next| next.from(from)).min().filter(|at| *at < bytes.len())?;
+        let start = memchr::memrchr(b'\n', &bytes[from..at]).map_or(from, |end| from + end + 1);
+        from = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end + 1);
+        Some(start..from)
+    })
+}
+
+fn is_numbered(line: &str) -> bool {
+    let line = line.trim_start();
+    line.as_bytes().first().is_some_and(u8::is_ascii_digit) && numbered_line(line.trim_end())
+}
+
 /// Whether the text after an edit may have damage that the text before it lacks. `changes` are the lines that differ, in order and
 /// apart from each other. `added` are the new ones, each with LF. If the answer is no, it is certain.
 ///
@@ -77,13 +99,8 @@ pub fn may_have_new(path: &str, before: &[u8], after: &[u8], changes: &[ChangedL
         || edit.may_be_escaped(path.ends_with(".json"))
         || edit.may_have_wrong_characters(path)
         || edit.ends_wrongly()
-        || match edit.has_borders() {
-            false => !damage(path, added.as_bytes()).is_empty(),
-            // A comment can hide what stands behind it, but only in the file. Each line counts as if it were alone.
-            true => {
-                edit.changes_blocks() || lines_of(added).any(|line| !damage(path, line.as_bytes()).is_empty())
-            }
-        }
+        || edit.changes_blocks()
+        || edit.unbordered(added).any(|lines| !damage(path, lines.as_bytes()).is_empty())
 }
 
 struct Edit<'a> {
@@ -102,7 +119,8 @@ impl<'a> Edit<'a> {
     /// Signs of diffs and dots count beside other lines: whether one of them is new, or the next line around a change.
     fn has_line_beside_others(&self) -> bool {
         let is_one = |line: &str| diff_sign(line) || is_ellipsis(line.trim());
-        if lines_of(self.added).any(is_one) {
+        let has_dots = DOT_FINDERS.iter().any(|dots| dots.find(self.added.as_bytes()).is_some());
+        if lines_of(self.added).any(|line| diff_sign(line) || has_dots && is_ellipsis(line.trim())) {
             return true;
         }
         let is_filled = |line: &&str| !line.trim().is_empty();
@@ -119,16 +137,15 @@ impl<'a> Edit<'a> {
     /// Of the lines of a listing, four in five have numbers, so the first fifth of them has one. A file becomes a listing only if it gets lines
     /// with numbers or loses other lines.
     fn may_be_listing(&self) -> bool {
-        fn filled(text: &str) -> impl Iterator<Item = &str> {
-            lines_of(text).map(str::trim).filter(|line| !line.is_empty())
-        }
-        let lost: usize = self.removed.iter().map(|lines| filled(lines).count()).sum();
-        if lost <= filled(self.added).count() && !lines_of(self.added).any(|line| numbered_line(line.trim()))
-        {
+        // Blanks of Unicode can be taken for a text in lines that go, and texts of it for blanks in those that come.
+        let lost = |line: &&str| !line.trim_ascii_start().is_empty();
+        let come = |line: &&str| line.trim_ascii_start().as_bytes().first().is_some_and(u8::is_ascii);
+        let lost: usize = self.removed.iter().map(|lines| lines_of(lines).filter(lost).count()).sum();
+        if lost <= lines_of(self.added).filter(come).count() && !lines_of(self.added).any(is_numbered) {
             return false;
         }
         let fifth = memchr::memchr_iter(b'\n', self.text.as_bytes()).count() / 5 + 1;
-        filled(self.text).take(fifth).any(numbered_line)
+        lines_of(self.text).filter(|line| !line.trim().is_empty()).take(fifth).any(is_numbered)
     }
 
     fn has_changed(&self, byte: u8) -> bool {
@@ -209,22 +226,27 @@ impl<'a> Edit<'a> {
         Block::after(None, line.trim(), self.is_liquid).is_some() || ENDS.iter().any(|end| line.contains(end))
     }
 
-    /// Whether a comment, or a block that is no code, begins or ends in the lines that differ.
-    fn has_borders(&self) -> bool {
-        let has = |lines: &str| {
-            BORDER_FINDERS.iter().any(|mark| mark.find(lines.as_bytes()).is_some())
-                && lines_of(lines).any(|line| self.is_border(line))
-        };
-        has(self.added) || self.removed.iter().any(|lines| has(lines))
+    /// The lines in which a comment, or a block that is no code, begins or ends.
+    fn borders<'t>(&self, text: &'t str) -> impl Iterator<Item = Range<usize>> + use<'_, 't, 'a> {
+        lines_with(text, &BORDER_FINDERS[..]).filter(|line| self.is_border(&text[line.clone()]))
+    }
+
+    /// The parts of a text between the lines in which a block begins or ends, and these lines, each as if it were alone. In a file, a
+    /// comment hides what stands behind its beginning.
+    fn unbordered<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'_, 't, 'a> {
+        let mut from = 0;
+        let ends = self.borders(text).flat_map(|line| [line.start, line.end]).chain([text.len()]);
+        ends.map(move |end| &text[std::mem::replace(&mut from, end)..end]).filter(|part| !part.is_empty())
     }
 
     /// Whether one of the changes opens or closes a block for the lines behind it.
     fn changes_blocks(&self) -> bool {
-        let mut blocks = Blocks::new(self.text, self.is_liquid);
+        let mut blocks = None;
         self.changes.iter().zip(&self.removed).any(|(change, removed)| {
             let (was, is) = (self.effect(removed), self.effect(&self.text[change.new.clone()]));
             // What is open before the change matters only if the lines do not do the same to all.
             was != is && {
+                let blocks = blocks.get_or_insert_with(|| Blocks::new(self.text, self.is_liquid));
                 let open = blocks.go_to(change.new.start);
                 STATES.iter().zip(was.iter().zip(&is)).any(|(state, (was, is))| *state == open && was != is)
             }
@@ -234,7 +256,8 @@ impl<'a> Edit<'a> {
     /// What is open behind lines, for each of the states before them.
     fn effect(&self, lines: &str) -> [Option<Block>; 6] {
         let mut states = STATES;
-        for line in lines_of(lines).filter(|line| self.is_border(line)) {
+        for line in self.borders(lines) {
+            let line = &lines[line];
             let trimmed = line.trim();
             let has_mark = MARK_FINDERS.iter().any(|mark| mark.find(line.as_bytes()).is_some());
             for state in states.iter_mut().filter(|state| has_mark || state.is_some()) {
