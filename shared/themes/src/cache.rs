@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use domain::ids::{ImportId, Owner, ProjectId};
 use theme::ThemeIndex;
 use theme::answers::Source;
 use theme::check::CheckedTheme;
 use theme::enrich::Notes;
+use theme_edit::{Bytes, Version};
 use uuid::Uuid;
 
 /// The most themes that are kept.
@@ -182,15 +182,15 @@ const CONTENTS_BYTES: usize = 16 << 20;
 /// A longer content is not kept.
 const CONTENT_BYTES: usize = 1 << 20;
 
-/// The contents of files that edits and searches have read, by owner and SHA-256, so that the next call does not fetch them again. Cheap to
-/// clone.
+/// The contents of files that edits and searches have read, by owner and version, so that the next call neither fetches nor hashes them
+/// again. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct ContentCache(Arc<Mutex<Contents>>);
 
 #[derive(Default)]
 struct Contents {
     /// When each was used last.
-    known: HashMap<(Owner, String), (u64, Bytes)>,
+    known: HashMap<(Owner, Version), (u64, Bytes)>,
     uses: u64,
     bytes: usize,
 }
@@ -201,17 +201,17 @@ impl ContentCache {
     }
 
     #[must_use]
-    pub fn get(&self, owner: &Owner, sha256: &str) -> Option<Bytes> {
+    pub fn get(&self, owner: &Owner, version: Version) -> Option<Bytes> {
         let mut contents = self.contents();
         contents.uses += 1;
         let now = contents.uses;
-        let (used, bytes) = contents.known.get_mut(&(owner.clone(), sha256.to_owned()))?;
+        let (used, bytes) = contents.known.get_mut(&(owner.clone(), version))?;
         *used = now;
         Some(bytes.clone())
     }
 
-    /// Keeps a content. If there are too many bytes, the half that was not used for longest is dropped.
-    pub fn put(&self, owner: &Owner, sha256: &str, bytes: Bytes) {
+    /// Keeps a content that has this version. If there are too many bytes, the half that was not used for longest is dropped.
+    pub fn put(&self, owner: &Owner, version: Version, bytes: Bytes) {
         if bytes.len() > CONTENT_BYTES {
             return;
         }
@@ -219,7 +219,7 @@ impl ContentCache {
         contents.uses += 1;
         let now = contents.uses;
         let length = bytes.len();
-        let before = contents.known.insert((owner.clone(), sha256.to_owned()), (now, bytes));
+        let before = contents.known.insert((owner.clone(), version), (now, bytes));
         contents.bytes += length;
         contents.bytes -= before.map_or(0, |(_, bytes)| bytes.len());
         if contents.bytes > CONTENTS_BYTES {
@@ -276,16 +276,17 @@ mod tests {
         let cache = ContentCache::default();
         let (me, you) = (Owner::new("me").unwrap(), Owner::new("you").unwrap());
         let content = || Bytes::from(vec![0; CONTENT_BYTES]);
+        let version = |n: u8| Version::of(&[n]);
         for n in 0..40 {
-            cache.put(&me, &n.to_string(), content());
-            assert!(cache.get(&me, "0").is_some(), "what is used stays");
+            cache.put(&me, version(n), content());
+            assert!(cache.get(&me, version(0)).is_some(), "what is used stays");
             assert!(cache.contents().bytes <= CONTENTS_BYTES);
         }
-        assert!(cache.get(&me, "39").is_some() && cache.get(&me, "1").is_none());
-        assert!(cache.get(&you, "39").is_none());
-        cache.put(&you, "long", Bytes::from(vec![0; CONTENT_BYTES + 1]));
-        assert!(cache.get(&you, "long").is_none());
-        cache.put(&me, "39", content());
+        assert!(cache.get(&me, version(39)).is_some() && cache.get(&me, version(1)).is_none());
+        assert!(cache.get(&you, version(39)).is_none());
+        cache.put(&you, version(50), Bytes::from(vec![0; CONTENT_BYTES + 1]));
+        assert!(cache.get(&you, version(50)).is_none());
+        cache.put(&me, version(39), content());
         let sum: usize = cache.contents().known.values().map(|(_, bytes)| bytes.len()).sum();
         assert_eq!(cache.contents().bytes, sum);
     }

@@ -5,6 +5,7 @@
 //! automaton byte by byte and checks a [`Stop`] in between, more often if the expression is larger. There are no
 //! backreferences and no lookaround. `\b` knows only ASCII letters, because the automaton supports nothing else.
 
+use memchr::memmem;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
@@ -28,6 +29,8 @@ const STEPS: usize = 1 << 20;
 
 /// A compiled expression. It caches states while it searches, so it serves one search at a time.
 pub struct Expression {
+    /// A text that each match contains, if there is one.
+    needle: Option<memmem::Finder<'static>>,
     hir: Hir,
     forward: Automaton,
     /// Finds where a match begins. Built when it is first needed.
@@ -61,7 +64,14 @@ impl Expression {
         let hir = with_ascii_words(hir);
         let forward =
             Automaton::new(&hir, Direction::Forward).ok_or("is too large: use fewer or smaller counts")?;
-        Ok(Self { hir, forward, backward: None })
+        let needle = needle(&hir).map(|needle| memmem::Finder::new(needle).into_owned());
+        Ok(Self { needle, hir, forward, backward: None })
+    }
+
+    /// A text that each match contains. Where it is not, nothing else must be looked at.
+    #[must_use]
+    pub fn needle(&self) -> Option<&memmem::Finder<'static>> {
+        self.needle.as_ref()
     }
 
     /// Escapes a text, so that the expression matches exactly that text.
@@ -117,6 +127,16 @@ impl Expression {
             }
         }
         Ok(if automaton.at_end(state).is_match() { 0 } else { begin })
+    }
+}
+
+/// The longest text that stands in each match, as far as that is plain to see.
+fn needle(hir: &Hir) -> Option<&[u8]> {
+    match hir.kind() {
+        HirKind::Literal(literal) => Some(&literal.0),
+        HirKind::Capture(group) => needle(&group.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(needle).max_by_key(|needle| needle.len()),
+        _ => None,
     }
 }
 

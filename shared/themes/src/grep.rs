@@ -5,7 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use domain::ids::{Owner, ProjectId};
 use domain::projects::theme::ThemeFile;
 use domain::validate::FieldErrors;
@@ -177,7 +176,7 @@ fn begin(query: &GrepQuery, mut files: Vec<ThemeFile>, stop: &Stop) -> Result<Be
 /// Searches texts that are in memory. The inner error is one of the query.
 pub(crate) fn in_texts(
     query: &GrepQuery,
-    texts: &[(String, Bytes)],
+    texts: &[(String, impl AsRef<[u8]>)],
     stop: &Stop,
 ) -> Result<Result<GrepAnswer, FieldErrors>, Stopped> {
     let mut expression = match check_length(query).and_then(|()| compile(query)) {
@@ -193,7 +192,7 @@ pub(crate) fn in_texts(
 fn search(
     expression: &mut Expression,
     mut answer: GrepAnswer,
-    texts: &[(String, Bytes)],
+    texts: &[(String, impl AsRef<[u8]>)],
     from: Option<&(String, u32)>,
     limit: usize,
     stop: &Stop,
@@ -201,7 +200,7 @@ fn search(
     for (path, content) in texts {
         let left = limit - answer.matches.len();
         let first = from.filter(|(from, _)| from == path).map_or(1, |(_, line)| *line);
-        let mut found = matches(expression, path, content, first, left + 1, stop)?;
+        let mut found = matches(expression, path, content.as_ref(), first, left + 1, stop)?;
         if found.len() > left {
             answer.next_line = found.pop().map(|beyond| beyond.line);
             answer.next_path = Some(path.clone());
@@ -246,8 +245,16 @@ fn matches(
     stop: &Stop,
 ) -> Result<Vec<Match>, Stopped> {
     let mut found = Vec::new();
+    let needle = expression.needle().cloned();
+    // Most files have no line that can match.
+    if needle.as_ref().is_some_and(|needle| needle.find(content).is_none()) {
+        return Ok(found);
+    }
     let Ok(text) = std::str::from_utf8(content) else { return Ok(found) };
     for (line, number) in text.lines().zip(1_u32..).skip_while(|&(_, number)| number < first) {
+        if needle.as_ref().is_some_and(|needle| needle.find(line.as_bytes()).is_none()) {
+            continue;
+        }
         let Some(end) = expression.end(line.as_bytes(), stop)? else { continue };
         let text = if line.len() <= MAX_LINE {
             line.to_owned()
@@ -273,7 +280,7 @@ fn excerpt(line: &str, at: usize) -> String {
 #[cfg(test)]
 pub(crate) fn search_all(pattern: &str, text: &str, stop: &Stop) {
     let path = "assets/a.js".to_owned();
-    let texts = [(path, Bytes::copy_from_slice(text.as_bytes()))];
+    let texts = [(path, text.as_bytes())];
     let mut expression = Expression::new(pattern, Matching::default()).unwrap();
     let nothing = GrepAnswer { matches: Vec::new(), searched_files: 0, next_path: None, next_line: None };
     let answer = search(&mut expression, nothing, &texts, None, MAX_MATCHES, stop).unwrap();
@@ -313,6 +320,36 @@ mod tests {
         assert_eq!((shown.chars().count(), shown.find("needle")), (MAX_LINE, Some(200)));
         let mut expression = compile(&query("x", false, false)).unwrap();
         assert!(matches(&mut expression, "a", b"x\xff", 1, 9, &stop()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_text_that_each_match_contains_changes_nothing() {
+        let text = "a.b\nxa.by\r\n\na.b a.b\nA.B\r\nab\n.a.b\u{e9}\nend a.b";
+        for (q, regex, ignore_case) in [
+            ("a.b", false, false),
+            ("a.b", false, true),
+            ("a.b", true, false),
+            ("^a\\.b", true, false),
+            ("(a)\\.(b)$", true, false),
+            ("a|b", true, false),
+            ("x*a\\.b", true, false),
+            ("(?:a\\.b)?e", true, false),
+            ("a\\.b\\r?\u{e9}", true, false),
+            ("\\n", true, false),
+            ("b\\na", true, false),
+            ("", true, false),
+        ] {
+            let matching = Matching { ignore_case, ..Matching::default() };
+            let pattern = if regex { q.to_owned() } else { Expression::escape(q) };
+            let mut expression = Expression::new(&pattern, matching).unwrap();
+            let by_lines: Vec<u32> = (1..)
+                .zip(text.lines())
+                .filter(|(_, line)| expression.end(line.as_bytes(), &stop()).unwrap().is_some())
+                .map(|(number, _)| number)
+                .collect();
+            let found = matches(&mut expression, "a", text.as_bytes(), 1, 99, &stop()).unwrap();
+            assert_eq!(found.iter().map(|found| found.line).collect::<Vec<_>>(), by_lines, "{q}");
+        }
     }
 
     #[test]

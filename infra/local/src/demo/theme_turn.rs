@@ -288,8 +288,7 @@ mod tests {
             |said: &str| Turn::read(&json!([{"role": "user", "content": [text(said), text(briefing)]}])).said;
         assert_eq!(said("<p>Hello</p>"), "<p>Hello</p>");
         let known = "<lamplighter_memory>\nknown: likes lamps\n</lamplighter_memory>";
-        let with_memory =
-            json!([{"role": "user", "content": [text("two"), text(briefing), text(known)]}]);
+        let with_memory = json!([{"role": "user", "content": [text("two"), text(briefing), text(known)]}]);
         assert_eq!(Turn::read(&with_memory).said, "two");
         assert_eq!(Turn::read(&with_memory).mode, "code");
         assert_eq!(Turn::read(&json!("nonsense")), Turn::default());

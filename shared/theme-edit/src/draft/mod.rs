@@ -164,9 +164,8 @@ impl Draft {
         }
     }
 
-    /// Adds the bytes of a file of which only the version was known. The result is whether they have that version.
-    pub fn load_file(&mut self, path: &str, bytes: impl Into<Bytes>) -> bool {
-        let file = File::new(bytes);
+    /// Adds the bytes of a file of which only the version was known. The result is whether the file has that version.
+    pub fn load_file(&mut self, path: &str, file: File) -> bool {
         let mut fits = false;
         let places = [self.base.0.get_mut(path), self.files.get_mut(path).and_then(Option::as_mut)];
         for place in places.into_iter().flatten().filter(|place| place.version == file.version) {

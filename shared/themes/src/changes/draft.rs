@@ -102,13 +102,13 @@ impl Loaded {
         let changes = before.changes().files;
         // What the change set has only renamed or deleted, it never read.
         let unread = changes.iter().filter_map(|file| Some((file.path.clone(), file.before.as_ref()?)));
-        let unread: BTreeMap<String, Bytes> = contents_of(place, unread).await?.into_iter().collect();
+        let unread: BTreeMap<String, File> = contents_of(place, unread).await?.into_iter().collect();
         for FileChange { path, from, before, .. } in changes {
             let bytes = match before {
                 None => None,
                 Some(File { bytes: Some(bytes), .. }) => Some(bytes),
                 Some(_) => match unread.get(&path) {
-                    Some(bytes) => Some(Arc::<[u8]>::from(&bytes[..])),
+                    Some(file) => file.bytes.clone(),
                     None => return Err(Error::internal(format!("{path} has no content from before"))),
                 },
             };
@@ -197,8 +197,8 @@ impl Loaded {
         let wanted = paths.iter().filter_map(|path| {
             Some((path.clone(), self.draft.file(path).or_else(|| self.draft.base().get(path))?))
         });
-        for (path, bytes) in contents_of(place, wanted).await? {
-            if !self.draft.load_file(&path, Arc::<[u8]>::from(&bytes[..])) {
+        for (path, file) in contents_of(place, wanted).await? {
+            if !self.draft.load_file(&path, file) {
                 return Err(files::changed_meanwhile(&path));
             }
         }
@@ -456,20 +456,28 @@ async fn read_object(place: Place<'_>, id: Uuid) -> Result<Option<Object>> {
 async fn contents_of(
     place: Place<'_>,
     wanted: impl Iterator<Item = (String, &File)>,
-) -> Result<Vec<(String, Bytes)>> {
+) -> Result<Vec<(String, File)>> {
     let kept = place.cx.kept.get::<ContentCache>();
     let reads: Vec<_> = wanted
         .filter(|(_, file)| file.bytes.is_none())
         .map(|(path, file)| {
-            let (sha256, kept) = (file.version.to_string(), kept.clone());
+            let (version, kept) = (file.version, kept.clone());
             async move {
-                if let Some(bytes) = kept.get(place.owner, &sha256) {
-                    return Ok((path, bytes));
+                if let Some(bytes) = kept.get(place.owner, version) {
+                    return Ok((path, File { version, bytes: Some(bytes) }));
                 }
-                match place.cx.blobs.get(&BlobKey::theme_file(place.owner, place.project, &sha256)).await {
+                let key = BlobKey::theme_file(place.owner, place.project, &version.to_string());
+                match place.cx.blobs.get(&key).await {
                     Ok(bytes) => {
-                        kept.put(place.owner, &sha256, bytes.clone());
-                        Ok((path, bytes))
+                        let bytes = Arc::<[u8]>::from(&bytes[..]);
+                        let file = File::new(bytes.clone());
+                        if file.version != version {
+                            return Err(Error::internal(format!(
+                                "the stored content of {path} is another one"
+                            )));
+                        }
+                        kept.put(place.owner, version, bytes);
+                        Ok((path, file))
                     }
                     // An import has replaced the theme.
                     Err(BlobError::Missing { .. }) => Err(files::changed_meanwhile(&path)),
@@ -486,8 +494,8 @@ async fn load_into(place: Place<'_>, tree: &mut Tree, paths: &[String]) -> Resul
     let wanted: Vec<_> =
         paths.iter().filter_map(|path| Some((path.clone(), tree.get(path)?.clone()))).collect();
     let wanted = wanted.iter().map(|(path, file)| (path.clone(), file));
-    for (path, bytes) in contents_of(place, wanted).await? {
-        tree.insert(path, File::new(Arc::<[u8]>::from(&bytes[..])));
+    for (path, file) in contents_of(place, wanted).await? {
+        tree.insert(path, file);
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use domain::ids::ChangeSetId;
 use serde::Deserialize;
 use serde_json::json;
@@ -379,11 +378,11 @@ async fn find_lines(
         return Ok(Err(told));
     }
     loaded.load_all(place, &paths).await?;
-    let texts: Vec<(String, Bytes)> = paths
+    let texts: Vec<_> = paths
         .into_iter()
         .filter_map(|path| {
             let bytes = loaded.draft.file(&path)?.bytes.clone()?;
-            Some((path, Bytes::copy_from_slice(&bytes)))
+            Some((path, bytes))
         })
         .collect();
     let query = GrepQuery { limit: Some(MAX_HITS), ..query };
