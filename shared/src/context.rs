@@ -103,6 +103,8 @@ pub struct AreaLead {
     pub refusal: fn(&ThemeTurn, &[Step], &Call) -> Option<String>,
     /// Whether these steps have edited, also by helpers.
     pub has_edited: fn(&[Step]) -> bool,
+    /// How many calls that give work to helpers begin with the one at this place of the last reply, and whether it is their first.
+    pub begins: fn(&[Step], usize) -> (usize, bool),
     /// The files that these steps have edited themselves.
     pub edited: fn(&[Step]) -> Vec<String>,
     /// What a run has changed in the theme of this project. `None`: nothing.
@@ -167,8 +169,10 @@ pub struct AreaCall {
 pub struct ForHelpers {
     pub run: Run,
     pub turn: ThemeTurn,
-    /// The call, and those after it in the same reply that may be made.
+    /// The call, and those after it in the same reply that begin with it.
     pub calls: Vec<(CallId, Call)>,
+    /// Whether it is the first of those that begin together. Otherwise they have begun with the first.
+    pub is_first: bool,
     /// The most that the run may cost, in micro-dollars.
     pub ceiling_micros: i64,
     /// When the turn must be done.

@@ -36,6 +36,9 @@ const MAX_SHOWN: usize = 2_000;
 /// How often the lease is renewed during a call outside the platform.
 const LOOK_UP: Duration = Duration::from_millis(250);
 
+/// How long a run that is cancelled waits for the end of its helpers. They look twice a second, and whoever cancels waits a little longer.
+const HELPERS_END: Duration = Duration::from_millis(1_000);
+
 /// How many reasons of cards a run's own reason names.
 const MAX_REASONS: usize = 3;
 
@@ -48,7 +51,11 @@ impl<K: Kind> Driver<K> {
             Gate::Wait(asked) => Ok(Some(self.ask(&pending, &asked))),
             Gate::Perform(ready) => {
                 for (at, call) in pending.iter().enumerate().take(ready) {
-                    self.look().await?;
+                    match self.look().await {
+                        // Its helpers end with those of the call before. What they have done and cost is stored.
+                        Err(CallError::Cancelled(_)) if self.has_begun(from + at) => {}
+                        looked => looked?,
+                    }
                     if !self.make(from + at, call).await? {
                         break;
                     }
@@ -56,6 +63,14 @@ impl<K: Kind> Driver<K> {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether helpers work for this call of the last reply, since they began together with those of a call before it.
+    fn has_begun(&self, at: usize) -> bool {
+        let is_for_helpers = |call: &Call| tools::find(tools::HELPERS, &call.name).is_some();
+        let begins = self.cx.leads().map(|leads| (leads.begins)(&self.transcript.steps, at));
+        self.call_at(at).is_some_and(|call| is_for_helpers(call) && self.refusal(call).is_none())
+            && begins.is_some_and(|(_, is_first)| !is_first)
     }
 
     fn call_at(&self, at: usize) -> Option<&Call> {
@@ -468,12 +483,17 @@ impl<K: Kind> Driver<K> {
         let answer = if is_long {
             let mut look = interval_at(Instant::now() + LOOK_UP, LOOK_UP);
             look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut cancelled = None::<Instant>;
             loop {
                 tokio::select! {
                     answer = &mut performed => break answer?,
                     Some((kind, data)) = told.recv() => self.recorder.event(kind, data).await?,
-                    // Its helpers hear of it by themselves.
-                    _ = look.tick() => self.look().await?,
+                    _ = look.tick() => match self.look().await {
+                        // Its helpers hear of it by themselves. What they have done and cost is stored with their end.
+                        Err(CallError::Cancelled(_))
+                            if cancelled.get_or_insert_with(Instant::now).elapsed() < HELPERS_END => {}
+                        looked => looked?,
+                    },
                 }
             }
         } else {
@@ -514,12 +534,15 @@ impl<K: Kind> Driver<K> {
         let turn = ThemeTurn::clone(run.theme.as_ref()?);
         let step = self.journal.last();
         let calls = self.transcript.steps.last().map_or(&[][..], |step| &step.reply.calls);
-        let later = calls.iter().enumerate().skip(at).take_while(|(_, call)| self.refusal(call).is_none());
+        let (count, is_first) =
+            self.cx.leads().map_or((1, true), |leads| (leads.begins)(&self.transcript.steps, at));
+        let later = calls.iter().enumerate().skip(at).take(count);
         let ceiling = Ceiling { of: CeilingOf::Run, micros: self.terms.ceiling_micros };
         Some(Box::new(ForHelpers {
             run: run.clone(),
             turn,
             calls: later.map(|(at, call)| (CallId::new(step, at), call.clone())).collect(),
+            is_first,
             ceiling_micros: ceilings::raised(&self.cx, ceiling, run.raised_micros),
             until: self.terms.policy.until,
             deadline: self.deadline + PUT_DOWN_BEFORE,

@@ -13,7 +13,7 @@ use domain::tools::theme_tools::{self as tools, MAX_LEASED, MAX_TASK, MAX_WORKER
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::lead::{calls_of, is_edit, was_called};
+use crate::steps::{calls_of, is_edit, was_called};
 
 /// How often a turn may call specialists.
 pub const SPECIALIST_CALLS: usize = 16;
@@ -100,8 +100,8 @@ pub fn parts(call: &Call) -> Result<Vec<Part>, String> {
             let count = files.len();
             return Err(format!("files: must have 1 to {MAX_LEASED} different paths, has {count}"));
         }
-        if files.iter().any(|path| path.trim().is_empty() || path.len() > MAX_PATH) {
-            return Err(format!("files: a path has 1 to {MAX_PATH} bytes"));
+        if files.iter().any(|path| path.trim().is_empty() || path.trim() != path || path.len() > MAX_PATH) {
+            return Err(format!("files: a path has 1 to {MAX_PATH} bytes, and no blank at its ends"));
         }
         return checked(role, "task", task, files).map(|part| vec![part]);
     }
@@ -147,7 +147,7 @@ pub(crate) fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<S
         }
     }
     let most = if name == tools::RUN_SPECIALIST.name { SPECIALIST_CALLS } else { OTHER_CALLS };
-    let made = calls_of(steps).filter(|(made, result)| made.name == call.name && was_called(result)).count();
+    let made = made(steps, name);
     (made >= most).then(|| format!("{name} was called {made} times, which is all that a turn may"))
 }
 
@@ -175,20 +175,56 @@ fn edited_paths(call: &Call) -> Vec<String> {
     ["path", "to"].into_iter().filter_map(text).collect()
 }
 
-/// The files that these steps have edited themselves, without those of specialists.
+/// The files that these steps have edited themselves, without those of specialists and those that are again as they were.
 #[must_use]
 pub fn edited(steps: &[Step]) -> Vec<String> {
-    let made = calls_of(steps).filter(|(call, result)| {
-        let is_plan = call.name == tools::UPDATE_PLAN.name;
-        is_edit(&call.name) && !is_plan && !result.is_error
-    });
-    let paths: BTreeSet<String> = made.flat_map(|(call, _)| edited_paths(call)).collect();
-    paths.into_iter().collect()
+    let mut edited = BTreeSet::new();
+    for (call, result) in calls_of(steps).filter(|(call, result)| is_edit(&call.name) && !result.is_error) {
+        if call.name == tools::UNDO_EDIT.name {
+            edited_paths(call).iter().for_each(|path| {
+                edited.remove(path);
+            });
+        } else if call.name != tools::UPDATE_PLAN.name && result.content.starts_with(tools::EDITED) {
+            edited.extend(edited_paths(call));
+        }
+    }
+    edited.into_iter().collect()
 }
 
-/// How many of these calls of one reply begin to work now, the first one among them: specialists of different files.
+/// What begins to work with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begins {
+    /// How many calls, from this one on.
+    pub count: usize,
+    /// Whether the call is the first of those that begin together. Otherwise they have begun with the first one, and a process that has
+    /// taken the turn over goes on with them.
+    pub is_first: bool,
+}
+
+/// What begins with the call at this place of the last reply. Only when all that began together have ended, the next ones begin: so what
+/// each of them may cost is known.
 #[must_use]
-pub fn together(calls: &[Call]) -> usize {
+pub fn begins(steps: &[Step], at: usize) -> Begins {
+    let calls = steps.last().map_or(&[][..], |step| &step.reply.calls);
+    let mut first = 0;
+    while first < calls.len() {
+        let count = together(&calls[first..]);
+        if at < first + count {
+            let room = SPECIALIST_CALLS.saturating_sub(made(steps, tools::RUN_SPECIALIST.name));
+            return Begins { count: (first + count - at).min(room).max(1), is_first: at == first };
+        }
+        first += count;
+    }
+    Begins { count: 1, is_first: true }
+}
+
+/// How often a tool was called in these steps.
+fn made(steps: &[Step], name: &str) -> usize {
+    calls_of(steps).filter(|(call, result)| call.name == name && was_called(result)).count()
+}
+
+/// How many of these calls can work at the same time, from the first one on: specialists of different files.
+fn together(calls: &[Call]) -> usize {
     let mut held = BTreeSet::new();
     let is_free = |call: &&Call| {
         call.name == tools::RUN_SPECIALIST.name
@@ -418,6 +454,33 @@ mod tests {
     }
 
     #[test]
+    fn what_begins_together_is_within_the_limit_and_begins_once() {
+        let reply = |calls: Vec<Call>, results: usize| Step {
+            reply: Reply { calls, ..Reply::default() },
+            results: vec![CallResult::told("It has changed a."); results],
+            ..Step::default()
+        };
+        let many = |count: usize| (0..count).map(|n| specialist(&[&format!("{n}")])).collect::<Vec<_>>();
+        let begin = |steps: &[Step], at| {
+            let begins = begins(steps, at);
+            (begins.count, begins.is_first)
+        };
+        // Four, then three; each call that is not the first has begun with it.
+        let steps = [reply(many(7), 0)];
+        let found: Vec<_> = (0..7).map(|at| begin(&steps, at)).collect();
+        assert_eq!(found, [(4, true), (3, false), (2, false), (1, false), (3, true), (2, false), (1, false)]);
+        // After 14 calls, two are left.
+        let steps = [reply(many(14), 14), reply(many(6), 0)];
+        assert_eq!(begin(&steps, 0), (2, true));
+        let steps = [reply(many(14), 14), reply(many(6), 1)];
+        assert_eq!(begin(&steps, 1), (1, false));
+        let review = call("run_review", json!({"task": "x"}));
+        let steps = [reply(vec![specialist(&["a"]), review, specialist(&["b"])], 0)];
+        assert_eq!([0, 1, 2].map(|at| begin(&steps, at)), [(1, true); 3]);
+        assert_eq!(begin(&[], 0), (1, true));
+    }
+
+    #[test]
     fn what_begins_together_has_different_files() {
         let (a, b, c) = (specialist(&["a"]), specialist(&["b"]), specialist(&["b", "c"]));
         let review = call("run_review", json!({"task": "x"}));
@@ -482,6 +545,24 @@ mod tests {
             ("read_file", json!({"path": "assets/c.css"}), false),
         ] {
             assert_eq!(refused(name, input.clone()), expected, "{name} {input}");
+        }
+    }
+
+    #[test]
+    fn what_is_as_it_was_is_not_edited() {
+        let told = |name: &str, path: &str, text: &str| {
+            step(call(name, json!({ "path": path })), CallResult::told(text))
+        };
+        let made = "edit 1 of chs_1";
+        for (steps, expected) in [
+            (vec![told("create_file", "a", made)], vec!["a"]),
+            (vec![told("create_file", "a", made), told("undo_edit", "a", "undone")], vec![]),
+            (vec![told("undo_edit", "a", "undone"), told("edit_lines", "a", made)], vec!["a"]),
+            (vec![told("create_file", "a", "nothing to do: the files are already like this")], vec![]),
+            (vec![told("update_plan", "a", made), told("read_file", "a", made)], vec![]),
+            (vec![told("edit_lines", "b", made), told("edit_node", "a", made)], vec!["a", "b"]),
+        ] {
+            assert_eq!(edited(&steps), expected);
         }
     }
 

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use domain::agent_loop::{Call, CallResult, NOT_CALLED, Purpose, Step};
+use domain::agent_loop::{Call, CallResult, Purpose, Step};
 use domain::models::routing::TaskTier;
 use domain::projects::turn::{Escalation, ThemeTurn, TurnMode, TurnStrategy};
-use domain::tools::ToolDef;
-use domain::tools::theme_tools::{self as tools, TOOLS};
+use domain::tools::theme_tools as tools;
 
 use crate::classify::strategy_of;
 use crate::helpers;
 use crate::limits::limits_of;
+use crate::steps::{calls_of, is_edit, tool, was_called};
 
 /// After so many refused edits of a file in a row, its lines are read again.
 pub const READ_AFTER: u32 = 2;
@@ -77,24 +77,6 @@ impl Edits {
         }
         edits
     }
-}
-
-pub(crate) fn calls_of(steps: &[Step]) -> impl Iterator<Item = (&Call, &CallResult)> {
-    steps.iter().flat_map(|step| step.reply.calls.iter().zip(&step.results))
-}
-
-/// Whether the call of this result was made.
-pub(crate) fn was_called(result: &CallResult) -> bool {
-    !(result.is_error && result.content.starts_with(NOT_CALLED))
-}
-
-fn tool(name: &str) -> Option<&'static ToolDef> {
-    domain::tools::find(TOOLS, name)
-}
-
-/// Whether a tool changes the change set of the turn.
-pub(crate) fn is_edit(name: &str) -> bool {
-    tool(name).is_some_and(|tool| tool.granted_as == Some(tools::EDIT))
 }
 
 /// The files that a call names.
@@ -256,7 +238,7 @@ pub fn nudge(turn: &ThemeTurn, steps: &[Step]) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use domain::agent_loop::Reply;
+    use domain::agent_loop::{NOT_CALLED, Reply};
     use domain::ids::{ChangeSetId, ProjectId};
     use serde_json::{Value, json};
 

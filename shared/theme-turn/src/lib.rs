@@ -17,3 +17,4 @@ pub mod lead;
 pub mod limits;
 pub mod prompts;
 pub mod small;
+mod steps;

@@ -1,5 +1,6 @@
 //! The tools with which a turn of the theme agent gives parts of its work to other models.
 
+use domain::agent_loop::Call;
 use domain::ids::{CallId, RunId};
 use domain::projects::turn::{Helper, ThemeTurn};
 use domain::runs::{EventKind, Run, RunKind, RunState};
@@ -11,7 +12,8 @@ use shared::agent_loop::recorder::lease_from;
 use shared::context::{AreaAnswer, AreaCall, ForHelpers};
 use shared::error::Result;
 use shared::flows::turn::helpers;
-use theme_turn::helpers::{Ended, Part, ceiling_of, parts, together, told};
+use theme::path::check_path;
+use theme_turn::helpers::{Ended, Part, ceiling_of, parts, told};
 
 /// How much of a helper's task its event shows, in characters.
 const MAX_SHOWN: usize = 500;
@@ -23,19 +25,17 @@ pub(crate) fn help(call: AreaCall) -> BoxFuture<'static, Result<AreaAnswer>> {
         let AreaCall { cx, owner, helpers: Some(for_helpers), .. } = call else {
             return Ok(AreaAnswer::only(Err("not available here".to_owned())));
         };
-        let ForHelpers { calls, deadline, tell, .. } = &*for_helpers;
+        let ForHelpers { calls, is_first, deadline, tell, .. } = &*for_helpers;
         let Some((id, own)) = calls.first() else {
             return Ok(AreaAnswer::only(Err("the call is gone".to_owned())));
         };
-        let own = match parts(own) {
-            Ok(own) => own,
-            Err(why) => return Ok(AreaAnswer::only(Err(why))),
-        };
-        let asked: Vec<_> = calls.iter().map(|(_, call)| call.clone()).collect();
+        if let Err(why) = parts_of(own) {
+            return Ok(AreaAnswer::only(Err(why)));
+        }
         let mut all: Vec<(CallId, usize, Part)> = Vec::new();
-        for (id, call) in &calls[..together(&asked).min(calls.len())] {
+        for (id, call) in calls {
             // What can't be read is told when it is this call's turn.
-            let parts = parts(call).unwrap_or_default();
+            let parts = parts_of(call).unwrap_or_default();
             all.extend(parts.into_iter().enumerate().map(|(at, part)| (*id, at, part)));
         }
         let count = all.len();
@@ -47,15 +47,26 @@ pub(crate) fn help(call: AreaCall) -> BoxFuture<'static, Result<AreaAnswer>> {
             }
             let event = (EventKind::HelperStarted, started(&run));
             // A process that has begun it may have died before anybody was told.
-            if helpers::begin(&cx, &owner, run, *deadline).await? || of == *id {
+            if helpers::begin(&cx, &owner, run, *deadline).await? || *is_first {
                 let _ = tell.send(event);
             }
         }
-        debug_assert_eq!(mine.len(), own.len());
         let ended = mine.into_iter().map(|run| helpers::ended(&cx, &owner, run, *deadline));
         Ok(answer(&try_join_all(ended).await?))
     }
     .boxed()
+}
+
+/// What a call wants of helpers.
+///
+/// # Errors
+/// Which argument is wrong, for the model.
+fn parts_of(call: &Call) -> std::result::Result<Vec<Part>, String> {
+    let parts = parts(call)?;
+    for path in parts.iter().flat_map(|part| &part.files) {
+        check_path(path).map_err(|error| format!("files: {error}"))?;
+    }
+    Ok(parts)
 }
 
 /// The run of a helper. `count` helpers begin at once.
@@ -152,6 +163,7 @@ fn answer(runs: &[Run]) -> AreaAnswer {
 fn error_of(run: &Run) -> Option<String> {
     match (&run.error, run.state) {
         (Some(error), _) => Some(error.detail.clone()),
+        (None, RunState::Completed) if run.message.trim().is_empty() => Some("it said nothing".to_owned()),
         (None, RunState::Completed) => None,
         (None, _) => Some("it was cancelled".to_owned()),
     }

@@ -364,7 +364,7 @@ fn edit_in_words(edited: &Edited) -> String {
         let place = there.map_or_else(String::new, |lines| format!(" ({})", lines_in_words(&[lines])));
         return format!("nothing to do: the files are already like this{place}");
     };
-    let mut parts = vec![format!("edit {edit} of {}", edited.change_set.change_set_id)];
+    let mut parts = vec![format!("{}{edit} of {}", defs::EDITED, edited.change_set.change_set_id)];
     parts.extend(files.iter().map(file_in_words));
     let there: Vec<LineRange> = calls.iter().filter_map(|call| call.there).collect();
     if !there.is_empty() {

@@ -328,6 +328,7 @@ pub static LEADS: AreaLead = AreaLead {
     lead: led,
     refusal,
     has_edited,
+    begins,
     edited: helpers::edited,
     changed,
 };
@@ -355,6 +356,11 @@ fn led(turn: &ThemeTurn, steps: &[Step]) -> Lead {
         tier: if strategy == TurnStrategy::GodMode { ModelTier::Deep } else { ModelTier::Standard },
         nudge: lead::nudge(turn, steps),
     }
+}
+
+fn begins(steps: &[Step], at: usize) -> (usize, bool) {
+    let helpers::Begins { count, is_first } = helpers::begins(steps, at);
+    (count, is_first)
 }
 
 fn refusal(turn: &ThemeTurn, steps: &[Step], call: &Call) -> Option<String> {

@@ -11,7 +11,7 @@ use tests::{Answer, Harness, send};
 /// An expression with a count that has a new state for nearly every byte of a text of `a` and `b`.
 const HOSTILE: &str = "/grep?regex=true&q=a%5Bab%5D%7B900%7Dc";
 
-/// Four megabytes of `a` and `b` in one line, always the same.
+/// Four megabytes of `a` and `b` in one line, always the same. The `c` before them keeps the search from skipping the line.
 fn text() -> String {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut letter = || {
@@ -20,7 +20,7 @@ fn text() -> String {
         state ^= state << 17;
         if state & 1 == 0 { 'a' } else { 'b' }
     };
-    (0..4 << 20).map(|_| letter()).collect()
+    std::iter::once('c').chain((0..4 << 20).map(|_| letter())).collect()
 }
 
 async fn health(h: &Harness) -> Duration {

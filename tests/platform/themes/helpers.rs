@@ -288,6 +288,61 @@ async fn a_review_sees_the_edits_of_the_turn() {
     assert!(told.contains("by compatible/scripted"), "it says which model: {told}");
 }
 
+/// Twenty specialists in one reply, each of which makes one file.
+fn asks_twenty(messages: &[Value]) -> Says {
+    let all = said(messages);
+    if is_helper(messages, "CSS specialist") {
+        let own = (1..=20).find(|number| all.contains(&format!("Make number {number}."))).unwrap();
+        return match all.contains("of chs_") {
+            true => Says::Text(format!("Number {own} is there.")),
+            false => Says::Call(
+                "create_file",
+                json!({"path": format!("assets/lamp-{own}.css"), "content": ".lamp { color: red; }\n"}),
+            ),
+        };
+    }
+    if all.contains("It has changed") {
+        return Says::Text("They are made.".to_owned());
+    }
+    let make = |number: u32| {
+        let (task, path) = (format!("Make number {number}."), format!("assets/lamp-{number}.css"));
+        ("run_specialist", json!({"kind": "css", "task": task, "files": [path]}))
+    };
+    Says::Calls((1..=20).map(make).collect())
+}
+
+#[tokio::test]
+async fn what_a_turn_may_not_call_never_begins_and_all_costs_are_within_its_ceiling() {
+    let model = ScriptedModel::start(asks_twenty).await;
+    model.costs(500);
+    let stage = with(model.config("gpt-5.1")).await;
+    let h = &stage.h;
+    let run = say(h, json!({"message": CHANGE})).await;
+    assert_eq!(run["state"], "completed", "{run:#}");
+    let events = events(h, &run).await;
+    let (started, ended) = (of(&events, "helper.started"), of(&events, "helper.ended"));
+    assert_eq!((started.len(), ended.len()), (16, 16), "each of them once");
+    let runs = h.get("/runs?kind=helper&limit=100").await.expect(200);
+    assert_eq!(runs["data"].as_array().unwrap().len(), 16);
+    let set = format!("{CHANGES}/{}", run["theme"]["change_set_id"].as_str().unwrap());
+    assert_eq!(h.get(&set).await.expect(200)["files"].as_array().unwrap().len(), 16);
+    let costs: i64 = ended.iter().map(|ended| ended["cost_micros"].as_i64().unwrap()).sum();
+    assert_eq!(run["helpers_micros"], costs, "{run:#}");
+    // Those that work at the same time can't spend more than is left.
+    let mut spent = 0;
+    let mut at_once = 0;
+    for event in events.iter().filter(|event| event.name.starts_with("helper.")) {
+        match event.name.as_str() {
+            "helper.started" => at_once += event.data["ceiling_micros"].as_i64().unwrap(),
+            _ => {
+                spent += event.data["cost_micros"].as_i64().unwrap();
+                at_once = 0;
+            }
+        }
+        assert!(spent + at_once < 1_000_000, "{spent} and {at_once}");
+    }
+}
+
 /// A helper works for ever.
 fn never_ends(messages: &[Value]) -> Says {
     let all = said(messages);
@@ -347,6 +402,8 @@ async fn who_cancels_a_turn_cancels_its_helpers() {
     }
     let turn = h.get(&format!("/runs/{run}")).await.expect(200);
     assert_eq!(turn["state"], "cancelled", "{turn:#}");
+    let ends: Vec<&Value> = of(&events, "helper.ended").iter().map(|ended| &ended["state"]).collect();
+    assert_eq!(ends, ["cancelled", "cancelled"], "{:?}", events::names(&events));
     assert_eq!(h.get(CHANGES).await.expect(200)["data"], json!([]));
 }
 

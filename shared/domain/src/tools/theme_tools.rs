@@ -11,6 +11,9 @@ use super::{Table, ToolDef};
 /// The grant of the tools that edit.
 pub const EDIT: &str = "edit_theme";
 
+/// How the answer to an edit begins that has changed something.
+pub const EDITED: &str = "edit ";
+
 /// The grant of the tool that applies edits.
 pub const APPLY: &str = "apply_theme_changes";
 
