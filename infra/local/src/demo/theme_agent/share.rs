@@ -25,7 +25,11 @@ pub fn parts(said: &str) -> Vec<String> {
     }
     parts.retain(|part| !part.is_empty());
     let is_known = |part: &String| wish::read(part).is_some();
-    if parts.len() <= MAX_PARTS && parts.iter().all(is_known) { parts } else { vec![said.to_owned()] }
+    if (1..=MAX_PARTS).contains(&parts.len()) && parts.iter().all(is_known) {
+        parts
+    } else {
+        vec![said.to_owned()]
+    }
 }
 
 /// Finds the file of each part first, so that a specialist can be given it. Then a specialist does each part.
