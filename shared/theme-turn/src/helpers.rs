@@ -1,7 +1,7 @@
 //! Helpers: other models that do a part of a turn, each in a run of its own.
 //!
 //! A specialist has a lease of the files that it may change. The lease is held as long as its run: the turn waits meanwhile, and
-//! [`together`] lets only specialists with different files work at the same time. All other helpers read.
+//! [`begins`] lets only specialists with different files work at the same time. All other helpers read.
 
 use std::collections::BTreeSet;
 
