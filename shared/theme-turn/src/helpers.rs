@@ -403,35 +403,16 @@ pub(crate) fn has_changed(call: &Call, result: &CallResult) -> bool {
 #[cfg(test)]
 mod tests {
     use domain::agent_loop::Reply;
-    use domain::ids::{CallId, ChangeSetId, ProjectId, RunId};
+    use domain::ids::{CallId, ProjectId, RunId};
     use domain::projects::turn::TurnMode;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::classify::strategy_of;
     use crate::lead;
-
-    fn call(name: &str, input: Value) -> Call {
-        Call { id: None, name: name.to_owned(), input, invalid: None, implied: false }
-    }
+    use crate::steps::samples::{call, turn};
 
     fn specialist(files: &[&str]) -> Call {
         call("run_specialist", json!({"kind": "css", "task": "Make it blue.", "files": files}))
-    }
-
-    fn turn(mode: TurnMode, tier: TaskTier) -> ThemeTurn {
-        ThemeTurn {
-            project_id: ProjectId::DEFAULT,
-            mode,
-            tier,
-            strategy: strategy_of(tier),
-            why: Vec::new(),
-            files: Vec::new(),
-            change_set_id: ChangeSetId::from_uuid(ProjectId::DEFAULT.uuid()),
-            estimate_micros: 0,
-            escalations: Vec::new(),
-            helper: None,
-        }
     }
 
     fn helper(role: HelperRole, files: &[&str]) -> Helper {

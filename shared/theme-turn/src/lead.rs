@@ -239,29 +239,10 @@ pub fn nudge(turn: &ThemeTurn, steps: &[Step]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use domain::agent_loop::{NOT_CALLED, Reply};
-    use domain::ids::{ChangeSetId, ProjectId};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-
-    fn turn(mode: TurnMode, tier: TaskTier) -> ThemeTurn {
-        ThemeTurn {
-            project_id: ProjectId::DEFAULT,
-            mode,
-            tier,
-            strategy: strategy_of(tier),
-            why: Vec::new(),
-            files: Vec::new(),
-            change_set_id: ChangeSetId::from_uuid(ProjectId::DEFAULT.uuid()),
-            estimate_micros: 0,
-            escalations: Vec::new(),
-            helper: None,
-        }
-    }
-
-    fn call(name: &str, input: Value) -> Call {
-        Call { id: None, name: name.to_owned(), input, invalid: None, implied: false }
-    }
+    use crate::steps::samples::{call, turn};
 
     /// A step with these calls. `!` before the name: the call is refused.
     fn step(text: &str, calls: &[(&str, &str)]) -> Step {

@@ -22,3 +22,34 @@ pub(crate) fn tool(name: &str) -> Option<&'static ToolDef> {
 pub(crate) fn is_edit(name: &str) -> bool {
     tool(name).is_some_and(|tool| tool.granted_as == Some(tools::EDIT))
 }
+
+/// A turn and a call, for tests.
+#[cfg(test)]
+pub(crate) mod samples {
+    use domain::agent_loop::Call;
+    use domain::ids::{ChangeSetId, ProjectId};
+    use domain::models::routing::TaskTier;
+    use domain::projects::turn::{ThemeTurn, TurnMode};
+    use serde_json::Value;
+
+    use crate::classify::strategy_of;
+
+    pub(crate) fn turn(mode: TurnMode, tier: TaskTier) -> ThemeTurn {
+        ThemeTurn {
+            project_id: ProjectId::DEFAULT,
+            mode,
+            tier,
+            strategy: strategy_of(tier),
+            why: Vec::new(),
+            files: Vec::new(),
+            change_set_id: ChangeSetId::from_uuid(ProjectId::DEFAULT.uuid()),
+            estimate_micros: 0,
+            escalations: Vec::new(),
+            helper: None,
+        }
+    }
+
+    pub(crate) fn call(name: &str, input: Value) -> Call {
+        Call { id: None, name: name.to_owned(), input, invalid: None, implied: false }
+    }
+}

@@ -24,12 +24,11 @@ use crate::agent_loop::recorder::{self, Recorder};
 use crate::agent_loop::{Driver, Kind, KindCx, MAX_OUTPUT_TOKENS, Performed, Rest, Terms};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::background::due;
 use crate::flows::runs;
 use crate::money::alerts;
 use crate::money::ceilings::MonthCeilings;
 use crate::store::table::Written;
-use crate::store::{DueItem, Store, Versioned};
+use crate::store::{Store, Versioned};
 
 /// After this time a turn looks whether the process of a helper is dead.
 const LOOK: SignedDuration = SignedDuration::from_secs(2);
@@ -188,13 +187,7 @@ async fn end(driver: Driver<Part>, rest: Rest) -> Result<()> {
     let failed = |code: &str, detail: String| RunError { code: code.to_owned(), detail, retryable: false };
     let (state, error) = match rest {
         Rest::Lost => return Ok(()),
-        Rest::PutDown => {
-            let id = recorder.run().run_id;
-            recorder.run_mut().attempts = 0;
-            recorder.put_down().await?;
-            due::dispatch(&cx, &DueItem::run(&owner, id)).await;
-            return Ok(());
-        }
+        Rest::PutDown => return super::put_down(&cx, recorder).await,
         Rest::Cancelled(cause) => (RunState::Cancelled, cause.error()),
         Rest::Failed(error) => (RunState::Failed, Some(error)),
         Rest::Ended(Outcome::Completed { .. } | Outcome::NothingNew { .. }) => (RunState::Completed, None),

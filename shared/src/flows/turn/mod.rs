@@ -35,6 +35,7 @@ use serde_json::json;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
+use super::background::due;
 use super::memory::{recall, told};
 use super::messages::images as pictures;
 use super::runs::Begun;
@@ -53,7 +54,7 @@ use crate::store::chats::threads::LiveTurn;
 use crate::store::keys::Guard;
 use crate::store::runs::CancelCause;
 use crate::store::table::{Write, Written};
-use crate::store::{Once, Store, Tries, Versioned};
+use crate::store::{DueItem, Once, Store, Tries, Versioned};
 
 use conversation::Conversation;
 pub use conversation::{Planned, Topic};
@@ -500,20 +501,25 @@ pub async fn claim(cx: &Cx, owner: &Owner, found: Versioned<Run>, step: u32) -> 
     }
 }
 
+/// Puts a run down, and calls an executor that goes on with it.
+///
+/// # Errors
+/// If it can't be stored. Then its lease ends by itself.
+pub async fn put_down(cx: &Cx, mut recorder: Recorder) -> Result<()> {
+    recorder.run_mut().attempts = 0;
+    recorder.put_down().await?;
+    // The recorder still exists: an environment that is about to end waits until this message is sent.
+    due::dispatch(cx, &DueItem::run(recorder.owner(), recorder.run().run_id)).await;
+    Ok(())
+}
+
 /// Ends the run, and stores the messages of the reply and the agent's cost with it. Hands a run on that is put down.
 async fn end(turn: Driver<Turn>, rest: Rest) -> Result<()> {
     let Driver { cx, kind, mut recorder, transcript, .. } = turn;
     let owner = recorder.owner().clone();
     let (state, error) = match rest {
         Rest::Lost => return Ok(()),
-        Rest::PutDown => {
-            let id = recorder.run().run_id;
-            recorder.run_mut().attempts = 0;
-            recorder.put_down().await?;
-            // The recorder still exists: an environment that is about to end waits until this message is sent.
-            super::background::due::dispatch(&cx, &crate::store::DueItem::run(&owner, id)).await;
-            return Ok(());
-        }
+        Rest::PutDown => return put_down(&cx, recorder).await,
         Rest::Waits { events, reason, .. } => {
             let run = recorder.run();
             let waits = waits::turn(run.run_id, run.action_id, kind.who(), &reason.text);

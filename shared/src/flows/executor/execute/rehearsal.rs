@@ -29,12 +29,11 @@ use crate::agent_loop::recorder::{self, Recorder};
 use crate::agent_loop::{Driver, Kind, KindCx, Performed, Rest};
 use crate::context::Cx;
 use crate::error::{Error, Result};
-use crate::flows::background::due;
 use crate::flows::tools::{self as lookups, Reach};
 use crate::flows::{actions, existing, schedules, turn};
 use crate::money::alerts;
 use crate::store::table::Write;
-use crate::store::{DueItem, Store, Versioned};
+use crate::store::{Store, Versioned};
 
 /// A rehearsal of an action.
 struct Rehearsing {
@@ -139,13 +138,7 @@ async fn end(run: Driver<Rehearsing>, rest: Rest) -> Result<()> {
     let mut score = None;
     let (state, error) = match rest {
         Rest::Lost => return Ok(()),
-        Rest::PutDown => {
-            let id = recorder.run().run_id;
-            recorder.run_mut().attempts = 0;
-            recorder.put_down().await?;
-            due::dispatch(&cx, &DueItem::run(&owner, id)).await;
-            return Ok(());
-        }
+        Rest::PutDown => return turn::put_down(&cx, recorder).await,
         Rest::Cancelled(cause) => (RunState::Cancelled, cause.error()),
         Rest::Failed(error) => (RunState::Failed, Some(error)),
         Rest::Waits { reason, .. } | Rest::Ended(Outcome::Waiting { reason }) => {
